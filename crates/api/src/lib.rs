@@ -1,0 +1,1 @@
+//! What a worker says to a control plane, and a control plane to a worker.

@@ -1,0 +1,1 @@
+//! The measurements, and the limits they are compared with in the same run.

@@ -1,0 +1,1 @@
+//! What messaging promises: a hint may be lost, repeated or reordered.

@@ -1,0 +1,2 @@
+//! The `noetl` binary.
+fn main() {}

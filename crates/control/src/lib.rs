@@ -1,0 +1,1 @@
+//! The shell around the engine: mailboxes, submit, group commit, timers, leases, children.

@@ -1,0 +1,128 @@
+//! Commands as workers see them, and what they say about them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Attempt, Bindings, CommandId, EventId, ExecutionId, ExecutionStatus, Payload, Pool, StepName,
+    Timestamp, ToolError, ToolKind, WorkerId,
+};
+
+/// What is kept of each of a command's output streams; the middle is left out.
+pub const LOG_BYTES_MAX: usize = 64 * 1024;
+
+/// What a tool printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logs {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stdout: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+}
+
+impl Logs {
+    pub fn is_empty(&self) -> bool {
+        self.stdout.is_empty() && self.stderr.is_empty()
+    }
+
+    /// Cuts each stream to [`LOG_BYTES_MAX`], keeping its beginning and its end.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self { stdout: head_and_tail(self.stdout), stderr: head_and_tail(self.stderr) }
+    }
+}
+
+fn head_and_tail(text: String) -> String {
+    if text.len() <= LOG_BYTES_MAX {
+        return text;
+    }
+    let half = LOG_BYTES_MAX / 2;
+    let head = text.floor_char_boundary(half);
+    let tail = text.ceil_char_boundary(text.len() - half);
+    format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// A command in a worker's hands: what to run, with which values, until when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lease {
+    pub execution: ExecutionId,
+    pub command: CommandId,
+    pub attempt: Attempt,
+    pub lease_until: Timestamp,
+    pub step: StepName,
+    /// The task's name in its pipeline; the step's name for a single tool.
+    pub label: String,
+    pub tool: ToolKind,
+    /// The tool's configuration as written, templates and all.
+    pub config: Value,
+    /// The values its templates mention.
+    pub bindings: Bindings,
+    /// How long the tool may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The same for every attempt, so that what the tool calls can recognise a repetition.
+    pub idempotency_key: String,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Outcome {
+    Completed {
+        output: Value,
+    },
+    Failed {
+        error: ToolError,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+    },
+}
+
+/// What a worker says when it is done with a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub execution: ExecutionId,
+    pub command: CommandId,
+    pub attempt: Attempt,
+    pub worker: WorkerId,
+    pub outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Logs::is_empty")]
+    pub logs: Logs,
+}
+
+/// What an event owes to others. Written to the outbox in the event's own transaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Message {
+    /// A command waits in a pool.
+    CommandReady { pool: Pool, command: CommandId, event_id: EventId, step: StepName },
+    /// A command was cancelled; whoever runs it should stop.
+    CommandCancelled { command: CommandId },
+    /// A child execution has ended; its parent waits for it.
+    ChildEnded {
+        parent: ExecutionId,
+        command: CommandId,
+        status: ExecutionStatus,
+        /// Its output, or, if it failed, why.
+        output: Payload,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ToolError>,
+    },
+    /// A parent was cancelled; this child of it should be too.
+    CancelChild { child: ExecutionId, reason: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_output_keeps_its_beginning_and_its_end() {
+        let logs = Logs { stdout: format!("begin{}end", "é".repeat(LOG_BYTES_MAX)), stderr: "x".into() };
+        let bounded = logs.bounded();
+        assert!(bounded.stdout.len() < LOG_BYTES_MAX + 64);
+        assert!(bounded.stdout.starts_with("begin") && bounded.stdout.ends_with("end"));
+        assert!(bounded.stdout.contains("bytes left out"));
+        assert_eq!(bounded.stderr, "x");
+    }
+}

@@ -1,0 +1,122 @@
+//! User data: small inline, large by reference to content that is stored once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// Data whose JSON is longer than this is stored once and referred to.
+pub const PAYLOAD_INLINE_MAX: usize = 64 * 1024;
+/// Data whose JSON is longer than this is refused.
+pub const PAYLOAD_MAX: usize = 64 * 1024 * 1024;
+
+/// The SHA-256 of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(D::Error::custom("a digest has 64 hexadecimal digits"));
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16)
+                .map_err(|_| D::Error::custom("a digest has 64 hexadecimal digits"))?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Where a large payload is: its content is its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PayloadRef {
+    pub digest: Digest,
+    /// The length of its JSON in bytes.
+    pub size: u64,
+}
+
+/// A value in an event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    Inline(Arc<Value>),
+    Ref(PayloadRef),
+}
+
+impl Payload {
+    pub fn inline(value: Value) -> Self {
+        Self::Inline(Arc::new(value))
+    }
+
+    pub fn null() -> Self {
+        Self::inline(Value::Null)
+    }
+
+    /// The value, if it is here.
+    pub fn as_inline(&self) -> Option<&Arc<Value>> {
+        match self {
+            Payload::Inline(value) => Some(value),
+            Payload::Ref(_) => None,
+        }
+    }
+}
+
+/// The values a command's templates mention, by name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bindings(pub BTreeMap<String, Payload>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_survives_its_stored_form() {
+        let digest = Digest::of(b"abc");
+        let stored = serde_json::to_string(&digest).unwrap();
+        assert_eq!(
+            stored,
+            "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\""
+        );
+        assert_eq!(serde_json::from_str::<Digest>(&stored).unwrap(), digest);
+        assert!(serde_json::from_str::<Digest>("\"zz\"").is_err());
+    }
+}

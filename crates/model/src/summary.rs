@@ -1,0 +1,33 @@
+//! One row about each execution, written with its events, so that lists and details cannot disagree.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ExecutionId, ExecutionStatus, PlaybookRef, Seq, StepName, Timestamp, ToolError,
+};
+
+/// How many steps have reached which status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepCounts {
+    /// Steps entered at least once.
+    pub total: u32,
+    pub running: u32,
+    pub completed: u32,
+    pub failed: u32,
+}
+
+/// An execution at a glance: the fold of its log up to `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub execution: ExecutionId,
+    pub playbook: PlaybookRef,
+    pub status: ExecutionStatus,
+    pub seq: Seq,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub parent: Option<ExecutionId>,
+    /// The step entered last.
+    pub current_step: Option<StepName>,
+    pub steps: StepCounts,
+    pub error: Option<ToolError>,
+}

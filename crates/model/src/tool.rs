@@ -1,0 +1,75 @@
+//! The kinds of tool a playbook may name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown tool kind `{0}`")]
+pub struct UnknownTool(pub String);
+
+macro_rules! kinds {
+    ($($variant:ident = $text:literal,)+) => {
+        /// What a command runs. Which of them a worker can run is the worker's business.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum ToolKind {
+            $(#[serde(rename = $text)] $variant,)+
+        }
+
+        impl ToolKind {
+            pub const ALL: &'static [ToolKind] = &[$(ToolKind::$variant,)+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(ToolKind::$variant => $text,)+
+                }
+            }
+        }
+
+        impl FromStr for ToolKind {
+            type Err = UnknownTool;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(ToolKind::$variant),)+
+                    other => Err(UnknownTool(other.to_owned())),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Agent = "agent",
+    Artifact = "artifact",
+    Container = "container",
+    Duckdb = "duckdb",
+    Ducklake = "ducklake",
+    Gateway = "gateway",
+    Gcs = "gcs",
+    Http = "http",
+    Mcp = "mcp",
+    Nats = "nats",
+    Noop = "noop",
+    Playbook = "playbook",
+    Postgres = "postgres",
+    Python = "python",
+    ResultFetch = "result_fetch",
+    Rhai = "rhai",
+    Script = "script",
+    Secrets = "secrets",
+    Shell = "shell",
+    Snowflake = "snowflake",
+    Sqlite = "sqlite",
+    Subscription = "subscription",
+    Transfer = "transfer",
+    Wasm = "wasm",
+}
+
+impl fmt::Display for ToolKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

@@ -1,0 +1,86 @@
+//! The shape of a playbook: who can come before whom.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use noetl_model::StepName;
+
+use crate::playbook::{Router, Step, StepIndex};
+
+/// The arcs of a playbook, turned around, and what each join may have to wait for.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    by_name: BTreeMap<StepName, StepIndex>,
+    predecessors: Vec<BTreeSet<StepIndex>>,
+    /// For a step with several predecessors: from where each can still be reached.
+    upstream: BTreeMap<StepIndex, BTreeMap<StepIndex, BTreeSet<StepIndex>>>,
+}
+
+impl Graph {
+    pub fn of(steps: &[Step]) -> Self {
+        let routers: Vec<(&StepName, &Router)> =
+            steps.iter().map(|step| (&step.name, &step.next)).collect();
+        let mut predecessors = vec![BTreeSet::new(); steps.len()];
+        for (index, (_, router)) in routers.iter().enumerate() {
+            for arc in &router.arcs {
+                predecessors[arc.to.0].insert(StepIndex(index));
+            }
+        }
+        let joins = (0..steps.len()).map(StepIndex).filter(|step| predecessors[step.0].len() > 1);
+        let upstream = joins
+            .map(|join| {
+                let per_predecessor = predecessors[join.0]
+                    .iter()
+                    .map(|&from| (from, ancestors(from, join, &predecessors)))
+                    .collect();
+                (join, per_predecessor)
+            })
+            .collect();
+        let by_name = routers
+            .iter()
+            .enumerate()
+            .map(|(index, (name, _))| ((*name).clone(), StepIndex(index)))
+            .collect();
+        Self { by_name, predecessors, upstream }
+    }
+
+    pub fn index_of(&self, name: &str) -> Option<StepIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    pub fn predecessors(&self, step: StepIndex) -> &BTreeSet<StepIndex> {
+        &self.predecessors[step.0]
+    }
+
+    /// Whether `join`, which `arrived` have led to, must wait for one of the `live` steps: one that
+    /// is, or can still lead to, a predecessor that has not arrived, without passing `join` itself.
+    pub fn must_wait(
+        &self,
+        join: StepIndex,
+        arrived: &BTreeSet<StepIndex>,
+        live: &BTreeSet<StepIndex>,
+    ) -> bool {
+        self.upstream.get(&join).is_some_and(|per_predecessor| {
+            per_predecessor
+                .iter()
+                .filter(|(from, _)| !arrived.contains(from))
+                .any(|(_, sources)| live.iter().any(|step| sources.contains(step)))
+        })
+    }
+}
+
+/// Every step from which `to` can be reached without passing `avoid`; `to` included.
+fn ancestors(
+    to: StepIndex,
+    avoid: StepIndex,
+    predecessors: &[BTreeSet<StepIndex>],
+) -> BTreeSet<StepIndex> {
+    let mut found = BTreeSet::new();
+    let mut waiting = VecDeque::from([to]);
+    while let Some(step) = waiting.pop_front() {
+        if step == avoid || !found.insert(step) {
+            continue;
+        }
+        waiting.extend(predecessors[step.0].iter().copied());
+    }
+    found
+}

@@ -1,0 +1,14 @@
+//! The language: YAML to a validated graph, with diagnostics that name a line and column.
+//!
+//! Invariant: a [`Playbook`] that exists is valid. Every problem of a document is found at once and
+//! said in the words of the document; what runs later can rely on names resolving and templates
+//! parsing.
+
+mod graph;
+mod playbook;
+
+pub use graph::Graph;
+pub use playbook::{
+    AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
+    LoopSource, Metadata, Playbook, Retry, Router, RouterMode, Rule, Step, StepIndex, Task, Verdict,
+};

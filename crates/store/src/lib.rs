@@ -1,0 +1,1 @@
+//! What storage promises: the ports, MemoryStore, and the suite every store passes.

@@ -1,0 +1,1 @@
+//! History builder, fixtures and a simulated clock, for tests.

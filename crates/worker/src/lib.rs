@@ -1,0 +1,1 @@
+//! Lease, heartbeat, run a tool, report.

@@ -1,0 +1,2 @@
+//! Automation: test, tidy, bench.
+fn main() {}
