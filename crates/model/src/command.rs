@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn long_output_keeps_its_beginning_and_its_end() {
-        let logs = Logs { stdout: format!("begin{}end", "é".repeat(LOG_BYTES_MAX)), stderr: "x".into() };
+        let logs =
+            Logs { stdout: format!("begin{}end", "é".repeat(LOG_BYTES_MAX)), stderr: "x".into() };
         let bounded = logs.bounded();
         assert!(bounded.stdout.len() < LOG_BYTES_MAX + 64);
         assert!(bounded.stdout.starts_with("begin") && bounded.stdout.ends_with("end"));

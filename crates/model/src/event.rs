@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Attempt, Bindings, CatalogId, CommandId, ErrorMode, EventId, ExecutionId, Logs, Payload, Pool,
-    RunId, Seq, StepName, Timestamp, TimerId, ToolError, ToolKind, WorkerId,
+    RunId, Seq, StepName, TimerId, Timestamp, ToolError, ToolKind, WorkerId,
 };
 
 /// Which version of which playbook an execution runs.
@@ -61,7 +61,10 @@ pub enum LoopMode {
 pub enum ItemSource {
     /// The numbers from zero up to, not including, this one.
     Range(u64),
-    List { len: u64, values: Payload },
+    List {
+        len: u64,
+        values: Payload,
+    },
     /// Frames of rows, claimed one after another until none is left.
     Cursor,
 }

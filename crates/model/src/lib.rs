@@ -18,12 +18,12 @@ mod summary;
 mod time;
 mod tool;
 
-pub use command::{Lease, Logs, LOG_BYTES_MAX, Message, Outcome, Report};
+pub use command::{LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report};
 pub use cutoff::Cutoff;
 pub use error::{ErrorKind, ToolError};
 pub use event::{
-    Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded, ScopeTarget, SkipReason,
-    TaskAddress, TimerPurpose,
+    Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded, ScopeTarget,
+    SkipReason, TaskAddress, TimerPurpose,
 };
 pub use id::{
     Attempt, CatalogId, CommandId, EventId, ExecutionId, ParseIdError, Pool, RunId, Seq, StepName,
@@ -32,6 +32,6 @@ pub use id::{
 pub use payload::{Bindings, Digest, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, PayloadRef};
 pub use snowflake::{IdGenerator, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
-pub use summary::{StepCounts, Summary};
+pub use summary::{ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool::{ToolKind, UnknownTool};

@@ -112,10 +112,7 @@ mod tests {
     fn a_digest_survives_its_stored_form() {
         let digest = Digest::of(b"abc");
         let stored = serde_json::to_string(&digest).unwrap();
-        assert_eq!(
-            stored,
-            "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\""
-        );
+        assert_eq!(stored, "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"");
         assert_eq!(serde_json::from_str::<Digest>(&stored).unwrap(), digest);
         assert!(serde_json::from_str::<Digest>("\"zz\"").is_err());
     }

@@ -55,8 +55,7 @@ impl IdGenerator {
 pub fn machine_id_of(host: &str) -> u16 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
-    let hash =
-        host.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    let hash = host.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
     u16::try_from(hash & MACHINE_MASK).unwrap_or_default()
 }
 

@@ -90,7 +90,9 @@ impl ExecutionStatus {
     pub const fn is_terminal(self) -> bool {
         match self {
             ExecutionStatus::Running => false,
-            ExecutionStatus::Completed | ExecutionStatus::Failed | ExecutionStatus::Cancelled => true,
+            ExecutionStatus::Completed | ExecutionStatus::Failed | ExecutionStatus::Cancelled => {
+                true
+            }
         }
     }
 }

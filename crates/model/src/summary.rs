@@ -3,8 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ExecutionId, ExecutionStatus, PlaybookRef, Seq, StepName, Timestamp, ToolError,
+    CommandId, ExecutionId, ExecutionStatus, PlaybookRef, Seq, StepName, Timestamp, ToolError,
 };
+
+/// The command of another execution that an execution was started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentCommand {
+    pub execution: ExecutionId,
+    pub command: CommandId,
+}
 
 /// How many steps have reached which status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +32,7 @@ pub struct Summary {
     pub seq: Seq,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    pub parent: Option<ExecutionId>,
+    pub parent: Option<ParentCommand>,
     /// The step entered last.
     pub current_step: Option<StepName>,
     pub steps: StepCounts,

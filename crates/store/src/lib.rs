@@ -1,1 +1,30 @@
-//! What storage promises: the ports, MemoryStore, and the suite every store passes.
+//! What storage promises: the ports, a store in memory, and the suite every store passes.
+//!
+//! A store keeps what it is given and answers questions; it decides nothing. All that one decision
+//! changes (events, summary, queue, timers, outbox, payloads) arrives as one [`Append`] and is
+//! written whole or not at all.
+//!
+//! Invariants: an execution's events are numbered 1, 2, 3, … without a gap; a second writer at the
+//! same number is refused; what was answered survives the death of the process.
+
+mod append;
+mod clock;
+mod error;
+mod port;
+mod row;
+
+pub use append::{Append, AppendError, QueueChange, TimerChange};
+pub use clock::{Clock, SystemClock};
+pub use error::StoreError;
+pub use port::{
+    Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
+};
+pub use row::{
+    CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, ReadyCommand,
+    Snapshot, TimerRow,
+};
+
+/// How many events one read returns at most.
+pub const READ_EVENTS_MAX: usize = 1000;
+/// How many rows one listing returns at most.
+pub const PAGE_MAX: usize = 500;

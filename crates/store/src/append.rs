@@ -1,0 +1,54 @@
+//! What one decision writes.
+
+use noetl_model::{
+    Attempt, CommandId, Digest, ExecutionId, Message, Pool, Recorded, Seq, Summary, TimerId,
+    Timestamp, WorkerId,
+};
+
+/// All that one decision changes about one execution: written whole or not at all.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub execution: ExecutionId,
+    /// The last event the decision has seen; [`Seq::ZERO`] starts an execution.
+    pub expected: Seq,
+    /// Numbered from `expected + 1` on.
+    pub events: Vec<Recorded>,
+    pub summary: Summary,
+    pub queue: Vec<QueueChange>,
+    pub timers: Vec<TimerChange>,
+    pub outbox: Vec<Message>,
+    /// Large values the events refer to: JSON bytes by their digest. Storing one twice is fine.
+    pub payloads: Vec<(Digest, Vec<u8>)>,
+}
+
+/// A change of the queue of open commands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QueueChange {
+    /// A new command, ready at once. `step` is for people.
+    Add { command: CommandId, pool: Pool, step: String },
+    /// A worker takes it. Refused as [`AppendError::Conflict`] unless the row's attempt is
+    /// `attempt - 1` and no lease on it lives, by the store's clock.
+    Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease_until: Timestamp },
+    /// It waits for something other than a worker, such as a child: nobody can lease it.
+    Park { command: CommandId },
+    /// It is over. Removing one that is gone already is fine.
+    Remove { command: CommandId },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TimerChange {
+    Set { timer: TimerId, due_at: Timestamp },
+    Remove { timer: TimerId },
+}
+
+/// Why an append was not written. Nothing of it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// Someone appended first, or leased first. Load again and decide again; never repeat the same
+    /// events.
+    #[error("the log has moved on")]
+    Conflict,
+    /// The parent already has a child for this command.
+    #[error("this command's child execution exists already: {child}")]
+    ChildExists { child: ExecutionId },
+}

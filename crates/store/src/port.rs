@@ -1,0 +1,132 @@
+//! The ports: one small trait per thing that is kept.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{
+    CatalogId, CommandId, Digest, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp,
+};
+
+use crate::{
+    Append, AppendError, CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow,
+    Page, ReadyCommand, Snapshot, StoreError, TimerRow,
+};
+
+#[async_trait]
+pub trait EventLog: Send + Sync {
+    /// Writes many executions' decisions in one transaction, each whole or not at all, and answers
+    /// for each in order. When this returns, what was accepted is durable.
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError>;
+
+    /// The events after `after`, in order, at most `limit` (and at most `READ_EVENTS_MAX`).
+    async fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError>;
+}
+
+#[async_trait]
+pub trait CommandQueue: Send + Sync {
+    /// Commands of a pool that may be leased now, by the store's clock, longest-waiting first.
+    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError>;
+
+    /// Prolongs leases to `lease` from now, by the store's clock; an answer for each, in order.
+    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError>;
+
+    /// Commands whose lease has run out and which have been leased `attempts` times or more.
+    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError>;
+
+    /// How many commands of a pool may be leased now.
+    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
+}
+
+#[async_trait]
+pub trait Timers: Send + Sync {
+    /// Timers due at `now` or before, earliest first.
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError>;
+
+    /// When the earliest timer of all is due.
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
+}
+
+#[async_trait]
+pub trait Outbox: Send + Sync {
+    /// Takes the oldest messages that nobody else is sending; one whose sender has not said a word
+    /// for `visibility` may be taken again.
+    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError>;
+
+    /// These have been sent. Saying so twice is fine.
+    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError>;
+
+    /// How many messages are owed.
+    async fn owed(&self) -> Result<u64, StoreError>;
+}
+
+#[async_trait]
+pub trait Payloads: Send + Sync {
+    /// The JSON bytes of a large value.
+    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+}
+
+#[async_trait]
+pub trait Catalog: Send + Sync {
+    /// Keeps a playbook: as the path's next version, or, if its content is that of the newest
+    /// version, not again.
+    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError>;
+
+    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError>;
+
+    /// A version of a path; the newest if none is named.
+    async fn by_path(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogEntry>, StoreError>;
+
+    /// Every path at its newest version, in order, without contents.
+    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError>;
+}
+
+#[async_trait]
+pub trait Snapshots: Send + Sync {
+    /// Saves a fold, unless a later one is there.
+    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError>;
+
+    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError>;
+}
+
+#[async_trait]
+pub trait Executions: Send + Sync {
+    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError>;
+
+    /// Newest first.
+    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError>;
+
+    /// Running executions that have neither an open command nor a timer nor an owed message, and
+    /// whose last event is older than `before`: nothing can move them.
+    async fn stalled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// The execution that was started for a command of another.
+    async fn child_of(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<Option<ExecutionId>, StoreError>;
+}
+
+/// Everything the control plane keeps.
+pub trait Store:
+    EventLog + CommandQueue + Timers + Outbox + Payloads + Catalog + Snapshots + Executions
+{
+}
+
+impl<T> Store for T where
+    T: EventLog + CommandQueue + Timers + Outbox + Payloads + Catalog + Snapshots + Executions
+{
+}
