@@ -10,12 +10,14 @@
 mod append;
 mod clock;
 mod error;
+mod memory;
 mod port;
 mod row;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
+pub use memory::MemoryStore;
 pub use port::{
     Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
 };

@@ -1,0 +1,148 @@
+//! A store in memory: the whole contract except durability.
+//!
+//! One lock guards all tables, so an append is seen whole or not at all. Every rule is checked
+//! before the first row changes; nothing is ever undone.
+
+mod outbox;
+mod queue;
+mod read;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use noetl_model::{
+    CommandId, Digest, EventId, ExecutionId, ParentCommand, Recorded, Seq, Summary, TimerId,
+    Timestamp,
+};
+
+use crate::{
+    Append, AppendError, CatalogEntry, Clock, EventLog, READ_EVENTS_MAX, Snapshot, StoreError,
+    TimerChange,
+};
+use outbox::OutboxTable;
+use queue::CommandTable;
+
+/// A store in memory. Everything ends with the process.
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    tables: Mutex<Tables>,
+}
+
+#[derive(Default)]
+struct Tables {
+    executions: BTreeMap<ExecutionId, ExecutionRow>,
+    event_ids: HashSet<EventId>,
+    children: HashMap<(ExecutionId, CommandId), ExecutionId>,
+    commands: CommandTable,
+    timers: BTreeMap<(ExecutionId, TimerId), Timestamp>,
+    outbox: OutboxTable,
+    payloads: HashMap<Digest, Vec<u8>>,
+    /// Each path's versions, the first at index zero.
+    catalog: BTreeMap<String, Vec<CatalogEntry>>,
+    snapshots: HashMap<ExecutionId, Snapshot>,
+}
+
+struct ExecutionRow {
+    summary: Summary,
+    /// The event numbered `n` is at index `n - 1`.
+    log: Vec<Recorded>,
+}
+
+impl MemoryStore {
+    /// An empty store that compares leases with `clock`.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, tables: Mutex::new(Tables::default()) }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().expect("nothing panics while it holds the tables")
+    }
+}
+
+impl Tables {
+    fn append(&mut self, append: &Append, now: Timestamp) -> Result<(), AppendError> {
+        self.check_log(append)?;
+        self.check_child(append)?;
+        let commands = self.commands.stage(append.execution, &append.queue, now)?;
+
+        self.commands.commit(append.execution, commands);
+        for change in &append.timers {
+            match *change {
+                TimerChange::Set { timer, due_at } => {
+                    self.timers.insert((append.execution, timer), due_at);
+                }
+                TimerChange::Remove { timer } => {
+                    self.timers.remove(&(append.execution, timer));
+                }
+            }
+        }
+        for message in &append.outbox {
+            self.outbox.add(append.execution, message.clone());
+        }
+        for (digest, bytes) in &append.payloads {
+            self.payloads.entry(*digest).or_insert_with(|| bytes.clone());
+        }
+        if let Some(ParentCommand { execution, command }) = append.summary.parent {
+            self.children.insert((execution, command), append.execution);
+        }
+        self.event_ids.extend(append.events.iter().map(|recorded| recorded.event_id));
+        let row = self
+            .executions
+            .entry(append.execution)
+            .or_insert_with(|| ExecutionRow { summary: append.summary.clone(), log: Vec::new() });
+        row.summary = append.summary.clone();
+        row.log.extend_from_slice(&append.events);
+        Ok(())
+    }
+
+    /// The append continues the log where it ends, without a gap, under ids nobody has used.
+    fn check_log(&self, append: &Append) -> Result<(), AppendError> {
+        let last = self
+            .executions
+            .get(&append.execution)
+            .and_then(|row| row.log.last())
+            .map_or(Seq::ZERO, |recorded| recorded.seq);
+        let mut next = last;
+        let dense = append.events.iter().all(|recorded| {
+            next = next.next();
+            recorded.seq == next
+        });
+        let fresh =
+            append.events.iter().all(|recorded| !self.event_ids.contains(&recorded.event_id));
+        if append.expected == last && dense && fresh { Ok(()) } else { Err(AppendError::Conflict) }
+    }
+
+    fn check_child(&self, append: &Append) -> Result<(), AppendError> {
+        let Some(ParentCommand { execution, command }) = append.summary.parent else {
+            return Ok(());
+        };
+        match self.children.get(&(execution, command)) {
+            Some(&child) if child != append.execution => Err(AppendError::ChildExists { child }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl EventLog for MemoryStore {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        let now = self.clock.now();
+        let mut tables = self.tables();
+        Ok(batch.iter().map(|append| tables.append(append, now)).collect())
+    }
+
+    async fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let tables = self.tables();
+        let Some(row) = tables.executions.get(&execution) else {
+            return Ok(Vec::new());
+        };
+        let seen = usize::try_from(after.0).unwrap_or(usize::MAX);
+        Ok(row.log.iter().skip(seen).take(limit.min(READ_EVENTS_MAX)).cloned().collect())
+    }
+}
