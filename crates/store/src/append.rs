@@ -13,6 +13,7 @@ pub struct Append {
     pub expected: Seq,
     /// Numbered from `expected + 1` on.
     pub events: Vec<Recorded>,
+    /// The execution after the last of these events.
     pub summary: Summary,
     pub queue: Vec<QueueChange>,
     pub timers: Vec<TimerChange>,
@@ -24,12 +25,13 @@ pub struct Append {
 /// A change of the queue of open commands.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueueChange {
-    /// A new command, ready at once. `step` is for people.
+    /// A new command, ready at once. `step` is for people. One that is there already is a conflict.
     Add { command: CommandId, pool: Pool, step: String },
     /// A worker takes it. Refused as [`AppendError::Conflict`] unless the row's attempt is
     /// `attempt - 1` and no lease on it lives, by the store's clock.
     Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease_until: Timestamp },
-    /// It waits for something other than a worker, such as a child: nobody can lease it.
+    /// It waits for something other than a worker, such as a child: nobody can lease it. Parking
+    /// one that is not there is a conflict.
     Park { command: CommandId },
     /// It is over. Removing one that is gone already is fine.
     Remove { command: CommandId },
@@ -44,8 +46,8 @@ pub enum TimerChange {
 /// Why an append was not written. Nothing of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// Someone appended first, or leased first. Load again and decide again; never repeat the same
-    /// events.
+    /// Someone appended first, or leased first, or has used an event id. Load again and decide
+    /// again; never repeat the same events.
     #[error("the log has moved on")]
     Conflict,
     /// The parent already has a child for this command.

@@ -9,6 +9,8 @@
 
 mod append;
 mod clock;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
 mod memory;
 mod port;

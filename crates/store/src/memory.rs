@@ -146,3 +146,15 @@ impl EventLog for MemoryStore {
         Ok(row.log.iter().skip(seen).take(limit.min(READ_EVENTS_MAX)).cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::TestClock;
+
+    async fn fresh(clock: TestClock) -> (MemoryStore, ()) {
+        (MemoryStore::new(Arc::new(clock)), ())
+    }
+
+    crate::conformance!(fresh);
+}

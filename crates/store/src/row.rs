@@ -27,7 +27,7 @@ pub struct Held {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldAnswer {
     Extended,
-    /// Someone else holds the command now.
+    /// The command is not this attempt's any more: someone else holds it, or it is parked.
     Superseded,
     /// The command is over: completed, failed or cancelled.
     Gone,
@@ -47,7 +47,7 @@ pub struct OutboxRow {
     pub id: i64,
     pub execution: ExecutionId,
     pub message: Message,
-    /// How often it has been taken to be sent.
+    /// How often it has been taken to be sent, this time included.
     pub attempts: u32,
 }
 

@@ -1,0 +1,177 @@
+//! The suite every store passes: one rule, one case.
+//!
+//! A store's tests call [`conformance!`](crate::conformance!) with a function that makes an empty
+//! store on a given clock; each case becomes a test of its own.
+
+pub mod catalog;
+pub mod events;
+pub mod executions;
+pub mod given;
+pub mod log;
+pub mod outbox;
+pub mod queue;
+pub mod timers;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use noetl_model::{ExecutionId, Pool, Recorded, Seq, Timestamp};
+
+use crate::{
+    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxRow, Page, Store,
+};
+
+/// Makes every case of the suite a test. `$fresh` is an async function from a [`TestClock`] to an
+/// empty store and whatever has to live as long as the store does.
+#[macro_export]
+macro_rules! conformance {
+    ($fresh:path) => {
+        $crate::conformance! { @each $fresh;
+            log::append_then_read_gives_the_same_events,
+            log::second_writer_at_the_same_seq_is_refused,
+            log::a_gap_is_refused,
+            log::a_used_event_id_is_refused,
+            log::batch_is_all_or_nothing_per_execution,
+            log::one_batch_may_continue_what_it_starts,
+            log::reads_page_by_seq,
+            log::concurrent_appends_to_one_execution_admit_exactly_one,
+            log::payloads_are_found_by_digest_and_stored_once,
+            queue::a_command_is_ready_once_added,
+            queue::a_leased_command_is_not_ready,
+            queue::a_command_whose_lease_ran_out_is_ready_again,
+            queue::expired_lease_can_be_taken_over_with_the_next_attempt,
+            queue::a_live_lease_refuses_a_second_claim,
+            queue::heartbeat_prolongs,
+            queue::heartbeat_after_the_lease_ran_out_is_welcome_until_taken_over,
+            queue::heartbeat_of_a_superseded_attempt_says_so,
+            queue::heartbeat_of_a_finished_command_says_gone,
+            queue::parked_commands_are_never_ready,
+            queue::changes_to_a_command_that_is_not_there_are_refused,
+            queue::a_removed_command_is_gone_and_removing_it_again_is_fine,
+            queue::exhausted_lists_only_expired_leases_with_enough_attempts,
+            queue::ready_is_oldest_first_and_per_pool,
+            queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
+            timers::timers_come_due_in_order,
+            timers::a_timer_set_again_moves,
+            timers::removed_timer_never_fires,
+            outbox::outbox_row_exists_exactly_when_its_event_does,
+            outbox::messages_are_taken_oldest_first_as_they_were_written,
+            outbox::taken_outbox_rows_are_invisible_until_the_visibility_runs_out,
+            outbox::sent_rows_are_gone_and_sent_twice_is_fine,
+            catalog::catalog_versions_count_up_and_identical_content_is_not_registered_again,
+            catalog::a_playbook_is_found_by_id_by_path_and_by_version,
+            catalog::paths_are_listed_at_their_newest_version_without_contents,
+            catalog::snapshots_never_go_back,
+            executions::a_summary_is_what_was_written_last,
+            executions::summaries_list_newest_first_with_filters_and_cursor,
+            executions::stalled_finds_only_executions_with_nothing_under_way,
+            executions::one_child_per_parent_command,
+        }
+    };
+    (@each $fresh:path; $($file:ident::$case:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let clock = $crate::conformance::TestClock::default();
+                let (store, _keep) = $fresh(clock.clone()).await;
+                let subject = $crate::conformance::Subject::new(store, clock);
+                $crate::conformance::$file::$case(subject).await;
+            }
+        )*
+    };
+}
+
+/// A clock that stands still until it is told to move.
+#[derive(Debug, Clone)]
+pub struct TestClock(Arc<AtomicI64>);
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(given::T0.as_micros())))
+    }
+}
+
+impl TestClock {
+    /// Moves the clock to an instant, back as well.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_micros(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A store under test, with the clock it reads. Its methods fail the test if the store does not
+/// answer.
+#[derive(Clone)]
+pub struct Subject {
+    pub store: Arc<dyn Store>,
+    pub clock: TestClock,
+}
+
+impl Subject {
+    pub fn new(store: impl Store + 'static, clock: TestClock) -> Self {
+        Self { store: Arc::new(store), clock }
+    }
+
+    /// Sets the clock to some seconds after the start of the test.
+    pub fn at(&self, seconds: u64) {
+        self.clock.set(given::at(seconds));
+    }
+
+    pub async fn append(&self, append: Append) -> Result<(), AppendError> {
+        let mut answers = self.append_all(&[append]).await;
+        assert_eq!(answers.len(), 1, "one answer for each append");
+        answers.remove(0)
+    }
+
+    pub async fn append_all(&self, batch: &[Append]) -> Vec<Result<(), AppendError>> {
+        self.store.append(batch).await.expect("the store appends")
+    }
+
+    pub async fn read(&self, execution: ExecutionId) -> Vec<Recorded> {
+        self.store.read(execution, Seq::ZERO, usize::MAX).await.expect("the store reads")
+    }
+
+    /// The commands that are ready in the shared pool, as (execution, command, attempt).
+    pub async fn ready(&self) -> Vec<(i64, u64, u32)> {
+        self.ready_in(&Pool::shared()).await
+    }
+
+    pub async fn ready_in(&self, pool: &Pool) -> Vec<(i64, u64, u32)> {
+        let ready = self.store.ready(pool, usize::MAX).await.expect("the store lists commands");
+        let count = self.store.ready_count(pool).await.expect("the store counts commands");
+        assert_eq!(usize::try_from(count), Ok(ready.len()), "the count agrees with the list");
+        ready.iter().map(|row| (row.execution.0, row.command.0, row.attempt.0)).collect()
+    }
+
+    pub async fn extend(&self, held: Held, lease: Duration) -> HeldAnswer {
+        let answers = self.store.extend(&[held], lease).await.expect("the store prolongs");
+        assert_eq!(answers.len(), 1, "one answer for each lease");
+        answers[0]
+    }
+
+    pub async fn take(&self, visibility: Duration) -> Vec<OutboxRow> {
+        self.store.take(usize::MAX, visibility).await.expect("the store hands out messages")
+    }
+
+    pub async fn owed(&self) -> u64 {
+        self.store.owed().await.expect("the store counts messages")
+    }
+
+    /// The executions a listing shows, by id.
+    pub async fn list(
+        &self,
+        filter: ExecutionFilter,
+        before: Option<ExecutionId>,
+        limit: usize,
+    ) -> Vec<i64> {
+        let page = Page { before, limit };
+        let summaries = self.store.list(&filter, page).await.expect("the store lists executions");
+        summaries.iter().map(|summary| summary.execution.0).collect()
+    }
+}

@@ -1,0 +1,175 @@
+//! One event of every variant, with data that is easily damaged on its way.
+
+use std::collections::BTreeMap;
+
+use noetl_model::{
+    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag,
+    ExecutionId, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place, PlaybookRef, Pool,
+    RunId, ScopeTarget, SkipReason, StepName, TaskAddress, TimerId, TimerPurpose, ToolError,
+    ToolKind, WorkerId,
+};
+use serde_json::{Value, json};
+
+use super::given::at;
+
+const RUN: RunId = RunId(3);
+const COMMAND: CommandId = CommandId(8);
+const FIRST: Attempt = Attempt(1);
+
+/// One event of every variant.
+pub fn every_event() -> Vec<Event> {
+    let events = [executions(), steps(), loops(), commands(), attempts(), waits()].concat();
+    let mut tags: Vec<EventTag> = events.iter().map(Event::tag).collect();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags, EventTag::ALL, "every variant has its sample");
+    events
+}
+
+/// Keys out of order, numbers at the edge of what JSON readers keep, text of all kinds.
+fn fragile() -> Value {
+    json!({
+        "zebra": [i64::MIN, i64::MAX, u64::MAX, 0.1, 1e300, -0.0, 2.0, 123_456.789_012_345_67],
+        "apple": { "": null, "é\u{1F980}\u{0000}\"\\\n": [true, false, {}, []] },
+    })
+}
+
+fn output() -> Payload {
+    Payload::inline(fragile())
+}
+
+fn large() -> Payload {
+    Payload::Ref(PayloadRef { digest: Digest::of(b"large"), size: 70_000 })
+}
+
+fn error() -> ToolError {
+    ToolError { status: Some(404), ..ToolError::new(ErrorKind::NotFound, "no such page") }
+        .with_code("E1")
+        .with_details(fragile())
+}
+
+fn logs() -> Logs {
+    Logs { stdout: "one\r\ntwo".into(), stderr: "\u{1b}[31mred".into() }
+}
+
+fn step() -> StepName {
+    StepName::new("größe")
+}
+
+fn task(place: Place) -> TaskAddress {
+    TaskAddress { run: RUN, place, retry: 2 }
+}
+
+fn executions() -> Vec<Event> {
+    let playbook =
+        PlaybookRef { catalog_id: CatalogId(i64::MAX), path: "demo/hello".into(), version: 4 };
+    let started = |origin, error_mode, trace| Event::ExecutionStarted {
+        playbook: playbook.clone(),
+        workload: output(),
+        origin,
+        error_mode,
+        pool: Pool::shared(),
+        trace,
+    };
+    let parent = Origin::Parent {
+        execution: ExecutionId(9),
+        command: COMMAND,
+        return_step: Some(step()),
+        depth: 1,
+    };
+    vec![
+        started(Origin::Request, ErrorMode::Strict, None),
+        started(parent, ErrorMode::Lenient, Some(json!({ "traceparent": "00-1-2-01" }))),
+        Event::ExecutionCompleted { output: large() },
+        Event::ExecutionFailed { error: error(), steps: vec![step()] },
+        Event::ExecutionCancelled { reason: "enough".into() },
+        Event::ExecutionStalled { detail: "nothing is under way".into() },
+        Event::Reported { name: "custom.thing".into(), step: Some(step()), body: fragile() },
+    ]
+}
+
+fn steps() -> Vec<Event> {
+    vec![
+        Event::StepEntered { run: RUN, step: step(), from: vec![] },
+        Event::StepEntered { run: RUN, step: step(), from: vec![StepName::new("start")] },
+        Event::StepSkipped { step: step(), reason: SkipReason::Guard },
+        Event::StepSkipped { step: step(), reason: SkipReason::Admission },
+        Event::StepAwaited { step: step(), from: StepName::new("left") },
+        Event::StepCompleted { run: RUN, step: step(), output: None },
+        Event::StepCompleted { run: RUN, step: step(), output: Some(output()) },
+        Event::StepFailed { run: RUN, step: step(), error: error(), handled: true },
+    ]
+}
+
+fn loops() -> Vec<Event> {
+    let opened = |items, mode| Event::LoopOpened { run: RUN, items, mode, in_flight_max: 10 };
+    vec![
+        opened(ItemSource::Range(u64::MAX), LoopMode::Sequential),
+        opened(ItemSource::List { len: 2, values: output() }, LoopMode::Parallel),
+        opened(ItemSource::Cursor, LoopMode::Cursor),
+        Event::FrameOpened { run: RUN, frame: 1, len: 2, rows: output() },
+        Event::IterationCompleted { run: RUN, index: 1, output: Some(Payload::null()) },
+        Event::IterationFailed { run: RUN, index: 1, error: error() },
+    ]
+}
+
+fn commands() -> Vec<Event> {
+    let places = [Place::Task(0), Place::Item { index: 5, task: 1 }, Place::Claim { frame: 2 }];
+    let bindings = BTreeMap::from([("workload".to_owned(), output()), ("big".to_owned(), large())]);
+    places
+        .into_iter()
+        .map(|place| Event::CommandIssued {
+            command: COMMAND,
+            task: task(place),
+            step: step(),
+            tool: ToolKind::Python,
+            pool: Pool::new("gpu"),
+            bindings: Bindings(bindings.clone()),
+        })
+        .collect()
+}
+
+fn attempts() -> Vec<Event> {
+    let worker = WorkerId::new("worker-1");
+    vec![
+        Event::CommandClaimed {
+            command: COMMAND,
+            attempt: FIRST,
+            worker: worker.clone(),
+            lease_until: at(30),
+        },
+        Event::CommandCompleted {
+            command: COMMAND,
+            attempt: FIRST,
+            output: output(),
+            logs: Logs::default(),
+        },
+        Event::CommandFailed {
+            command: COMMAND,
+            attempt: FIRST,
+            error: error(),
+            output: Some(output()),
+            logs: logs(),
+        },
+        Event::CommandCancelled { command: COMMAND, reason: "enough".into() },
+        Event::AttemptSuperseded { command: COMMAND, attempt: FIRST, worker },
+        Event::ChildStarted { command: COMMAND, child: ExecutionId(77) },
+    ]
+}
+
+fn waits() -> Vec<Event> {
+    let values = BTreeMap::from([("rows".to_owned(), fragile())]);
+    let updated = |target| Event::ContextUpdated { target, values: values.clone() };
+    let timer = TimerId(4);
+    let set = |purpose| Event::TimerSet { timer, due_at: at(60), purpose };
+    vec![
+        updated(ScopeTarget::Execution),
+        updated(ScopeTarget::Run { run: RUN }),
+        updated(ScopeTarget::Item { run: RUN, index: 2 }),
+        set(TimerPurpose::Retry { task: task(Place::Task(1)) }),
+        set(TimerPurpose::StepTimeout { run: RUN }),
+        set(TimerPurpose::ExecutionTimeout),
+        Event::TimerFired { timer },
+        Event::TimerCancelled { timer },
+    ]
+}

@@ -1,0 +1,143 @@
+//! Rules of summaries, children and the search for stalled executions.
+
+use std::time::Duration;
+
+use noetl_model::{
+    CommandId, ErrorKind, ExecutionId, ExecutionStatus, Message, ParentCommand, Seq, StepCounts,
+    StepName, Summary, TimerId, ToolError,
+};
+use serde_json::json;
+
+use super::Subject;
+use super::given::{A, B, C, add, after, at, park, remove, start, summary};
+use crate::{Append, AppendError, ExecutionFilter, TimerChange};
+
+pub async fn a_summary_is_what_was_written_last(subject: Subject) {
+    let find = async |execution| subject.store.summary(execution).await.expect("the store answers");
+    assert_eq!(find(A).await, None);
+    let first = Summary {
+        parent: Some(ParentCommand { execution: B, command: CommandId(3) }),
+        current_step: Some(StepName::new("fetch")),
+        ..summary(A, Seq(1))
+    };
+    let append = Append { summary: first.clone(), ..start(A) };
+    assert_eq!(subject.append(append).await, Ok(()));
+    assert_eq!(find(A).await.as_ref(), Some(&first));
+    let second = Summary {
+        status: ExecutionStatus::Failed,
+        seq: Seq(2),
+        ended_at: Some(at(9)),
+        current_step: Some(StepName::new("größe")),
+        steps: StepCounts { total: 4, running: 1, completed: 2, failed: 1 },
+        error: Some(
+            ToolError::new(ErrorKind::Exception, "division by zero")
+                .with_code("ZeroDivisionError")
+                .with_details(json!({ "line": 3 })),
+        ),
+        ..first
+    };
+    let append = Append { summary: second.clone(), ..after(A, 1) };
+    assert_eq!(subject.append(append).await, Ok(()));
+    assert_eq!(find(A).await.as_ref(), Some(&second));
+}
+
+pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subject) {
+    for (id, path, status, parent) in [
+        (1, "demo/Hello", ExecutionStatus::Running, None),
+        (2, "demo/HELLO_100%", ExecutionStatus::Completed, Some(1)),
+        (3, "other", ExecutionStatus::Failed, Some(1)),
+        (4, "Größe/ÜBER", ExecutionStatus::Completed, Some(2)),
+        (5, "demo/hello", ExecutionStatus::Cancelled, None),
+    ] {
+        let execution = ExecutionId(id);
+        let command = CommandId(u64::try_from(id).expect("ids here are positive"));
+        let mut append = start(execution);
+        append.summary.playbook.path = path.into();
+        append.summary.status = status;
+        append.summary.parent =
+            parent.map(|parent| ParentCommand { execution: ExecutionId(parent), command });
+        assert_eq!(subject.append(append).await, Ok(()));
+    }
+    let all = ExecutionFilter::default;
+    let status = |status| ExecutionFilter { status: Some(status), ..all() };
+    let path = |part: &str| ExecutionFilter { path: Some(part.into()), ..all() };
+    let parent = |id| ExecutionFilter { parent: Some(ExecutionId(id)), ..all() };
+
+    assert_eq!(subject.list(all(), None, 10).await, [5, 4, 3, 2, 1]);
+    assert_eq!(subject.list(all(), None, 2).await, [5, 4]);
+    assert_eq!(subject.list(all(), Some(ExecutionId(4)), 2).await, [3, 2]);
+    assert!(subject.list(all(), Some(ExecutionId(1)), 2).await.is_empty());
+    assert_eq!(subject.list(status(ExecutionStatus::Completed), None, 10).await, [4, 2]);
+    assert_eq!(
+        subject.list(status(ExecutionStatus::Completed), Some(ExecutionId(4)), 10).await,
+        [2]
+    );
+    assert_eq!(subject.list(path("hello"), None, 10).await, [5, 2, 1]);
+    assert_eq!(subject.list(path("0%"), None, 10).await, [2]);
+    assert_eq!(subject.list(path("%"), None, 10).await, [2]);
+    assert!(subject.list(path("GRÖSSE"), None, 10).await.is_empty());
+    assert_eq!(subject.list(path("größe/über"), None, 10).await, [4]);
+    assert_eq!(subject.list(parent(1), None, 10).await, [3, 2]);
+    let both = ExecutionFilter {
+        status: Some(ExecutionStatus::Completed),
+        path: Some("HELLO".into()),
+        parent: Some(ExecutionId(1)),
+    };
+    assert_eq!(subject.list(both, None, 10).await, [2]);
+}
+
+pub async fn stalled_finds_only_executions_with_nothing_under_way(subject: Subject) {
+    let [ready, parked, timed, owed, ended, recent, stalled] =
+        [1, 2, 3, 4, 5, 6, 7].map(ExecutionId);
+    let timer = TimerChange::Set { timer: TimerId(1), due_at: at(1000) };
+    let message = Message::CommandCancelled { command: CommandId(1) };
+    let mut of_ended = start(ended);
+    of_ended.summary.status = ExecutionStatus::Completed;
+    let mut of_recent = start(recent);
+    of_recent.events[0].at = at(50);
+    let batch = [
+        Append { queue: vec![add(1)], ..start(ready) },
+        Append { queue: vec![add(1), park(1)], ..start(parked) },
+        Append { timers: vec![timer], ..start(timed) },
+        Append { outbox: vec![message], ..start(owed) },
+        of_ended,
+        of_recent,
+        start(stalled),
+    ];
+    assert!(subject.append_all(&batch).await.iter().all(Result::is_ok));
+    let stalled_before = async |seconds, limit| {
+        subject.store.stalled(at(seconds), limit).await.expect("the store lists executions")
+    };
+    assert_eq!(stalled_before(50, 10).await, [stalled]);
+    assert_eq!(stalled_before(0, 10).await, []);
+    assert_eq!(stalled_before(51, 10).await, [stalled, recent]);
+    assert_eq!(stalled_before(51, 1).await, [stalled]);
+
+    let taken = subject.take(Duration::from_secs(10)).await;
+    assert_eq!(stalled_before(50, 10).await, [stalled], "a message that is taken is still owed");
+    subject.store.sent(&[taken[0].id]).await.expect("the store forgets messages");
+    let mut of_ready = Append { queue: vec![remove(1)], ..after(ready, 1) };
+    of_ready.events[0].at = at(1);
+    assert_eq!(subject.append(of_ready).await, Ok(()));
+    assert_eq!(stalled_before(50, 10).await, [owed, stalled, ready]);
+}
+
+pub async fn one_child_per_parent_command(subject: Subject) {
+    let child = |execution, command| {
+        let mut append = start(execution);
+        append.summary.parent = Some(ParentCommand { execution: A, command: CommandId(command) });
+        append
+    };
+    let child_of = async |command| {
+        subject.store.child_of(A, CommandId(command)).await.expect("the store answers")
+    };
+    assert_eq!(subject.append(child(B, 1)).await, Ok(()));
+    assert_eq!(subject.append(child(C, 1)).await, Err(AppendError::ChildExists { child: B }));
+    assert_eq!(subject.read(C).await, []);
+    assert_eq!(subject.append(child(B, 1)).await, Err(AppendError::Conflict));
+    assert_eq!(subject.append(child(C, 2)).await, Ok(()));
+    let mut more = after(B, 1);
+    more.summary.parent = Some(ParentCommand { execution: A, command: CommandId(1) });
+    assert_eq!(subject.append(more).await, Ok(()));
+    assert_eq!((child_of(1).await, child_of(2).await, child_of(3).await), (Some(B), Some(C), None));
+}

@@ -1,0 +1,107 @@
+//! Appends to begin with; a case changes the fields its rule is about.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use noetl_model::{
+    Attempt, CatalogId, CommandId, Event, EventId, ExecutionId, ExecutionStatus, PlaybookRef, Pool,
+    Recorded, Seq, StepCounts, Summary, Timestamp, WorkerId,
+};
+use serde_json::Value;
+
+use crate::{Append, Held, QueueChange};
+
+/// When every test begins.
+pub const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+
+/// The executions the cases use.
+pub const A: ExecutionId = ExecutionId(1001);
+pub const B: ExecutionId = ExecutionId(1002);
+pub const C: ExecutionId = ExecutionId(1003);
+
+/// Some seconds after the beginning of the test.
+pub fn at(seconds: u64) -> Timestamp {
+    T0.after(Duration::from_secs(seconds))
+}
+
+pub fn summary(execution: ExecutionId, seq: Seq) -> Summary {
+    Summary {
+        execution,
+        playbook: PlaybookRef { catalog_id: CatalogId(7), path: "demo/Hello".into(), version: 1 },
+        status: ExecutionStatus::Running,
+        seq,
+        started_at: T0,
+        ended_at: None,
+        parent: None,
+        current_step: None,
+        steps: StepCounts::default(),
+        error: None,
+    }
+}
+
+/// An event in its place, under an id that no other event has.
+pub fn recorded(seq: Seq, event: Event) -> Recorded {
+    static LAST_EVENT_ID: AtomicI64 = AtomicI64::new(0);
+    let event_id = EventId(LAST_EVENT_ID.fetch_add(1, Ordering::Relaxed) + 1);
+    Recorded { seq, event_id, at: T0, event }
+}
+
+/// An event about nothing in particular.
+pub fn event() -> Event {
+    Event::Reported { name: "note".into(), step: None, body: Value::Null }
+}
+
+/// Appends `count` events after `expected` and changes nothing else.
+pub fn events_after(execution: ExecutionId, expected: Seq, count: u64) -> Append {
+    let last = Seq(expected.0 + count);
+    Append {
+        execution,
+        expected,
+        events: (expected.0 + 1..=last.0).map(|seq| recorded(Seq(seq), event())).collect(),
+        summary: summary(execution, last),
+        queue: Vec::new(),
+        timers: Vec::new(),
+        outbox: Vec::new(),
+        payloads: Vec::new(),
+    }
+}
+
+/// Starts an execution with one event.
+pub fn start(execution: ExecutionId) -> Append {
+    events_after(execution, Seq::ZERO, 1)
+}
+
+/// Appends one event after the one numbered `expected`.
+pub fn after(execution: ExecutionId, expected: u64) -> Append {
+    events_after(execution, Seq(expected), 1)
+}
+
+pub fn add(command: u64) -> QueueChange {
+    add_to(Pool::shared(), command)
+}
+
+pub fn add_to(pool: Pool, command: u64) -> QueueChange {
+    QueueChange::Add { command: CommandId(command), pool, step: "fetch".into() }
+}
+
+/// The n-th lease of a command, until some seconds after the beginning of the test.
+pub fn lease(command: u64, attempt: u32, until: u64) -> QueueChange {
+    QueueChange::Lease {
+        command: CommandId(command),
+        attempt: Attempt(attempt),
+        worker: WorkerId::new("worker-1"),
+        lease_until: at(until),
+    }
+}
+
+pub fn park(command: u64) -> QueueChange {
+    QueueChange::Park { command: CommandId(command) }
+}
+
+pub fn remove(command: u64) -> QueueChange {
+    QueueChange::Remove { command: CommandId(command) }
+}
+
+pub fn held(execution: ExecutionId, command: u64, attempt: u32) -> Held {
+    Held { execution, command: CommandId(command), attempt: Attempt(attempt) }
+}

@@ -1,0 +1,181 @@
+//! Rules of the queue of open commands.
+
+use std::time::Duration;
+
+use noetl_model::Pool;
+
+use super::Subject;
+use super::given::{A, B, C, add, add_to, after, held, lease, park, remove, start};
+use crate::{Append, AppendError, HeldAnswer};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// Starts an execution whose command 1 is leased until second 30.
+async fn start_leased(subject: &Subject) {
+    let queue = vec![add(1), lease(1, 1, 30)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+}
+
+pub async fn a_command_is_ready_once_added(subject: Subject) {
+    assert_eq!(subject.ready().await, []);
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
+    assert_eq!(subject.ready().await, [(A.0, 1, 0)]);
+}
+
+pub async fn a_leased_command_is_not_ready(subject: Subject) {
+    let queue = vec![add(1), add(2)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    assert_eq!(
+        subject.append(Append { queue: vec![lease(1, 1, 30)], ..after(A, 1) }).await,
+        Ok(())
+    );
+    subject.at(29);
+    assert_eq!(subject.ready().await, [(A.0, 2, 0)]);
+}
+
+pub async fn a_command_whose_lease_ran_out_is_ready_again(subject: Subject) {
+    start_leased(&subject).await;
+    subject.at(30);
+    assert_eq!(subject.ready().await, [(A.0, 1, 1)]);
+}
+
+pub async fn expired_lease_can_be_taken_over_with_the_next_attempt(subject: Subject) {
+    start_leased(&subject).await;
+    subject.at(31);
+    for wrong_attempt in [0, 1, 3] {
+        let queue = vec![lease(1, wrong_attempt, 60)];
+        let refused = subject.append(Append { queue, ..after(A, 1) }).await;
+        assert_eq!(refused, Err(AppendError::Conflict), "attempt {wrong_attempt}");
+    }
+    assert_eq!(
+        subject.append(Append { queue: vec![lease(1, 2, 60)], ..after(A, 1) }).await,
+        Ok(())
+    );
+    assert_eq!(subject.ready().await, []);
+    subject.at(60);
+    assert_eq!(subject.ready().await, [(A.0, 1, 2)]);
+}
+
+pub async fn a_live_lease_refuses_a_second_claim(subject: Subject) {
+    start_leased(&subject).await;
+    subject.at(29);
+    let second = Append { queue: vec![lease(1, 2, 60)], ..after(A, 1) };
+    assert_eq!(subject.append(second).await, Err(AppendError::Conflict));
+    assert_eq!(subject.read(A).await.len(), 1);
+    assert_eq!(subject.extend(held(A, 1, 1), LEASE).await, HeldAnswer::Extended);
+}
+
+pub async fn heartbeat_prolongs(subject: Subject) {
+    start_leased(&subject).await;
+    subject.at(20);
+    assert_eq!(subject.extend(held(A, 1, 1), LEASE).await, HeldAnswer::Extended);
+    subject.at(49);
+    assert_eq!(subject.ready().await, []);
+    subject.at(50);
+    assert_eq!(subject.ready().await, [(A.0, 1, 1)]);
+}
+
+pub async fn heartbeat_after_the_lease_ran_out_is_welcome_until_taken_over(subject: Subject) {
+    start_leased(&subject).await;
+    subject.at(100);
+    assert_eq!(subject.extend(held(A, 1, 1), LEASE).await, HeldAnswer::Extended);
+    assert_eq!(subject.ready().await, []);
+}
+
+pub async fn heartbeat_of_a_superseded_attempt_says_so(subject: Subject) {
+    start_leased(&subject).await;
+    subject.at(30);
+    assert_eq!(
+        subject.append(Append { queue: vec![lease(1, 2, 60)], ..after(A, 1) }).await,
+        Ok(())
+    );
+    subject.at(50);
+    assert_eq!(subject.extend(held(A, 1, 1), LEASE).await, HeldAnswer::Superseded);
+    subject.at(60);
+    assert_eq!(subject.ready().await, [(A.0, 1, 2)], "the old attempt has prolonged nothing");
+}
+
+pub async fn heartbeat_of_a_finished_command_says_gone(subject: Subject) {
+    let queue = vec![add(1), lease(1, 1, 30), add(2), lease(2, 1, 30)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    assert_eq!(subject.append(Append { queue: vec![remove(1)], ..after(A, 1) }).await, Ok(()));
+    let all = [held(A, 1, 1), held(A, 2, 1), held(B, 2, 1)];
+    let answers = subject.store.extend(&all, LEASE).await.expect("the store prolongs");
+    assert_eq!(answers, [HeldAnswer::Gone, HeldAnswer::Extended, HeldAnswer::Gone]);
+}
+
+pub async fn parked_commands_are_never_ready(subject: Subject) {
+    let queue = vec![add(1), park(1), add(2), lease(2, 1, 30), park(2)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    subject.at(1000);
+    assert_eq!(subject.ready().await, []);
+    assert_eq!(subject.store.exhausted(0, 10).await.expect("the store lists leases"), []);
+    assert_eq!(subject.extend(held(A, 2, 1), LEASE).await, HeldAnswer::Superseded);
+    for command in [lease(1, 1, 2000), lease(2, 2, 2000)] {
+        let refused = subject.append(Append { queue: vec![command], ..after(A, 1) }).await;
+        assert_eq!(refused, Err(AppendError::Conflict));
+    }
+}
+
+pub async fn changes_to_a_command_that_is_not_there_are_refused(subject: Subject) {
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
+    assert_eq!(subject.append(start(B)).await, Ok(()));
+    for (execution, change) in
+        [(A, add(1)), (A, lease(2, 1, 30)), (A, park(2)), (B, lease(1, 1, 30)), (B, park(1))]
+    {
+        let refused = Append { queue: vec![change.clone()], ..after(execution, 1) };
+        assert_eq!(subject.append(refused).await, Err(AppendError::Conflict), "{change:?}");
+    }
+}
+
+pub async fn a_removed_command_is_gone_and_removing_it_again_is_fine(subject: Subject) {
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
+    assert_eq!(subject.append(Append { queue: vec![remove(1)], ..after(A, 1) }).await, Ok(()));
+    assert_eq!(subject.ready().await, []);
+    let again = Append { queue: vec![remove(1), remove(9)], ..after(A, 2) };
+    assert_eq!(subject.append(again).await, Ok(()));
+}
+
+pub async fn exhausted_lists_only_expired_leases_with_enough_attempts(subject: Subject) {
+    let queue = vec![add(1), lease(1, 1, 10), add(2), lease(2, 1, 10), add(3), lease(3, 1, 90)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    subject.at(10);
+    let queue = vec![lease(1, 2, 20), lease(2, 2, 90), add(4)];
+    assert_eq!(subject.append(Append { queue, ..after(A, 1) }).await, Ok(()));
+    let queue = vec![add(1), lease(1, 1, 15)];
+    assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
+    subject.at(30);
+    let exhausted = async |attempts, limit| {
+        subject.store.exhausted(attempts, limit).await.expect("the store lists leases")
+    };
+    assert_eq!(exhausted(2, 10).await, [held(A, 1, 2)]);
+    assert_eq!(exhausted(1, 10).await, [held(B, 1, 1), held(A, 1, 2)]);
+    assert_eq!(exhausted(1, 1).await, [held(B, 1, 1)]);
+    assert_eq!(exhausted(3, 10).await, []);
+}
+
+pub async fn ready_is_oldest_first_and_per_pool(subject: Subject) {
+    let gpu = Pool::new("gpu");
+    subject.at(0);
+    let queue = vec![add(1), lease(1, 1, 2), add_to(gpu.clone(), 2)];
+    assert_eq!(subject.append(Append { queue, ..start(C) }).await, Ok(()));
+    subject.at(1);
+    let queue = vec![add(2), add(1)];
+    assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
+    subject.at(3);
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
+    // What has lost its worker waits since then, not since it was added.
+    assert_eq!(subject.ready().await, [(B.0, 2, 0), (B.0, 1, 0), (C.0, 1, 1), (A.0, 1, 0)]);
+    assert_eq!(subject.ready_in(&gpu).await, [(C.0, 2, 0)]);
+    assert_eq!(subject.ready_in(&Pool::new("none")).await, []);
+    let first = subject.store.ready(&Pool::shared(), 1).await.expect("the store lists commands");
+    assert_eq!(first.len(), 1);
+    assert_eq!((first[0].execution, &first[0].pool), (B, &Pool::shared()));
+}
+
+pub async fn a_fresh_command_is_ready_even_if_the_clock_goes_back(subject: Subject) {
+    subject.at(3600);
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
+    subject.at(0);
+    assert_eq!(subject.ready().await, [(A.0, 1, 0)]);
+}
