@@ -1,2 +1,81 @@
-//! Automation: test, tidy, bench.
-fn main() {}
+//! Automation: what a developer or a gate runs besides cargo itself.
+//!
+//! `cargo xtask test` is all a fresh machine needs to run every test; `cargo xtask ci` is the gate,
+//! and there is no other.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line talks to its terminal"
+)]
+
+mod cargo;
+mod provision;
+mod suite;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+Commands:
+  test [-- ARGS]     provide what the tests need, then run all of them
+  tidy               check the rules of the tree that no compiler knows
+  ci                 the gate: format, clippy, tidy, test
+  bench [SCENARIO]   measure, and compare with the limit in the same run";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<()> {
+    let Some((command, rest)) = args.split_first() else {
+        bail!("which command?\n\n{USAGE}");
+    };
+    match command.as_str() {
+        "test" => suite::run(without_separator(rest)),
+        "tidy" => tidy::run(),
+        "ci" => ci(),
+        "bench" => cargo::run(
+            cargo::cargo().args(["run", "--release", "--package", "noetl-bench", "--"]).args(rest),
+        ),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => bail!("no such command: `{other}`\n\n{USAGE}"),
+    }
+}
+
+/// `cargo xtask test -- ARGS` and `cargo xtask test ARGS` mean the same.
+fn without_separator(args: &[String]) -> &[String] {
+    match args.split_first() {
+        Some((first, rest)) if first == "--" => rest,
+        _ => args,
+    }
+}
+
+fn ci() -> Result<()> {
+    provision::components()?;
+    cargo::run(cargo::cargo().args(["fmt", "--all", "--check"]))?;
+    cargo::run(cargo::cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    tidy::run()?;
+    suite::run(&[])
+}

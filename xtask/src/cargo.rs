@@ -1,0 +1,61 @@
+//! Running cargo, as if the developer had called it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The repository's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies below the root")
+}
+
+/// A cargo that builds outside the checkout unless told otherwise.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    if env::var_os("CARGO_TARGET_DIR").is_none()
+        && let Some(directory) = default_target_directory()
+    {
+        command.env("CARGO_TARGET_DIR", directory);
+    }
+    // Build scripts watch these; left in place, they would be run again after each direct call.
+    for (name, _) in env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn default_target_directory() -> Option<PathBuf> {
+    let cache = match env::var_os("XDG_CACHE_HOME") {
+        Some(directory) => PathBuf::from(directory),
+        None => PathBuf::from(env::var_os("HOME")?).join(".cache"),
+    };
+    Some(cache.join("noetl").join("target"))
+}
+
+/// Runs a command to its end and says which one failed.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = describe(command);
+    eprintln!("+ {shown}");
+    let status = command.status().with_context(|| format!("start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// Whether a command runs and succeeds, without showing anything.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+pub(crate) fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}

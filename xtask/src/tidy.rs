@@ -1,0 +1,101 @@
+//! The rules of the tree that neither the compiler nor clippy knows.
+//!
+//! Each check is a function from the tree to its faults, run by `cargo xtask tidy` and by a test, so
+//! that there is no gate a developer can forget. Each has a test that it finds a planted fault.
+
+mod comments;
+mod crates;
+mod layers;
+mod lengths;
+mod modules;
+mod places;
+mod rust;
+mod sql;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::cargo;
+use tree::Tree;
+
+/// Something that is not as it should be, and where.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Fault {
+    path: String,
+    /// Counted from 1; none if the file as a whole is meant.
+    line: Option<usize>,
+    what: String,
+}
+
+impl Fault {
+    fn of(path: &str, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line: None, what: what.into() }
+    }
+
+    fn at(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line: Some(line), what: what.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path, self.what),
+            None => write!(f, "{}: {}", self.path, self.what),
+        }
+    }
+}
+
+const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
+    comments::comments_tell_no_history,
+    crates::crates_are_complete,
+    lengths::functions_and_files_are_short,
+    modules::every_file_is_a_module,
+    places::everything_has_its_place,
+    places::examples_say_what_they_show,
+    sql::events_are_inserted_in_one_place,
+    sql::migrations_have_the_same_names,
+    sql::statements_are_used_and_prepared,
+];
+
+/// Prints every fault of the repository, and fails if there is one.
+pub(crate) fn run() -> Result<()> {
+    let faults = faults(cargo::root())?;
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    match faults.len() {
+        0 => Ok(()),
+        count => bail!("{count} untidy places"),
+    }
+}
+
+fn faults(root: &Path) -> Result<Vec<Fault>> {
+    let tree = Tree::read(root)?;
+    let mut faults = layers::dependencies_point_inwards(&layers::metadata()?)?;
+    faults.extend(CHECKS.iter().flat_map(|check| check(&tree)));
+    faults.sort();
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs one check on planted files and compares what it says.
+    pub(super) fn check(check: fn(&Tree) -> Vec<Fault>, files: &[(&str, &str)], expected: &[&str]) {
+        let faults = check(&Tree::of(files));
+        let actual: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        assert_eq!(actual, expected);
+    }
+
+    #[test]
+    fn the_tree_is_tidy() {
+        let faults = faults(cargo::root()).expect("the tree can be read");
+        let listed: String = faults.iter().map(|fault| format!("\n  {fault}")).collect();
+        assert!(faults.is_empty(), "{} untidy places:{listed}", faults.len());
+    }
+}
