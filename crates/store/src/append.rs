@@ -37,6 +37,19 @@ pub enum QueueChange {
     Remove { command: CommandId },
 }
 
+impl QueueChange {
+    /// The command it is about.
+    pub fn command(&self) -> CommandId {
+        match *self {
+            QueueChange::Add { command, .. }
+            | QueueChange::Lease { command, .. }
+            | QueueChange::Park { command }
+            | QueueChange::Remove { command } => command,
+        }
+    }
+}
+
+/// A change of the durable timers. Setting one again moves it; removing one that is gone is fine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimerChange {
     Set { timer: TimerId, due_at: Timestamp },

@@ -14,6 +14,7 @@ pub mod conformance;
 mod error;
 mod memory;
 mod port;
+mod queue;
 mod row;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange};
@@ -23,6 +24,7 @@ pub use memory::MemoryStore;
 pub use port::{
     Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
 };
+pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, ReadyCommand,
     Snapshot, TimerRow,

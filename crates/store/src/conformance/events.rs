@@ -76,6 +76,7 @@ fn executions() -> Vec<Event> {
         command: COMMAND,
         return_step: Some(step()),
         depth: 1,
+        iter: Some(fragile()),
     };
     vec![
         started(Origin::Request, ErrorMode::Strict, None),
