@@ -4,11 +4,21 @@
 //! said in the words of the document; what runs later can rely on names resolving and templates
 //! parsing.
 
+mod diagnostic;
 mod graph;
+mod parse;
 mod playbook;
+mod read;
+mod source;
+mod suggest;
+mod words;
+mod yaml;
 
+pub use diagnostic::{Code, Diagnostic, Problems, Report, Severity};
 pub use graph::Graph;
+pub use parse::{Checked, parse};
 pub use playbook::{
     AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
-    LoopSource, Metadata, Playbook, Retry, Router, RouterMode, Rule, Step, StepIndex, Task, Verdict,
+    LoopSource, Metadata, Playbook, Retry, Router, RouterMode, Rule, Step, StepIndex, Task,
+    Verdict,
 };

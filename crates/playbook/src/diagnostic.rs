@@ -1,0 +1,403 @@
+//! What is wrong with a document: all of it at once, each with its place in the text.
+//!
+//! Invariant: a message names what the document says; `help`, where there is one, says what to
+//! write instead. Codes are stable: people search for them and tools branch on them.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
+
+use crate::source::Source;
+
+/// How many findings are kept of one document; the rest is counted.
+const FINDINGS_MAX: usize = 200;
+/// A snippet shows at most this many characters of its line.
+const SNIPPET_CHARS_MAX: usize = 160;
+/// Documents with longer lines than this are rendered without their source by fancy reporters.
+const SNIPPET_LINE_BYTES_MAX: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The document cannot be run.
+    Error,
+    /// It can, though perhaps not as meant.
+    Warning,
+}
+
+macro_rules! codes {
+    ($($variant:ident = $text:literal, $about:literal;)+) => {
+        /// The kind of a finding.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $about] $variant,)+
+        }
+
+        impl Code {
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Code::$variant => $text,)+
+                }
+            }
+
+            /// What the code stands for, in a sentence.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Code::$variant => $about,)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    ApiVersion = "api-version", "The document names a version of the language that is not spoken here.";
+    BadCharacter = "bad-character", "The document holds a character that text does not have.";
+    BadKey = "bad-key", "A key is not a plain word.";
+    BadTemplate = "bad-template", "A template or condition does not parse.";
+    BadValue = "bad-value", "A value cannot be what its place asks for.";
+    ByteOrderMark = "byte-order-mark", "The document begins with a byte order mark.";
+    CustomTag = "custom-tag", "A value has a tag that only some program understands.";
+    DuplicateKey = "duplicate-key", "A map has the same key twice.";
+    DuplicateLabel = "duplicate-label", "Two tasks of one step have the same label.";
+    DuplicateStep = "duplicate-step", "Two steps have the same name.";
+    IgnoredKey = "ignored-key", "A key is known from older playbooks but has no effect.";
+    MissingKey = "missing-key", "Something that must be said is not.";
+    MissingTool = "missing-tool", "A step neither does anything nor leads anywhere.";
+    NotAPlaybook = "not-a-playbook", "The document is of another kind.";
+    NotUtf8 = "not-utf-8", "The document is not UTF-8 text.";
+    OldSpelling = "old-spelling", "Understood, but there is a newer way to write it.";
+    OutOfRange = "out-of-range", "A number is below or above what is allowed.";
+    RemovedKey = "removed-key", "A key that older playbooks had and that cannot be translated.";
+    SeveralDocuments = "several-documents", "The file holds more than one document.";
+    Syntax = "syntax", "The document is not YAML.";
+    TooDeep = "too-deep", "Lists and maps are nested too deeply.";
+    TooLarge = "too-large", "The document, or what its aliases make of it, is too large.";
+    UnknownKey = "unknown-key", "A key that means nothing in its place.";
+    UnknownLabel = "unknown-label", "A jump leads to a task that the step does not have.";
+    UnknownStep = "unknown-step", "A step is named that does not exist.";
+    UnknownTask = "unknown-task", "A workbook task is named that does not exist.";
+    UnknownTool = "unknown-tool", "A tool kind that does not exist.";
+    UnknownWord = "unknown-word", "A word where only a few are allowed, and it is none of them.";
+    UnreachableArc = "unreachable-arc", "An arc or rule comes after one that always holds.";
+    UnreachableStep = "unreachable-step", "No arc leads to the step from where the playbook starts.";
+    WrongType = "wrong-type", "A list, map, text or number stands where another is needed.";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// One thing to say about a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Diagnostic {
+    pub severity: Severity,
+    pub code: Code,
+    pub message: String,
+    pub help: Option<String>,
+    /// Bytes of the document.
+    pub span: Range<usize>,
+    /// Counted from 1.
+    pub line: usize,
+    /// Counted from 1, in characters.
+    pub column: usize,
+}
+
+impl miette::Diagnostic for Diagnostic {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
+        let label = miette::LabeledSpan::new_with_span(None, self.span.clone());
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// Everything there is to say about one document, in the order of the text.
+///
+/// Its `Display` is a plain rendering with source lines and carets; as JSON it is a list.
+#[derive(Debug, Clone)]
+pub struct Problems {
+    source: Source,
+    list: Vec<Diagnostic>,
+    omitted: usize,
+}
+
+impl Problems {
+    pub fn file(&self) -> &str {
+        &self.source.file
+    }
+
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.list
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many were found beyond those kept.
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+
+    pub fn count(&self, severity: Severity) -> usize {
+        self.list.iter().filter(|diagnostic| diagnostic.severity == severity).count()
+    }
+
+    /// How many of each, in a few words: `hello.yaml: 2 errors, 1 warning`.
+    pub fn headline(&self) -> String {
+        let plural = |n: usize, word: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {word}")),
+            n => Some(format!("{n} {word}s")),
+        };
+        let counts = [
+            plural(self.count(Severity::Error), "error"),
+            plural(self.count(Severity::Warning), "warning"),
+            (self.omitted > 0).then(|| format!("{} more", self.omitted)),
+        ];
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
+        let counts = if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") };
+        format!("{}: {counts}", self.source.file)
+    }
+
+    fn write_one(&self, f: &mut fmt::Formatter<'_>, diagnostic: &Diagnostic) -> fmt::Result {
+        let word = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        writeln!(f, "{word}[{}]: {}", diagnostic.code, diagnostic.message)?;
+        let (line, column) = (diagnostic.line, diagnostic.column);
+        writeln!(f, " --> {}:{line}:{column}", self.source.file)?;
+        let snippet = Snippet::of(&self.source, diagnostic);
+        let number = line.to_string();
+        writeln!(f, "{number} | {}", snippet.text)?;
+        let (pad, before) = (" ".repeat(number.len()), " ".repeat(snippet.before));
+        writeln!(f, "{pad} | {before}{}", "^".repeat(snippet.carets))?;
+        match &diagnostic.help {
+            Some(help) => writeln!(f, "{pad} = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The part of a line around a finding, and where the carets go.
+struct Snippet {
+    text: String,
+    before: usize,
+    carets: usize,
+}
+
+impl Snippet {
+    fn of(source: &Source, diagnostic: &Diagnostic) -> Self {
+        let line = source.line_range(diagnostic.line);
+        let chars: Vec<char> = source.text[line.clone()]
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let at = diagnostic.column - 1;
+        let start = at.saturating_sub(SNIPPET_CHARS_MAX / 2).min(at);
+        let from = if chars.len() <= SNIPPET_CHARS_MAX { 0 } else { start };
+        let text: String = chars.iter().skip(from).take(SNIPPET_CHARS_MAX).collect();
+        let end = source.floor(diagnostic.span.end.min(line.end));
+        let begin = source.floor(diagnostic.span.start).min(end);
+        let width = source.text[begin..end].chars().count();
+        let room = text.chars().count().saturating_sub(at - from);
+        Self { text: text.trim_end().to_owned(), before: at - from, carets: width.min(room).max(1) }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for diagnostic in &self.list {
+            self.write_one(f, diagnostic)?;
+        }
+        if self.omitted > 0 {
+            writeln!(f, "and {} more", self.omitted)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Problems for a terminal: a headline, with each finding and its source below it.
+#[derive(Debug)]
+pub struct Report {
+    problems: Problems,
+    named: miette::NamedSource<String>,
+}
+
+impl From<Problems> for Report {
+    fn from(problems: Problems) -> Self {
+        let Source { file, text, .. } = &problems.source;
+        let named = miette::NamedSource::new(file, text.clone()).with_language("yaml");
+        Self { problems, named }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.headline())
+    }
+}
+
+impl std::error::Error for Report {}
+
+impl miette::Diagnostic for Report {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.problems.count(Severity::Error) {
+            0 => miette::Severity::Warning,
+            _ => miette::Severity::Error,
+        })
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        let source = &self.problems.source;
+        let longest = (1..=source.lines()).map(|line| source.line_range(line).len()).max();
+        (longest < Some(SNIPPET_LINE_BYTES_MAX)).then_some(&self.named)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
+        let list = self.problems.list.iter();
+        Some(Box::new(list.map(|diagnostic| diagnostic as &dyn miette::Diagnostic)))
+    }
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    code: Code,
+    severity: Severity,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+    source: String,
+}
+
+impl Serialize for Problems {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.list.iter().map(|diagnostic| Entry {
+            file: &self.source.file,
+            line: diagnostic.line,
+            column: diagnostic.column,
+            code: diagnostic.code,
+            severity: diagnostic.severity,
+            message: &diagnostic.message,
+            help: diagnostic.help.as_deref(),
+            source: Snippet::of(&self.source, diagnostic).text,
+        }))
+    }
+}
+
+/// A diagnostic before its place is counted in lines.
+pub(crate) struct Finding {
+    severity: Severity,
+    code: Code,
+    span: Range<usize>,
+    message: String,
+    help: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn error(code: Code, span: &Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code,
+            span: span.clone(),
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn warning(code: Code, span: &Range<usize>, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, span, message) }
+    }
+
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    pub(crate) fn help_if(self, help: Option<String>) -> Self {
+        Self { help, ..self }
+    }
+}
+
+/// Findings as they come.
+pub(crate) struct Findings {
+    pub(crate) source: Source,
+    list: Vec<Diagnostic>,
+    errors: usize,
+    omitted: usize,
+}
+
+impl Findings {
+    pub(crate) fn new(source: Source) -> Self {
+        Self { source, list: Vec::new(), errors: 0, omitted: 0 }
+    }
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        let Finding { severity, code, span, message, help } = finding;
+        if severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.list.len() == FINDINGS_MAX && !self.make_room(severity) {
+            self.omitted += 1;
+            return;
+        }
+        let start = self.source.floor(span.start);
+        let span = start..self.source.floor(span.end).max(start);
+        let position = self.source.position(start);
+        let (line, column) = (position.line, position.column);
+        self.list.push(Diagnostic { severity, code, message, help, span, line, column });
+    }
+
+    /// An error is worth more than a warning.
+    fn make_room(&mut self, severity: Severity) -> bool {
+        let warning = self.list.iter().rposition(|kept| kept.severity == Severity::Warning);
+        match (severity, warning) {
+            (Severity::Error, Some(at)) => {
+                self.list.remove(at);
+                self.omitted += 1;
+                true
+            }
+            (Severity::Error, None) | (Severity::Warning, _) => false,
+        }
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    pub(crate) fn finish(mut self) -> Problems {
+        self.list.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.severity));
+        Problems { source: self.source, list: self.list, omitted: self.omitted }
+    }
+}

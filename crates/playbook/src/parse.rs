@@ -1,0 +1,80 @@
+//! The way in: bytes to a playbook, or to everything that is wrong with them.
+
+use crate::diagnostic::{Code, Finding, Findings, Problems};
+use crate::playbook::Playbook;
+use crate::read::read;
+use crate::source::Source;
+use crate::yaml::{PLAYBOOK_BYTES_MAX, load};
+
+/// A document that can be run.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    pub playbook: Playbook,
+    /// What is worth saying about it nevertheless.
+    pub warnings: Problems,
+}
+
+/// Reads a document. `name` is what messages call it: a file name, or a catalog path.
+pub fn parse(name: &str, source: &[u8]) -> Result<Checked, Problems> {
+    let mut findings = match decode(source) {
+        Ok(text) => Findings::new(Source::new(name, text.to_owned())),
+        Err((text, finding)) => {
+            let mut findings = Findings::new(Source::new(name, text));
+            findings.add(finding);
+            return Err(findings.finish());
+        }
+    };
+    let root = load(&mut findings);
+    let playbook = match root {
+        Some(root) => read(&root, &mut findings),
+        None => {
+            if !findings.has_errors() {
+                findings.add(Finding::error(Code::MissingKey, &(0..0), "the document is empty"));
+            }
+            None
+        }
+    };
+    match playbook {
+        Some(playbook) => Ok(Checked { playbook, warnings: findings.finish() }),
+        None => Err(findings.finish()),
+    }
+}
+
+/// The text of a document, or what can be shown of it and why it is none.
+fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
+    if source.len() > PLAYBOOK_BYTES_MAX {
+        let message = format!("the document is longer than {PLAYBOOK_BYTES_MAX} bytes");
+        return Err((String::new(), Finding::error(Code::TooLarge, &(0..0), message)));
+    }
+    if source.starts_with(&[0xFF, 0xFE]) || source.starts_with(&[0xFE, 0xFF]) {
+        let finding = Finding::error(Code::NotUtf8, &(0..0), "the document is UTF-16");
+        return Err((String::new(), finding.help("save it as UTF-8")));
+    }
+    let text = match std::str::from_utf8(source) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.valid_up_to();
+            let message = format!("byte 0x{:02X} is not UTF-8", source[at]);
+            let shown = String::from_utf8_lossy(source).into_owned();
+            return Err((shown, Finding::error(Code::NotUtf8, &(at..at + 1), message)));
+        }
+    };
+    if text.starts_with('\u{FEFF}') {
+        let message = "the document begins with a byte order mark";
+        let finding = Finding::error(Code::ByteOrderMark, &(0..0), message);
+        return Err((text.to_owned(), finding.help("save it as UTF-8 without one")));
+    }
+    let bad = |c: &char| {
+        (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}')) || *c == '\u{FEFF}'
+    };
+    match text.char_indices().find(|(_, c)| bad(c)) {
+        Some((at, c)) => {
+            let message = format!("the character U+{:04X} is not text", u32::from(c));
+            Err((
+                text.to_owned(),
+                Finding::error(Code::BadCharacter, &(at..at + c.len_utf8()), message),
+            ))
+        }
+        None => Ok(text),
+    }
+}

@@ -1,0 +1,131 @@
+//! From the tree of a document to a playbook.
+//!
+//! Reading goes on after a finding, with whatever stands in for what could not be read: the
+//! playbook is thrown away in the end if there was an error, and until then every further problem
+//! is worth finding.
+
+mod arcs;
+mod document;
+mod policy;
+mod repeat;
+mod set;
+mod step;
+mod task;
+mod value;
+mod workbook;
+
+use std::collections::HashMap;
+
+use crate::diagnostic::{Code, Finding, Findings};
+use crate::playbook::StepIndex;
+use crate::suggest::nearest;
+use crate::words::{Standing, Table, Word};
+use crate::yaml::{Entry, Key, Node};
+
+pub(crate) use document::read;
+
+/// What every part of the document is read with.
+struct Reader<'a> {
+    findings: &'a mut Findings,
+    /// Where each step is, by name.
+    steps: HashMap<String, StepIndex>,
+    workbook: workbook::Workbook,
+}
+
+impl Reader<'_> {
+    fn add(&mut self, finding: Finding) {
+        self.findings.add(finding);
+    }
+
+    /// The entries of a map whose keys a table knows; others get a warning.
+    fn map<'n>(&mut self, node: &'n Node, table: &Table) -> Option<&'n [Entry]> {
+        let entries = self.any_map(node, table.title)?;
+        for entry in entries {
+            match table.word(&entry.key.text) {
+                Some(word) => self.note_standing(&entry.key, word),
+                None if table.open => {}
+                None => self.unknown_key(&entry.key, table),
+            }
+        }
+        Some(entries)
+    }
+
+    /// The entries of a map of any keys. Nothing at all is an empty map.
+    fn any_map<'n>(&mut self, node: &'n Node, title: &str) -> Option<&'n [Entry]> {
+        if node.is_null() {
+            return Some(&[]);
+        }
+        let entries = node.entries();
+        if entries.is_none() {
+            self.wrong_type(node, title, "a map");
+        }
+        entries
+    }
+
+    fn note_standing(&mut self, key: &Key, word: &Word) {
+        match word.standing {
+            Standing::Current => {}
+            Standing::Old(instead) => self.old_spelling(key, instead),
+            Standing::Ignored(why) => {
+                let message = format!("`{}` has no effect", key.text);
+                self.add(Finding::warning(Code::IgnoredKey, &key.span, message).help(why));
+            }
+        }
+    }
+
+    fn old_spelling(&mut self, key: &Key, instead: &str) {
+        let message = format!("`{}` is an old spelling", key.text);
+        let finding = Finding::warning(Code::OldSpelling, &key.span, message);
+        self.add(finding.help(format!("write {instead}")));
+    }
+
+    fn unknown_key(&mut self, key: &Key, table: &Table) {
+        let current = table.words.iter().filter(|word| word.standing == Standing::Current);
+        let names: Vec<&str> = current.map(|word| word.name).collect();
+        let help = match nearest(&key.text, names.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("it is ignored; known keys are {}", names.join(", ")),
+        };
+        let message = format!("{} has no key `{}`", table.title, key.text);
+        self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
+    }
+
+    fn wrong_type(&mut self, node: &Node, title: &str, wanted: &str) {
+        let message = format!("{title} must be {wanted}, this is {}", node.kind());
+        self.add(Finding::error(Code::WrongType, &node.span, message));
+    }
+
+    fn missing(&mut self, node: &Node, title: &str, key: &str) {
+        let message = format!("{title} needs `{key}`");
+        self.add(Finding::error(Code::MissingKey, &node.span, message));
+    }
+
+    /// A word where only these are allowed.
+    fn unknown_word(&mut self, node: &Node, word: &str, allowed: &[&str]) -> Finding {
+        let help = match nearest(word, allowed.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it can be {}", allowed.join(", ")),
+        };
+        Finding::error(Code::UnknownWord, &node.span, format!("`{word}` is not known here"))
+            .help(help)
+    }
+
+    /// The step of a name.
+    fn step_named(&mut self, node: &Node) -> Option<StepIndex> {
+        let name = self.name(node, "a step's name")?;
+        if let Some(index) = self.steps.get(&name) {
+            return Some(*index);
+        }
+        let help = match nearest(&name, self.steps.keys().map(String::as_str)) {
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None if name == "end" => Some(
+                "a branch ends where no arc leads on; an `end` must be a step of its own"
+                    .to_owned(),
+            ),
+            None => None,
+        };
+        let message = format!("there is no step `{name}`");
+        self.add(Finding::error(Code::UnknownStep, &node.span, message).help_if(help));
+        None
+    }
+}

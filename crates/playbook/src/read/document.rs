@@ -1,0 +1,255 @@
+//! The document as a whole: its head, its steps, and how they hang together.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use noetl_model::ErrorMode;
+use serde_json::{Map, Value};
+
+use super::Reader;
+use super::task::TIMEOUT_MAX;
+use super::workbook::Workbook;
+use crate::diagnostic::{Code, Finding, Findings};
+use crate::graph::Graph;
+use crate::playbook::{Metadata, Playbook, Step, StepIndex};
+use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
+use crate::yaml::{Node, to_object};
+
+const STEPS_MAX: usize = 1000;
+/// Where a playbook starts that does not say where.
+const START: &str = "start";
+
+const ERROR_MODES: &[(&str, ErrorMode)] =
+    &[("strict", ErrorMode::Strict), ("lenient", ErrorMode::Lenient)];
+
+/// The playbook of a document; `None` if there is an error among the findings.
+pub(crate) fn read(root: &Rc<Node>, findings: &mut Findings) -> Option<Playbook> {
+    let mut reader = Reader { findings, steps: HashMap::new(), workbook: Workbook::default() };
+    let playbook = reader.document(root);
+    playbook.filter(|_| !findings.has_errors())
+}
+
+/// A step of the list, with its name.
+struct Named {
+    name: String,
+    node: Rc<Node>,
+}
+
+/// What `executor.spec` says.
+#[derive(Default)]
+struct Executor {
+    entry: Option<StepIndex>,
+    final_step: Option<StepIndex>,
+    no_next_is_error: bool,
+    timeout: Option<Duration>,
+    error_mode: Option<ErrorMode>,
+}
+
+impl Reader<'_> {
+    fn document(&mut self, root: &Rc<Node>) -> Option<Playbook> {
+        if root.entries().is_none() {
+            self.wrong_type(root, "a playbook", "a map");
+            return None;
+        }
+        self.check_kind(root)?;
+        self.map(root, ROOT);
+        self.check_version(root);
+        let metadata = self.metadata(root);
+        let workload = self.workload(root);
+        if let Some(workbook) = root.get("workbook") {
+            self.workbook = self.read_workbook(workbook);
+        }
+        let keychain = self.keychain(root);
+        let named = self.names(root)?;
+        let executor = self.executor(root);
+        let steps: Vec<Option<Step>> =
+            named.iter().map(|Named { name, node }| self.step(name, node)).collect();
+        let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
+        let entry =
+            executor.entry.or_else(|| self.steps.get(START).copied()).unwrap_or(StepIndex(0));
+        self.find_unreachable(&steps, &named, [Some(entry), executor.final_step]);
+        let graph = Graph::of(&steps);
+        Some(Playbook {
+            metadata: metadata?,
+            workload,
+            steps,
+            entry,
+            final_step: executor.final_step,
+            no_next_is_error: executor.no_next_is_error,
+            timeout: executor.timeout,
+            error_mode: executor.error_mode,
+            keychain,
+            graph,
+        })
+    }
+
+    fn check_kind(&mut self, root: &Node) -> Option<()> {
+        let Some(kind) = root.get("kind") else {
+            let finding = Finding::error(Code::MissingKey, &root.span, "a playbook needs `kind`");
+            self.add(finding.help("write `kind: Playbook`"));
+            return Some(());
+        };
+        let text = self.text(kind, "`kind`")?;
+        if text == "Playbook" {
+            return Some(());
+        }
+        let message = format!("this is a document of kind `{text}`, not a playbook");
+        let help =
+            text.eq_ignore_ascii_case("playbook").then(|| "write `kind: Playbook`".to_owned());
+        self.add(Finding::error(Code::NotAPlaybook, &kind.span, message).help_if(help));
+        None
+    }
+
+    fn check_version(&mut self, root: &Node) {
+        let Some(version) = root.get("apiVersion") else {
+            let finding =
+                Finding::error(Code::MissingKey, &root.span, "a playbook needs `apiVersion`");
+            self.add(finding.help("write `apiVersion: noetl.io/v2`"));
+            return;
+        };
+        let finding = match self.text(version, "`apiVersion`").as_deref() {
+            None | Some("noetl.io/v2") => return,
+            Some("noetl.io/v10") => {
+                let message = "`noetl.io/v10` is read as `noetl.io/v2`";
+                Finding::warning(Code::ApiVersion, &version.span, message)
+            }
+            Some(other) => {
+                let message = format!("`{other}` is not a version of the language");
+                Finding::error(Code::ApiVersion, &version.span, message)
+            }
+        };
+        self.add(finding.help("write `apiVersion: noetl.io/v2`"));
+    }
+
+    fn metadata(&mut self, root: &Node) -> Option<Metadata> {
+        let Some(node) = root.get("metadata") else {
+            self.missing(root, "a playbook", "metadata");
+            return None;
+        };
+        let entries = self.map(node, METADATA)?;
+        let Some(name) = node.get("name") else {
+            self.missing(node, "metadata", "name");
+            return None;
+        };
+        let name = self.name(name, "a playbook's name")?;
+        let path = match node.get("path").filter(|path| !path.is_null()) {
+            Some(path) => self.name(path, "a playbook's path")?,
+            None => name.clone(),
+        };
+        let description = node.get("description").and_then(|text| text.text()).map(str::to_owned);
+        Some(Metadata { name, path, description, all: to_object(entries) })
+    }
+
+    /// `workload`, and below it what the older `vars` adds.
+    fn workload(&mut self, root: &Node) -> Map<String, Value> {
+        let mut workload = Map::new();
+        for key in ["workload", "vars"] {
+            let node = root.get(key);
+            let entries = node.and_then(|node| self.any_map(node, &format!("`{key}`")));
+            for entry in entries.unwrap_or_default() {
+                workload.entry(entry.key.text.clone()).or_insert_with(|| entry.value.to_json());
+            }
+        }
+        workload
+    }
+
+    fn keychain(&mut self, root: &Node) -> Vec<Value> {
+        let Some(node) = root.get("keychain").filter(|node| !node.is_null()) else {
+            return Vec::new();
+        };
+        if node.list().is_none() {
+            self.wrong_type(node, "`keychain`", "a list");
+        }
+        node.list().unwrap_or_default().iter().map(|entry| entry.to_json()).collect()
+    }
+
+    /// The steps by name, so that arcs can be read in any order.
+    fn names(&mut self, root: &Node) -> Option<Vec<Named>> {
+        let Some(workflow) = root.get("workflow") else {
+            self.missing(root, "a playbook", "workflow");
+            return None;
+        };
+        let Some(items) = workflow.list() else {
+            self.wrong_type(workflow, "`workflow`", "a list of steps");
+            return None;
+        };
+        if items.is_empty() {
+            self.add(Finding::error(Code::MissingKey, &workflow.span, "`workflow` has no steps"));
+            return None;
+        }
+        if let Some(extra) = items.get(STEPS_MAX) {
+            let message = format!("a playbook has at most {STEPS_MAX} steps");
+            self.add(Finding::error(Code::TooLarge, &extra.span, message));
+            return None;
+        }
+        let mut named: Vec<Named> = Vec::new();
+        for item in items {
+            let Some(name) = self.step_name(item) else { continue };
+            let index = StepIndex(named.len());
+            if let Some(node) = item.get("step")
+                && self.steps.contains_key(&name)
+            {
+                let message = format!("there is another step `{name}`");
+                self.add(Finding::error(Code::DuplicateStep, &node.span, message));
+            } else {
+                self.steps.insert(name.clone(), index);
+            }
+            named.push(Named { name, node: Rc::clone(item) });
+        }
+        Some(named)
+    }
+
+    fn step_name(&mut self, item: &Node) -> Option<String> {
+        if item.entries().is_none() {
+            self.wrong_type(item, "a step", "a map");
+            return None;
+        }
+        match item.get("step") {
+            Some(name) => self.name(name, "a step's name"),
+            None => {
+                let finding =
+                    Finding::error(Code::MissingKey, &item.span, "a step needs `step`, its name");
+                let help = item.get("name").map(|_| "write `step` instead of `name`".to_owned());
+                self.add(finding.help_if(help));
+                None
+            }
+        }
+    }
+
+    fn executor(&mut self, root: &Node) -> Executor {
+        let mut executor = Executor::default();
+        let Some(node) = root.get("executor") else { return executor };
+        self.map(node, EXECUTOR);
+        let Some(spec) = node.get("spec") else { return executor };
+        self.map(spec, EXECUTOR_SPEC);
+        let given = |key| spec.get(key).filter(|node| !node.is_null());
+        executor.entry = given("entry_step").and_then(|node| self.step_named(node));
+        executor.final_step = given("final_step").and_then(|node| self.step_named(node));
+        let no_next =
+            given("no_next_is_error").and_then(|node| self.truth(node, "`no_next_is_error`"));
+        executor.no_next_is_error = no_next.unwrap_or(false);
+        executor.timeout =
+            given("timeout").and_then(|node| self.duration(node, "a timeout", 1.0, TIMEOUT_MAX));
+        executor.error_mode =
+            given("error_mode").and_then(|node| self.word(node, "`error_mode`", ERROR_MODES));
+        executor
+    }
+
+    fn find_unreachable(&mut self, steps: &[Step], named: &[Named], from: [Option<StepIndex>; 2]) {
+        let mut reached = vec![false; steps.len()];
+        let mut waiting: Vec<StepIndex> = from.into_iter().flatten().collect();
+        while let Some(StepIndex(index)) = waiting.pop() {
+            if !std::mem::replace(&mut reached[index], true) {
+                waiting.extend(steps[index].next.arcs.iter().map(|arc| arc.to));
+            }
+        }
+        for (Named { name, node }, _) in
+            named.iter().zip(&reached).filter(|(_, reached)| !**reached)
+        {
+            let at = node.get("step").map_or(&node.span, |name| &name.span);
+            let message = format!("no arc leads to step `{name}`");
+            self.add(Finding::warning(Code::UnreachableStep, at, message));
+        }
+    }
+}

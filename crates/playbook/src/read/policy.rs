@@ -1,0 +1,270 @@
+//! Rules: what follows from how a task ended, and whether a step may be entered.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use noetl_expr::Condition;
+use serde_json::Value;
+
+use super::Reader;
+use super::task::Seat;
+use crate::diagnostic::{Code, Finding};
+use crate::playbook::{AdmitRule, Backoff, Retry, Rule, Verdict};
+use crate::suggest::nearest;
+use crate::words::{ADMIT_RULE, ALLOW, BACKOFFS, POLICY, PREVIOUS, RETRY, RULE, THEN, VERBS};
+use crate::yaml::{Entry, Node, Yaml};
+
+const ATTEMPTS_DEFAULT: u32 = 3;
+const ATTEMPTS_MAX: u32 = 100;
+const DELAY_DEFAULT: Duration = Duration::from_secs(1);
+pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
+
+/// Which failures `retry` means, when it does not say.
+const ANY_FAILURE: &str = "{{ output.status == 'error' }}";
+
+impl Reader<'_> {
+    /// The rules of `spec.policy`: below `rules`, or directly there.
+    pub(super) fn policy(&mut self, node: &Rc<Node>, seat: &Seat<'_>) -> Vec<Rule> {
+        if node.list().is_some() {
+            return self.rules(node, seat);
+        }
+        self.map(node, POLICY);
+        node.get("rules").map(|rules| self.rules(rules, seat)).unwrap_or_default()
+    }
+
+    pub(super) fn rules(&mut self, node: &Node, seat: &Seat<'_>) -> Vec<Rule> {
+        let mut rules: Vec<Rule> = Vec::new();
+        for item in self.rule_items(node) {
+            if rules.last().is_some_and(|rule| rule.when.is_none()) {
+                let message = "no rule after an `else` is looked at";
+                self.add(Finding::warning(Code::UnreachableArc, &item.span, message));
+            }
+            rules.extend(self.rule(item, seat));
+        }
+        rules
+    }
+
+    fn rule_items<'n>(&mut self, node: &'n Node) -> &'n [Rc<Node>] {
+        if node.list().is_none() && !node.is_null() {
+            self.wrong_type(node, "`rules`", "a list");
+        }
+        node.list().unwrap_or_default()
+    }
+
+    fn rule(&mut self, item: &Rc<Node>, seat: &Seat<'_>) -> Option<Rule> {
+        let (when, then) = match item.get("else") {
+            Some(otherwise) => (None, otherwise.get("then").unwrap_or(otherwise)),
+            None => {
+                let when = item.get("when").or_else(|| item.get("expr"));
+                if item.entries().is_some() && when.is_none() {
+                    self.missing(item, "a rule", "when");
+                }
+                let when = Some(when.and_then(|when| self.condition(when)));
+                (when, item.get("then").unwrap_or(item))
+            }
+        };
+        if Rc::ptr_eq(then, item) {
+            self.inline_rule(item)?;
+        } else {
+            self.map(item, RULE)?;
+            self.map(then, THEN)?;
+        }
+        let set = self.set_blocks(then.entries()?);
+        let verdict = self.verdict(then, seat)?;
+        match when {
+            Some(when) => Some(Rule { when: Some(when?), set, verdict }),
+            None => Some(Rule { when: None, set, verdict }),
+        }
+    }
+
+    /// A rule whose `do` stands next to its `when`.
+    fn inline_rule(&mut self, item: &Node) -> Option<()> {
+        for entry in self.any_map(item, RULE.title)? {
+            match RULE.word(&entry.key.text).or_else(|| THEN.word(&entry.key.text)) {
+                Some(word) => self.note_standing(&entry.key, word),
+                None => self.unknown_key(&entry.key, RULE),
+            }
+        }
+        match item.entries()?.iter().find(|entry| entry.key.text == "do") {
+            Some(entry) => {
+                self.old_spelling(&entry.key, "`then: {do: …}`");
+                Some(())
+            }
+            None => {
+                self.missing(item, "a rule", "then");
+                None
+            }
+        }
+    }
+
+    fn verdict(&mut self, then: &Node, seat: &Seat<'_>) -> Option<Verdict> {
+        let Some(verb) = then.get("do") else {
+            let message = "`then` needs `do`";
+            let finding = Finding::error(Code::MissingKey, &then.span, message);
+            self.add(finding.help(format!("it can be {}", VERBS.join(", "))));
+            return None;
+        };
+        match self.text(verb, "`do`")?.as_str() {
+            "continue" => Some(Verdict::Continue),
+            "break" => Some(Verdict::Break),
+            "fail" => Some(Verdict::Fail),
+            "retry" => {
+                Some(Verdict::Retry(self.retry(then, then.get("attempts"), then.get("delay"))))
+            }
+            "jump" => self.jump(then, seat).map(Verdict::Jump),
+            other => {
+                let finding = self.unknown_word(verb, other, VERBS);
+                self.add(finding);
+                None
+            }
+        }
+    }
+
+    fn jump(&mut self, then: &Node, seat: &Seat<'_>) -> Option<usize> {
+        let Some(to) = then.get("to").or_else(|| then.get("target")) else {
+            self.missing(then, "a jump", "to");
+            return None;
+        };
+        let label = self.name(to, "a label")?;
+        if let Some(index) = seat.labels.iter().position(|known| *known == label) {
+            return Some(index);
+        }
+        let (message, help) = if PREVIOUS.contains(&label.as_str()) {
+            match seat.index.checked_sub(1) {
+                Some(previous) => return Some(previous),
+                None => ("there is no task before the first".to_owned(), None),
+            }
+        } else {
+            let help = match nearest(&label, seat.labels.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("its tasks are {}", seat.labels.join(", ")),
+            };
+            (format!("this step has no task `{label}`"), Some(help))
+        };
+        self.add(Finding::error(Code::UnknownLabel, &to.span, message).help_if(help));
+        None
+    }
+
+    fn retry(
+        &mut self,
+        node: &Node,
+        attempts: Option<&Rc<Node>>,
+        delay: Option<&Rc<Node>>,
+    ) -> Retry {
+        let attempts =
+            attempts.and_then(|node| self.count(node, "the number of attempts", ATTEMPTS_MAX));
+        let delay = delay.and_then(|node| self.duration(node, "a delay", 1.0, DELAY_MAX));
+        let delay_max = node.get("max_delay");
+        let delay_max = delay_max.and_then(|node| self.duration(node, "a delay", 1.0, DELAY_MAX));
+        Retry {
+            attempts: attempts.unwrap_or(ATTEMPTS_DEFAULT),
+            backoff: node.get("backoff").map_or(Backoff::Constant, |node| self.backoff(node)),
+            delay: delay.unwrap_or(DELAY_DEFAULT),
+            delay_max: delay_max.unwrap_or(DELAY_MAX),
+        }
+    }
+
+    /// A word that is not known means a constant delay, as it always has.
+    fn backoff(&mut self, node: &Node) -> Backoff {
+        match self.text(node, "`backoff`").as_deref() {
+            None | Some("none" | "fixed" | "constant") => Backoff::Constant,
+            Some("linear") => Backoff::Linear,
+            Some("exponential") => Backoff::Exponential,
+            Some(other) => {
+                let help = nearest(other, BACKOFFS.iter().copied());
+                let help = help.map(|near| format!("did you mean `{near}`?"));
+                let message = format!("`{other}` is no way to back off; the delay stays constant");
+                self.add(Finding::warning(Code::UnknownWord, &node.span, message).help_if(help));
+                Backoff::Constant
+            }
+        }
+    }
+
+    /// What `retry` means, as a rule: a number of attempts, or a map.
+    pub(super) fn retry_rule(&mut self, node: &Rc<Node>) -> Option<Rule> {
+        let any_failure = |reader: &mut Self| match Condition::parse(Value::from(ANY_FAILURE)) {
+            Ok(condition) => Some(condition),
+            Err(error) => {
+                reader.add(Finding::error(Code::BadTemplate, &node.span, error.message));
+                None
+            }
+        };
+        let map = match &node.yaml {
+            Yaml::Null | Yaml::Bool(false) => return None,
+            Yaml::Bool(true) | Yaml::Number(_) | Yaml::Text { .. } => None,
+            Yaml::List(_) | Yaml::Map(_) => Some(node),
+        };
+        let Some(map) = map else {
+            let attempts = if matches!(node.yaml, Yaml::Bool(true)) { None } else { Some(node) };
+            let retry = self.retry(node, attempts, None);
+            let when = any_failure(self)?;
+            return Some(Rule {
+                when: Some(when),
+                set: Vec::new(),
+                verdict: Verdict::Retry(retry),
+            });
+        };
+        self.map(map, RETRY)?;
+        let map =
+            map.get("on_error").filter(|on_error| on_error.entries().is_some()).unwrap_or(map);
+        let retry = self.retry_map(map);
+        let when = match map.get("when").or_else(|| map.get("retry_when")) {
+            Some(when) => self.condition(when)?,
+            None => any_failure(self)?,
+        };
+        Some(Rule { when: Some(when), set: Vec::new(), verdict: Verdict::Retry(retry) })
+    }
+
+    fn retry_map(&mut self, map: &Node) -> Retry {
+        let attempts = map.get("max_attempts").or_else(|| map.get("attempts"));
+        let delay = map
+            .get("delay")
+            .or_else(|| map.get("initial_delay"))
+            .or_else(|| map.get("delay_seconds"));
+        let mut retry = self.retry(map, attempts, delay);
+        if let (None, Some(again)) = (attempts, map.get("max_retries")) {
+            let again = self.count(again, "the number of retries", ATTEMPTS_MAX - 1);
+            retry.attempts = again.map_or(ATTEMPTS_DEFAULT, |again| again + 1);
+        }
+        if let (None, Some(delay)) = (delay, map.get("initial_delay_ms")) {
+            let delay = self.duration(delay, "a delay", 0.001, DELAY_MAX);
+            retry.delay = delay.unwrap_or(DELAY_DEFAULT);
+        }
+        if let Some(Yaml::Number(factor)) = map.get("backoff_multiplier").map(|node| &node.yaml)
+            && factor.as_f64() > Some(1.0)
+        {
+            retry.backoff = Backoff::Exponential;
+        }
+        retry
+    }
+
+    /// Whether a step may be entered: below `rules`, or directly a list.
+    pub(super) fn admit(&mut self, node: &Node) -> Vec<AdmitRule> {
+        let rules = node.get("rules").map_or(node, |rules| rules);
+        let items = self.rule_items(rules).to_vec();
+        items.iter().filter_map(|item| self.admit_rule(item)).collect()
+    }
+
+    fn admit_rule(&mut self, item: &Node) -> Option<AdmitRule> {
+        let entries: &[Entry] = self.map(item, ADMIT_RULE)?;
+        let otherwise = entries.iter().find(|entry| entry.key.text == "else");
+        let (when, then) = match otherwise {
+            Some(Entry { value, .. }) => (None, Some(value.get("then").unwrap_or(value))),
+            None => (item.get("when"), item.get("then")),
+        };
+        let Some(then) = then else {
+            self.missing(item, ADMIT_RULE.title, "then");
+            return None;
+        };
+        self.map(then, ALLOW)?;
+        let Some(allow) = then.get("allow") else {
+            self.missing(then, ADMIT_RULE.title, "allow");
+            return None;
+        };
+        let allow = self.truth(allow, "`allow`")?;
+        match when {
+            Some(when) => Some(AdmitRule { when: Some(self.condition(when)?), allow }),
+            None => Some(AdmitRule { when: None, allow }),
+        }
+    }
+}

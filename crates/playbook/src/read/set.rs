@@ -1,0 +1,80 @@
+//! `set` and its older names: which variables are written where.
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::playbook::{Assignment, AssignmentScope};
+use crate::yaml::{Entry, Key, Node};
+
+/// Prefixes of a target and what they mean. `vars` is how the context was once called.
+const SCOPES: &[(&str, AssignmentScope)] = &[
+    ("ctx", AssignmentScope::Ctx),
+    ("iter", AssignmentScope::Iter),
+    ("step", AssignmentScope::Step),
+    ("vars", AssignmentScope::Ctx),
+];
+
+/// Keys that hold assignments, and the scope of a target without a prefix there.
+const BLOCKS: &[(&str, AssignmentScope)] = &[
+    ("set", AssignmentScope::Bare),
+    ("set_ctx", AssignmentScope::Ctx),
+    ("set_iter", AssignmentScope::Iter),
+    ("set_vars", AssignmentScope::Ctx),
+];
+
+impl Reader<'_> {
+    /// Everything that `set` and its older names write, in the order of the document.
+    pub(super) fn set_blocks(&mut self, entries: &[Entry]) -> Vec<Assignment> {
+        let mut all = Vec::new();
+        for entry in entries {
+            let block = BLOCKS.iter().find(|(name, _)| *name == entry.key.text);
+            if let Some((_, scope)) = block {
+                all.extend(self.assignments(&entry.value, *scope));
+            }
+        }
+        all
+    }
+
+    /// The assignments of one map; `bare` is the scope of targets without a prefix.
+    pub(super) fn assignments(&mut self, node: &Node, bare: AssignmentScope) -> Vec<Assignment> {
+        let mut all = Vec::new();
+        for entry in self.any_map(node, "`set`").unwrap_or_default() {
+            let scope = SCOPES.iter().find(|(prefix, _)| *prefix == entry.key.text);
+            match (scope, entry.value.entries()) {
+                (Some((_, scope)), Some(inner)) => {
+                    let inner = inner.iter();
+                    all.extend(
+                        inner
+                            .filter_map(|e| self.assignment(&e.key, &e.key.text, &e.value, *scope)),
+                    );
+                }
+                (Some(_) | None, _) => {
+                    let (scope, key) = split(&entry.key.text).unwrap_or((bare, &entry.key.text));
+                    all.extend(self.assignment(&entry.key, key, &entry.value, scope));
+                }
+            }
+        }
+        all
+    }
+
+    fn assignment(
+        &mut self,
+        written: &Key,
+        key: &str,
+        value: &Node,
+        scope: AssignmentScope,
+    ) -> Option<Assignment> {
+        if key.is_empty() || key.split('.').any(|part| part.trim().is_empty()) {
+            let message = format!("`{}` names no variable", written.text);
+            self.add(Finding::error(Code::BadKey, &written.span, message));
+            return None;
+        }
+        let value = self.template(value)?;
+        Some(Assignment { scope, key: key.to_owned(), value })
+    }
+}
+
+fn split(target: &str) -> Option<(AssignmentScope, &str)> {
+    let (prefix, key) = target.split_once('.')?;
+    let (_, scope) = SCOPES.iter().find(|(name, _)| *name == prefix)?;
+    Some((*scope, key))
+}

@@ -1,0 +1,170 @@
+//! One step.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use noetl_expr::Template;
+use noetl_model::{StepName, ToolKind};
+use serde_json::{Map, Value};
+
+use super::Reader;
+use super::arcs::{MODES, Origin};
+use super::task::{Body, Seat, TIMEOUT_MAX};
+use crate::diagnostic::{Code, Finding};
+use crate::playbook::{Assignment, AssignmentScope, BodyForm, Rule, Step, Task, Verdict};
+use crate::words::{STEP, STEP_POLICY, STEP_SPEC, Standing};
+use crate::yaml::{Entry, Node};
+
+impl Reader<'_> {
+    /// Reads a step whose name is known already.
+    pub(super) fn step(&mut self, name: &str, node: &Rc<Node>) -> Option<Step> {
+        let entries = node.entries()?;
+        let settings_here = node.get("type").is_some()
+            || node.get("tool").is_some_and(|tool| tool.text().is_some());
+        self.step_keys(entries, settings_here);
+        let spec = node.get("spec");
+        if let Some(spec) = spec {
+            self.map(spec, STEP_SPEC);
+        }
+        let policy = spec.and_then(|spec| spec.get("policy"));
+        if let Some(policy) = policy {
+            self.map(policy, STEP_POLICY);
+        }
+        let body = self.step_body(name, node);
+        let body = body.map(|body| self.with_step_rules(body, node, policy));
+        let mode = spec.and_then(|spec| spec.get("next_mode"));
+        let mode = mode.and_then(|mode| self.word(mode, "`next_mode`", MODES));
+        let next = self.router(node.get("next"), &Origin { step: name, mode });
+        let input = self.step_input(node);
+        let when = node.get("when").filter(|when| !when.is_null());
+        let when = when.map(|when| self.condition(when));
+        let admit = policy.and_then(|policy| policy.get("admit"));
+        let admit = admit.map(|admit| self.admit(admit)).unwrap_or_default();
+        let repeat = node.get("loop").filter(|repeat| !repeat.is_null());
+        let repeat = repeat.map(|repeat| self.repeat(repeat));
+        let set = self.step_set(node);
+        let timeout = self.step_timeout(node);
+        let description = node.get("desc").or_else(|| node.get("description"));
+        let description = description.and_then(|text| text.text()).map(str::to_owned);
+        let Body { tasks, form } = body?;
+        Some(Step {
+            name: StepName::new(name),
+            description,
+            when: when.map_or(Some(None), |when| when.map(Some))?,
+            admit,
+            input: input.map_or(Some(None), |input| input.map(Some))?,
+            tasks,
+            form,
+            repeat: repeat.map_or(Some(None), |repeat| repeat.map(Some))?,
+            set,
+            next,
+            timeout,
+        })
+    }
+
+    fn step_keys(&mut self, entries: &[Entry], settings_here: bool) {
+        for entry in entries {
+            let key = &entry.key;
+            match STEP.word(&key.text) {
+                Some(word) => self.note_standing(key, word),
+                None if key.text == "case" => {
+                    let message = "`case` is no longer part of the language";
+                    let finding = Finding::error(Code::RemovedKey, &key.span, message);
+                    self.add(
+                        finding
+                            .help("write its conditions as `next: {arcs: [{step: …, when: …}]}`"),
+                    );
+                }
+                None if settings_here => {}
+                None => self.unknown_key(key, STEP),
+            }
+        }
+    }
+
+    fn step_body(&mut self, name: &str, node: &Rc<Node>) -> Option<Body> {
+        if let Some(tool) = self.tool_of(node) {
+            return self.body(name, &tool);
+        }
+        if node.get("next").is_none_or(|next| next.is_null()) {
+            let message = format!("step `{name}` has neither `tool` nor `next`");
+            let finding = Finding::error(Code::MissingTool, &node.span, message);
+            self.add(finding.help("a step that only marks a place is `tool: {kind: noop}`"));
+            return None;
+        }
+        let config = Template::parse(Value::Object(Map::new())).ok()?;
+        let (label, rules, set) = (name.to_owned(), Vec::new(), Vec::new());
+        let task = Task { label, tool: ToolKind::Noop, config, set, rules, timeout: None };
+        Some(Body { tasks: vec![task], form: BodyForm::Single })
+    }
+
+    /// A step's tool as a map or a list, whichever way it was written.
+    fn tool_of(&mut self, node: &Rc<Node>) -> Option<Rc<Node>> {
+        let kind = match (node.get("tool"), node.get("type"), node.get("call")) {
+            (Some(tool), _, _) if !tool.is_null() => match tool.text() {
+                Some(kind) => {
+                    let message = "a tool given by its kind alone is an old spelling";
+                    let finding = Finding::warning(Code::OldSpelling, &tool.span, message);
+                    self.add(
+                        finding.help(format!("write `tool: {{kind: {kind}}}`, its settings below")),
+                    );
+                    tool
+                }
+                None => return Some(Rc::clone(tool)),
+            },
+            (_, Some(kind), _) => kind,
+            (_, None, Some(call)) => return Some(Rc::clone(call)),
+            (_, None, None) => return None,
+        };
+        let settings = node.entries()?.iter().filter(|entry| match STEP.word(&entry.key.text) {
+            None => true,
+            Some(word) => matches!(word.standing, Standing::Current) && word.name == "timeout",
+        });
+        let key = node.entries()?.first()?.key.renamed("kind");
+        let kind = Entry { key, value: Rc::clone(kind) };
+        let entries = std::iter::once(kind).chain(settings.cloned()).collect();
+        Some(Rc::new(Node::map(node.span.clone(), entries)))
+    }
+
+    /// `retry` and rules at the step hold for each task that has none of its own.
+    fn with_step_rules(&mut self, mut body: Body, node: &Node, policy: Option<&Rc<Node>>) -> Body {
+        let labels: Vec<String> = body.tasks.iter().map(|task| task.label.clone()).collect();
+        let rules = policy.and_then(|policy| policy.get("rules"));
+        let retry: Option<Rule> = node.get("retry").and_then(|retry| self.retry_rule(retry));
+        for (index, task) in body.tasks.iter_mut().enumerate() {
+            let seat = Seat { labels: &labels, index };
+            if let Some(rules) = rules.filter(|_| task.rules.is_empty()) {
+                task.rules = self.rules(rules, &seat);
+            }
+            let retries = task.rules.iter().any(|rule| matches!(rule.verdict, Verdict::Retry(_)));
+            if !retries {
+                task.rules.extend(retry.clone());
+            }
+        }
+        body
+    }
+
+    fn step_input(&mut self, node: &Node) -> Option<Option<Template>> {
+        let input = ["input", "args", "with"].into_iter().find_map(|key| node.get(key))?;
+        if input.is_null() {
+            return None;
+        }
+        if input.entries().is_none() && input.text().is_none() {
+            self.wrong_type(input, "a step's input", "a map");
+        }
+        Some(self.template(input))
+    }
+
+    fn step_set(&mut self, node: &Node) -> Vec<Assignment> {
+        let mut set = self.set_blocks(node.entries().unwrap_or_default());
+        if let Some(vars) = node.get("vars") {
+            set.extend(self.assignments(vars, AssignmentScope::Ctx));
+        }
+        set
+    }
+
+    fn step_timeout(&mut self, node: &Node) -> Option<Duration> {
+        let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
+        let written = node.get("timeout").or(spec).filter(|timeout| !timeout.is_null())?;
+        self.duration(written, "a timeout", 1.0, TIMEOUT_MAX)
+    }
+}

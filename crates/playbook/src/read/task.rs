@@ -1,0 +1,249 @@
+//! `tool`: one map, or a list of them, in every way they have been written.
+
+use std::rc::Rc;
+use std::str::FromStr;
+use std::time::Duration;
+
+use noetl_model::ToolKind;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::playbook::{BodyForm, Rule, Task};
+use crate::suggest::nearest;
+use crate::words::{NOT_TOOLS, TOOL, TOOL_SPEC, WORKBOOK, tool_kinds};
+use crate::yaml::{Entry, Node};
+
+/// No task or step may take longer.
+pub(super) const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 86400);
+/// Keys that are no setting of the tool itself.
+const NOT_CONFIG: &[&str] =
+    &["kind", "set", "set_ctx", "set_iter", "set_vars", "spec", "retry", "eval"];
+
+/// What a step does, before it is a step.
+pub(super) struct Body {
+    pub(super) tasks: Vec<Task>,
+    pub(super) form: BodyForm,
+}
+
+/// A task among the others of its step.
+pub(super) struct Seat<'a> {
+    pub(super) labels: &'a [String],
+    pub(super) index: usize,
+}
+
+/// An item of a pipeline, with its label found.
+struct Item {
+    label: Option<String>,
+    /// What to point at when the label is wrong.
+    label_node: Rc<Node>,
+    tool: Rc<Node>,
+    form: ItemForm,
+}
+
+#[derive(PartialEq, Eq)]
+enum ItemForm {
+    /// `name` is the label, next to the settings.
+    Flat,
+    /// The label is the key above the settings, so `name` is a setting.
+    Nested,
+}
+
+impl Reader<'_> {
+    pub(super) fn body(&mut self, step: &str, tool: &Rc<Node>) -> Option<Body> {
+        if let Some(items) = tool.list() {
+            return self.pipeline(tool, items);
+        }
+        let labels = [step.to_owned()];
+        let task = self.task(tool, &Seat { labels: &labels, index: 0 }, &ItemForm::Nested)?;
+        Some(Body { tasks: vec![task], form: BodyForm::Single })
+    }
+
+    fn pipeline(&mut self, list: &Node, items: &[Rc<Node>]) -> Option<Body> {
+        if items.is_empty() {
+            self.add(Finding::error(Code::MissingTool, &list.span, "a list of tools is empty"));
+            return None;
+        }
+        let items: Vec<Item> = items.iter().map(|item| self.item(item)).collect();
+        let labels: Vec<String> = (items.iter().enumerate())
+            .map(|(index, item)| item.label.clone().unwrap_or_else(|| format!("task_{index}")))
+            .collect();
+        for (index, item) in items.iter().enumerate() {
+            if labels[..index].contains(&labels[index]) {
+                let message =
+                    format!("another task of this step is called `{}` too", labels[index]);
+                self.add(Finding::error(Code::DuplicateLabel, &item.label_node.span, message));
+            }
+        }
+        let tasks = (items.iter().enumerate())
+            .filter_map(|(index, item)| {
+                self.task(&item.tool, &Seat { labels: &labels, index }, &item.form)
+            })
+            .collect();
+        Some(Body { tasks, form: BodyForm::Pipeline })
+    }
+
+    fn item(&mut self, node: &Rc<Node>) -> Item {
+        let bare = |label_node: &Rc<Node>, label| Item {
+            label,
+            label_node: Rc::clone(label_node),
+            tool: Rc::clone(node),
+            form: ItemForm::Flat,
+        };
+        let entries = node.entries().unwrap_or_default();
+        if let [only] = entries
+            && only.value.entries().is_some()
+        {
+            let tool = Rc::clone(&only.value);
+            let label = Some(only.key.text.clone());
+            return Item { label, label_node: Rc::clone(node), tool, form: ItemForm::Nested };
+        }
+        // The name of a workbook task is not a label, but no other is given.
+        match node.get("name") {
+            Some(name) => {
+                let label = self.name(name, "a task's name");
+                bare(name, label)
+            }
+            None => bare(node, None),
+        }
+    }
+
+    /// A tool given as a map. `None` after a finding.
+    fn task(&mut self, node: &Rc<Node>, seat: &Seat<'_>, form: &ItemForm) -> Option<Task> {
+        if node.entries().is_none() {
+            self.wrong_type(node, "a tool", "a map with a `kind`");
+            return None;
+        }
+        let is_workbook = node.get("kind").and_then(|kind| kind.text()) == Some(WORKBOOK);
+        let node = if is_workbook { self.resolve_workbook(node)? } else { Rc::clone(node) };
+        let entries = node.entries()?;
+        let tool = self.tool_kind(&node);
+        let spec = node.get("spec");
+        let config = self.config(&node, tool, form, spec);
+        let rules = self.task_rules(&node, seat);
+        let set = self.set_blocks(entries);
+        let timeout = self.task_timeout(&node);
+        let config = self.template(&config);
+        let label = seat.labels[seat.index].clone();
+        Some(Task { label, tool: tool?, config: config?, set, rules, timeout })
+    }
+
+    fn task_rules(&mut self, node: &Node, seat: &Seat<'_>) -> Vec<Rule> {
+        let policy = node.get("spec").and_then(|spec| spec.get("policy"));
+        let mut rules = policy.map(|policy| self.policy(policy, seat)).unwrap_or_default();
+        rules.extend(node.get("retry").and_then(|retry| self.retry_rule(retry)));
+        rules
+    }
+
+    fn tool_kind(&mut self, node: &Node) -> Option<ToolKind> {
+        let Some(kind) = node.get("kind").or_else(|| node.get("type")) else {
+            let help = self.kind_help(node);
+            let message = "a tool needs `kind`";
+            self.add(Finding::error(Code::MissingKey, &node.span, message).help_if(help));
+            return None;
+        };
+        let name = self.name(kind, "a tool's kind")?;
+        self.kind_named(&name, kind)
+    }
+
+    /// What was probably meant by a tool that does not say its kind.
+    fn kind_help(&self, node: &Node) -> Option<String> {
+        let kinds = tool_kinds();
+        let entries = node.entries()?;
+        let misspelt = entries.iter().find(|entry| nearest(&entry.key.text, ["kind"]).is_some());
+        let as_key = entries.iter().find(|entry| kinds.contains(&entry.key.text.as_str()));
+        match (misspelt, as_key) {
+            (Some(entry), _) => Some(format!("did you mean `kind` by `{}`?", entry.key.text)),
+            (None, Some(entry)) => Some(format!("write `kind: {}`", entry.key.text)),
+            (None, None) => Some(format!("it can be {}", kinds.join(", "))),
+        }
+    }
+
+    pub(super) fn kind_named(&mut self, name: &str, node: &Node) -> Option<ToolKind> {
+        if let Ok(kind) = ToolKind::from_str(name) {
+            return Some(kind);
+        }
+        let known = NOT_TOOLS.iter().find(|(kind, _)| *kind == name);
+        let help = match known {
+            Some((_, way)) => (*way).to_owned(),
+            None => match nearest(name, tool_kinds()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it can be {}", tool_kinds().join(", ")),
+            },
+        };
+        let message = format!("there is no tool `{name}`");
+        self.add(Finding::error(Code::UnknownTool, &node.span, message).help(help));
+        None
+    }
+
+    /// What the tool itself reads: everything not listed, older names made new.
+    fn config(
+        &mut self,
+        node: &Node,
+        tool: Option<ToolKind>,
+        form: &ItemForm,
+        spec: Option<&Rc<Node>>,
+    ) -> Node {
+        let mut config: Vec<Entry> = Vec::new();
+        for entry in node.entries().unwrap_or_default() {
+            let name = entry.key.text.as_str();
+            let is_label = name == "name" && *form == ItemForm::Flat;
+            let is_kind = name == "type" && node.get("kind").is_none();
+            if !(is_label || is_kind || NOT_CONFIG.contains(&name)) {
+                self.config_entry(&mut config, entry, tool);
+            } else if let Some(word) = TOOL.word(name) {
+                self.note_standing(&entry.key, word);
+            }
+        }
+        for entry in spec.and_then(|spec| spec.entries()).unwrap_or_default() {
+            if TOOL_SPEC.word(&entry.key.text).is_none() {
+                let message = format!("`{}` belongs directly under the tool", entry.key.text);
+                let finding = Finding::warning(Code::OldSpelling, &entry.key.span, message);
+                self.add(finding.help("move it out of `spec`"));
+                self.config_entry(&mut config, entry, tool);
+            }
+        }
+        Node::map(node.span.clone(), config)
+    }
+
+    fn config_entry(&mut self, config: &mut Vec<Entry>, entry: &Entry, tool: Option<ToolKind>) {
+        let is_map = entry.value.entries().is_some();
+        let renamed = match (entry.key.text.as_str(), tool) {
+            ("args" | "with", Some(ToolKind::Container | ToolKind::Script)) => None,
+            ("args" | "with", _) if is_map => Some("input"),
+            ("endpoint", Some(ToolKind::Http)) => Some("url"),
+            _ => None,
+        };
+        let Some(name) = renamed else {
+            merge_entry(config, entry.clone());
+            return;
+        };
+        self.old_spelling(&entry.key, &format!("`{name}`"));
+        let key = entry.key.renamed(name);
+        merge_entry(config, Entry { key, value: Rc::clone(&entry.value) });
+    }
+
+    /// How long a task may take, unless only a template knows.
+    fn task_timeout(&mut self, node: &Node) -> Option<Duration> {
+        let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
+        let written = [node.get("timeout_seconds"), node.get("timeout"), spec];
+        let written = written.into_iter().flatten().find(|timeout| !timeout.is_null())?;
+        if written.text().is_some_and(|text| text.contains("{{")) {
+            return None;
+        }
+        self.duration(written, "a timeout", 1.0, TIMEOUT_MAX)
+    }
+}
+
+/// Adds an entry. Where its namesake is there already, two maps become one and the first wins.
+fn merge_entry(config: &mut Vec<Entry>, entry: Entry) {
+    let Some(known) = config.iter_mut().find(|known| known.key.text == entry.key.text) else {
+        config.push(entry);
+        return;
+    };
+    if let (Some(own), Some(more)) = (known.value.entries(), entry.value.entries()) {
+        let mut merged = own.to_vec();
+        merged
+            .extend(more.iter().filter(|e| own.iter().all(|o| o.key.text != e.key.text)).cloned());
+        known.value = Rc::new(Node::map(known.value.span.clone(), merged));
+    }
+}

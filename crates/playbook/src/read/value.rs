@@ -1,0 +1,206 @@
+//! Scalars and templates of the language.
+
+use std::time::Duration;
+
+use noetl_expr::{Condition, ParseError, Template};
+use serde_json::Value;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::yaml::{Node, Yaml};
+
+/// A name of a step, a label, an iterator is at most this long.
+const NAME_BYTES_MAX: usize = 200;
+
+impl Reader<'_> {
+    pub(super) fn text(&mut self, node: &Node, title: &str) -> Option<String> {
+        let text = self.scalar_text(node);
+        if text.is_none() {
+            self.wrong_type(node, title, "text");
+        }
+        text
+    }
+
+    /// Text that something is called by: not empty, one line, not a template.
+    pub(super) fn name(&mut self, node: &Node, title: &str) -> Option<String> {
+        let name = self.text(node, title)?;
+        let fault = if name.trim().is_empty() {
+            "is empty"
+        } else if name.len() > NAME_BYTES_MAX {
+            "is too long"
+        } else if name.contains(['\n', '\r']) {
+            "has several lines"
+        } else if name.contains("{{") || name.contains("{%") {
+            "cannot be a template"
+        } else {
+            return Some(name);
+        };
+        self.add(Finding::error(Code::BadValue, &node.span, format!("{title} {fault}")));
+        None
+    }
+
+    /// Numbers and booleans count as the text they were written as.
+    fn scalar_text(&self, node: &Node) -> Option<String> {
+        match &node.yaml {
+            Yaml::Text { text, .. } => Some(text.clone()),
+            Yaml::Number(_) | Yaml::Bool(_) => {
+                Some(self.findings.source.text[node.span.clone()].trim().to_owned())
+            }
+            Yaml::Null | Yaml::List(_) | Yaml::Map(_) => None,
+        }
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        node: &Node,
+        title: &str,
+        words: &[(&str, T)],
+    ) -> Option<T> {
+        let text = self.text(node, title)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+        if found.is_none() {
+            let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let finding = self.unknown_word(node, &text, &allowed);
+            self.add(finding);
+        }
+        found
+    }
+
+    pub(super) fn truth(&mut self, node: &Node, title: &str) -> Option<bool> {
+        match (&node.yaml, node.text()) {
+            (Yaml::Bool(truth), _) => Some(*truth),
+            (_, Some("true")) => Some(true),
+            (_, Some("false")) => Some(false),
+            _ => {
+                self.wrong_type(node, title, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn count(&mut self, node: &Node, title: &str, max: u32) -> Option<u32> {
+        let number = match &node.yaml {
+            Yaml::Number(number) => number.as_f64(),
+            Yaml::Text { text, .. } => text.trim().parse().ok(),
+            Yaml::Null | Yaml::Bool(_) | Yaml::List(_) | Yaml::Map(_) => None,
+        };
+        let Some(number) = number.filter(|number: &f64| number.fract() == 0.0) else {
+            self.wrong_type(node, title, "a whole number");
+            return None;
+        };
+        let whole = Value::from(number.clamp(0.0, f64::from(u32::MAX))).to_string();
+        let count =
+            whole.trim_end_matches(".0").parse().ok().filter(|count| (1..=max).contains(count));
+        if count.is_none() {
+            let message = format!("{title} must be between 1 and {max}");
+            self.add(Finding::error(Code::OutOfRange, &node.span, message));
+        }
+        count
+    }
+
+    /// Seconds, or a number with a unit. `unit` is how many seconds a bare number counts for.
+    pub(super) fn duration(
+        &mut self,
+        node: &Node,
+        title: &str,
+        unit: f64,
+        max: Duration,
+    ) -> Option<Duration> {
+        let seconds = match &node.yaml {
+            Yaml::Number(number) => number.as_f64().map(|number| number * unit),
+            Yaml::Text { text, .. } => seconds_of(text, unit),
+            Yaml::Null | Yaml::Bool(_) | Yaml::List(_) | Yaml::Map(_) => None,
+        };
+        let Some(seconds) = seconds else {
+            self.wrong_type(node, title, "a duration such as 30, 500ms, 30s or 5m");
+            return None;
+        };
+        let duration =
+            Duration::try_from_secs_f64(seconds).ok().filter(|duration| *duration <= max);
+        if duration.is_none() {
+            let message = format!("{title} must be between 0 and {} seconds", max.as_secs());
+            self.add(Finding::error(Code::OutOfRange, &node.span, message));
+        }
+        duration
+    }
+
+    pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
+        match Template::parse(node.to_json()) {
+            Ok(template) => Some(template),
+            Err(error) => {
+                if !self.find_bad_leaves(node) {
+                    self.bad_template(node, error);
+                }
+                None
+            }
+        }
+    }
+
+    /// Says what is wrong with each text below a node; false if each for itself is fine.
+    fn find_bad_leaves(&mut self, node: &Node) -> bool {
+        match &node.yaml {
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => false,
+            Yaml::Text { text, .. } => match Template::parse(Value::String(text.clone())) {
+                Ok(_) => false,
+                Err(error) => {
+                    self.bad_template(node, error);
+                    true
+                }
+            },
+            Yaml::List(items) => {
+                items.iter().fold(false, |found, item| self.find_bad_leaves(item) || found)
+            }
+            Yaml::Map(entries) => entries
+                .iter()
+                .fold(false, |found, entry| self.find_bad_leaves(&entry.value) || found),
+        }
+    }
+
+    /// A boolean, or text that is looked at for truth.
+    pub(super) fn condition(&mut self, node: &Node) -> Option<Condition> {
+        match &node.yaml {
+            Yaml::Bool(_) | Yaml::Text { .. } | Yaml::Number(_) => {}
+            Yaml::Null | Yaml::List(_) | Yaml::Map(_) => {
+                self.wrong_type(node, "a condition", "a boolean or a template");
+                return None;
+            }
+        }
+        if node.text().is_some_and(|text| text.trim().is_empty()) {
+            self.add(Finding::error(Code::BadTemplate, &node.span, "a condition is empty"));
+            return None;
+        }
+        match Condition::parse(node.to_json()) {
+            Ok(condition) => Some(condition),
+            Err(error) => {
+                self.bad_template(node, error);
+                None
+            }
+        }
+    }
+
+    fn bad_template(&mut self, node: &Node, error: ParseError) {
+        let span = match error.range {
+            Some(range) => node.locate(range, &self.findings.source),
+            None => node.span.clone(),
+        };
+        self.add(Finding::error(Code::BadTemplate, &span, error.message));
+    }
+}
+
+fn seconds_of(text: &str, unit: f64) -> Option<f64> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(split);
+    let factor = match suffix {
+        "" => unit,
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    };
+    number.trim().parse::<f64>().ok().map(|number| number * factor)
+}

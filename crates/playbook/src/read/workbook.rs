@@ -1,0 +1,106 @@
+//! Tasks that several steps use: `workbook`, and `kind: workbook` that names one of them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::suggest::nearest;
+use crate::words::WORKBOOK;
+use crate::yaml::{Entry, Key, Node};
+
+/// The tools of the workbook by the name of their task.
+#[derive(Default)]
+pub(super) struct Workbook {
+    tasks: HashMap<String, Rc<Node>>,
+}
+
+impl Reader<'_> {
+    /// Reads `workbook`: a list of named tasks, or a map of them, perhaps below `tasks`.
+    pub(super) fn read_workbook(&mut self, node: &Node) -> Workbook {
+        let mut workbook = Workbook::default();
+        if let Some(items) = node.list() {
+            for item in items {
+                let Some(name) = item.get("name") else {
+                    self.missing(item, "a workbook task", "name");
+                    continue;
+                };
+                let Some(name_text) = self.name(name, "a workbook task's name") else { continue };
+                let Some(tool) = self.workbook_tool(item) else { continue };
+                if workbook.tasks.insert(name_text.clone(), tool).is_some() {
+                    let message = format!("there are two workbook tasks `{name_text}`");
+                    self.add(Finding::error(Code::DuplicateLabel, &name.span, message));
+                }
+            }
+            return workbook;
+        }
+        let tasks = node.get("tasks").map_or(node, |tasks| tasks);
+        for entry in self.any_map(tasks, "`workbook`").unwrap_or_default() {
+            if let Some(tool) = self.workbook_tool(&entry.value) {
+                workbook.tasks.insert(entry.key.text.clone(), tool);
+            }
+        }
+        workbook
+    }
+
+    /// The tool of a task: below `tool`, or the task itself.
+    fn workbook_tool(&mut self, task: &Rc<Node>) -> Option<Rc<Node>> {
+        let tool = task.get("tool").unwrap_or(task);
+        if tool.entries().is_none() {
+            self.wrong_type(tool, "a workbook task's tool", "a map");
+            return None;
+        }
+        if tool.get("kind").and_then(|kind| kind.text()) == Some(WORKBOOK) {
+            let message = "a workbook task cannot stand for another";
+            self.add(Finding::error(Code::UnknownTask, &tool.span, message));
+            return None;
+        }
+        Some(Rc::clone(tool))
+    }
+
+    /// What `kind: workbook` stands for: the task's tool, with this one's keys over it.
+    pub(super) fn resolve_workbook(&mut self, tool: &Node) -> Option<Rc<Node>> {
+        let own = tool.entries()?;
+        let Some(name) = tool.get("task").or_else(|| tool.get("name")) else {
+            self.missing(tool, "a tool of kind workbook", "name");
+            return None;
+        };
+        let name_text = self.name(name, "a workbook task's name")?;
+        let Some(task) = self.workbook.tasks.get(&name_text).cloned() else {
+            let near = nearest(&name_text, self.workbook.tasks.keys().map(String::as_str));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let message = format!("there is no workbook task `{name_text}`");
+            self.add(Finding::error(Code::UnknownTask, &name.span, message).help_if(help));
+            return None;
+        };
+        let mut merged: Vec<Entry> = task.entries().unwrap_or_default().to_vec();
+        merged.retain(|entry| entry.key.text != "name");
+        for entry in
+            own.iter().filter(|entry| !matches!(entry.key.text.as_str(), "kind" | "name" | "task"))
+        {
+            lay_over(&mut merged, entry);
+        }
+        Some(Rc::new(Node::map(tool.span.clone(), merged)))
+    }
+}
+
+/// Puts an entry in place of its namesake; maps of variables are merged, the new one's winning.
+fn lay_over(entries: &mut Vec<Entry>, entry: &Entry) {
+    let is_input = |key: &Key| matches!(key.text.as_str(), "input" | "args" | "with");
+    let namesake = entries
+        .iter_mut()
+        .find(|e| e.key.text == entry.key.text || (is_input(&e.key) && is_input(&entry.key)));
+    let Some(below) = namesake else {
+        entries.push(entry.clone());
+        return;
+    };
+    below.value = match (below.value.entries(), entry.value.entries()) {
+        (Some(under), Some(over)) if is_input(&entry.key) => {
+            let mut merged = under.to_vec();
+            merged.retain(|e| over.iter().all(|own| own.key.text != e.key.text));
+            merged.extend(over.iter().cloned());
+            Rc::new(Node::map(entry.value.span.clone(), merged))
+        }
+        _ => Rc::clone(&entry.value),
+    };
+}

@@ -1,0 +1,77 @@
+//! What a misspelt word was probably meant to be.
+
+/// Words longer than this are not compared.
+const WORD_CHARS_MAX: usize = 64;
+
+/// The nearest candidate, if it is near enough to be a slip of the hand.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let chars = fold(word);
+    if chars.len() > WORD_CHARS_MAX {
+        return None;
+    }
+    let allowed = (chars.len() / 3).clamp(1, 3);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&chars, &fold(candidate)), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Case and the choice between `-` and `_` are never what tells two words apart.
+fn fold(word: &str) -> Vec<char> {
+    word.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours from one word to the other.
+fn distance(a: &[char], b: &[char]) -> usize {
+    if a.len().abs_diff(b.len()) > WORD_CHARS_MAX {
+        return usize::MAX;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, expected: Option<&str>) {
+        let candidates = ["start", "fetch_rows", "http", "python", "end", "in"];
+        assert_eq!(nearest(word, candidates), expected, "{word}");
+    }
+
+    #[test]
+    fn a_slip_of_the_hand_is_corrected() {
+        check("strat", Some("start"));
+        check("fetch-rows", Some("fetch_rows"));
+        check("FetchRows", Some("fetch_rows"));
+        check("pyhton", Some("python"));
+        check("htp", Some("http"));
+        check("edn", Some("end"));
+    }
+
+    #[test]
+    fn another_word_is_not_corrected() {
+        check("postgres", None);
+        check("x", None);
+        check(&"a".repeat(5000), None);
+    }
+}

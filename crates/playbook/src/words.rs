@@ -1,0 +1,582 @@
+//! The words of the language: every map that has a fixed set of keys, and what each key is for.
+//!
+//! One table serves three readers: unknown and old keys are found by it, misspelt ones are
+//! corrected from it, and the JSON Schema for editors is made of it.
+
+use noetl_model::ToolKind;
+
+/// A key of a map of the language.
+#[derive(Debug)]
+pub(crate) struct Word {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) standing: Standing,
+    pub(crate) about: &'static str,
+}
+
+/// Whether a key should still be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Current,
+    /// Understood; this is the way to write it now.
+    Old(&'static str),
+    /// Read by older engines; without effect, for this reason.
+    Ignored(&'static str),
+}
+
+/// What may stand behind a key, as far as an editor should know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    Any,
+    Text,
+    Truth,
+    /// A boolean, or text with a template.
+    Condition,
+    Integer,
+    /// A number, or text with a template for one.
+    Number,
+    /// Seconds, or text like `500ms`, `30s`, `5m`.
+    Duration,
+    FreeMap,
+    /// A map whose values may hold templates, by target: `ctx.name`.
+    Assignments,
+    OneOf(&'static [&'static str]),
+    /// The kinds of tool.
+    Tool,
+    /// The map of this name in [`TABLES`].
+    Table(&'static str),
+    ListOf(&'static str),
+    /// Written in several ways that the schema spells out by hand.
+    Special(&'static str),
+}
+
+/// A map with a fixed set of keys.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    /// What the map is called in a message: `a step`.
+    pub(crate) title: &'static str,
+    pub(crate) required: &'static [&'static str],
+    /// Whether other keys have a meaning of their own, so that they are not worth a warning.
+    pub(crate) open: bool,
+    pub(crate) words: &'static [Word],
+}
+
+impl Table {
+    pub(crate) fn word(&self, name: &str) -> Option<&'static Word> {
+        self.words.iter().find(|word| word.name == name)
+    }
+}
+
+const fn now(name: &'static str, shape: Shape, about: &'static str) -> Word {
+    Word { name, shape, standing: Standing::Current, about }
+}
+
+const fn old(name: &'static str, shape: Shape, instead: &'static str, about: &'static str) -> Word {
+    Word { name, shape, standing: Standing::Old(instead), about }
+}
+
+const fn ignored(name: &'static str, shape: Shape, why: &'static str, about: &'static str) -> Word {
+    Word { name, shape, standing: Standing::Ignored(why), about }
+}
+
+pub(crate) const VERBS: &[&str] = &["continue", "retry", "jump", "break", "fail"];
+pub(crate) const BACKOFFS: &[&str] = &["none", "fixed", "constant", "linear", "exponential"];
+pub(crate) const LOOP_MODES: &[&str] = &["sequential", "parallel", "cursor"];
+pub(crate) const ROUTER_MODES: &[&str] = &["exclusive", "inclusive"];
+pub(crate) const ERROR_MODES: &[&str] = &["strict", "lenient"];
+pub(crate) const PROCESSES: &[&str] = &["row", "frame"];
+/// Where a jump may lead besides to a label.
+pub(crate) const PREVIOUS: &[&str] = &["previous", "prev", "_previous", "@previous"];
+
+/// Kinds that are written like a tool and are none, with what to write.
+pub(crate) const NOT_TOOLS: &[(&str, &str)] = &[
+    ("iterator", "give the step a `loop` and its tool a kind of its own"),
+    ("task_sequence", "write `tool` as a list of tools"),
+    ("playbooks", "use `kind: playbook` in a step with a `loop`"),
+    ("snowflake_transfer", "use `kind: transfer`"),
+];
+
+/// The kind that stands for a task of the workbook.
+pub(crate) const WORKBOOK: &str = "workbook";
+
+pub(crate) fn tool_kinds() -> Vec<&'static str> {
+    ToolKind::ALL.iter().map(|kind| kind.as_str()).chain([WORKBOOK]).collect()
+}
+
+const RULES_INSTEAD: &str = "`spec.policy.rules` of the tool";
+
+pub(crate) const ROOT: &Table = &Table {
+    name: "playbook",
+    title: "a playbook",
+    required: &["apiVersion", "kind", "metadata", "workflow"],
+    open: false,
+    words: &[
+        now(
+            "apiVersion",
+            Shape::OneOf(&["noetl.io/v2", "noetl.io/v10"]),
+            "The version of the language.",
+        ),
+        now("kind", Shape::OneOf(&["Playbook"]), "What the document is."),
+        now(
+            "metadata",
+            Shape::Table("metadata"),
+            "What the playbook is called and where it is kept.",
+        ),
+        now(
+            "workload",
+            Shape::FreeMap,
+            "Default parameters. They are values: templates in them are not rendered.",
+        ),
+        now("workflow", Shape::ListOf("step"), "The steps."),
+        now(
+            "workbook",
+            Shape::Special("workbook"),
+            "Tasks that several steps use, with `kind: workbook`.",
+        ),
+        now("keychain", Shape::Any, "Credentials the playbook needs."),
+        now("executor", Shape::Table("executor"), "How the playbook as a whole is run."),
+        old("vars", Shape::FreeMap, "`workload`", "Further default parameters."),
+    ],
+};
+
+pub(crate) const METADATA: &Table = &Table {
+    name: "metadata",
+    title: "metadata",
+    required: &["name"],
+    open: true,
+    words: &[
+        now("name", Shape::Text, "The playbook's name."),
+        now("path", Shape::Text, "Its place in the catalog; the name if left out."),
+        now("description", Shape::Text, "What it is for."),
+        now("labels", Shape::FreeMap, "Words to find it by."),
+        now("tags", Shape::Any, "More words to find it by."),
+        now("version", Shape::Any, "The author's own version; the catalog counts for itself."),
+    ],
+};
+
+pub(crate) const EXECUTOR: &Table = &Table {
+    name: "executor",
+    title: "the executor",
+    required: &[],
+    open: false,
+    words: &[
+        now("kind", Shape::Text, "Which runtime the author had in mind."),
+        now("profile", Shape::Text, "Which runtime the author had in mind."),
+        now("version", Shape::Any, "Its version."),
+        now("requires", Shape::Any, "What it has to offer."),
+        now(
+            "spec",
+            Shape::Table("executor-spec"),
+            "Where to start, where to end, and for how long.",
+        ),
+    ],
+};
+
+pub(crate) const EXECUTOR_SPEC: &Table = &Table {
+    name: "executor-spec",
+    title: "the executor's spec",
+    required: &[],
+    open: false,
+    words: &[
+        now("entry_step", Shape::Text, "The step to start with, instead of `start` or the first."),
+        now("final_step", Shape::Text, "The step to run once everything else has come to rest."),
+        now(
+            "no_next_is_error",
+            Shape::Truth,
+            "A branch none of whose arcs match fails the execution.",
+        ),
+        now("timeout", Shape::Duration, "How long an execution may take."),
+        now("error_mode", Shape::OneOf(ERROR_MODES), "Whether a tool's error fails its step."),
+        now("policy", Shape::Any, "Kept for other runtimes."),
+    ],
+};
+
+pub(crate) const STEP: &Table = &Table {
+    name: "step",
+    title: "a step",
+    required: &["step"],
+    open: false,
+    words: &[
+        now(
+            "step",
+            Shape::Text,
+            "The step's name: unique in the playbook, and how templates reach its output.",
+        ),
+        now("desc", Shape::Text, "What the step is for."),
+        now("description", Shape::Text, "What the step is for."),
+        now("when", Shape::Condition, "The step is passed over unless this holds."),
+        now("input", Shape::FreeMap, "Variables for every task of the step."),
+        now("loop", Shape::Table("loop"), "Do the step once for each item."),
+        now(
+            "tool",
+            Shape::Special("tool-or-list"),
+            "What the step does: one tool, or a list of them in order.",
+        ),
+        now("set", Shape::Assignments, "Variables to write once the step has completed."),
+        now("next", Shape::Special("next"), "Where to go from here."),
+        now("spec", Shape::Table("step-spec"), "Timeout and admission."),
+        now("timeout", Shape::Duration, "How long the step may take."),
+        now(
+            "output",
+            Shape::Any,
+            "Hints for storing the output; large output is stored by size on its own.",
+        ),
+        now("output_select", Shape::Any, "Fields of the output to keep at hand."),
+        old("args", Shape::FreeMap, "`input`", "Variables for every task of the step."),
+        old("with", Shape::FreeMap, "`input`", "Variables for every task of the step."),
+        old("type", Shape::Tool, "`tool: {kind: …}`", "The tool's kind, its settings next to it."),
+        old("call", Shape::FreeMap, "`tool: {kind: …}`", "The tool."),
+        old("retry", Shape::Special("retry"), RULES_INSTEAD, "How often to try each task."),
+        old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
+        old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old("vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        ignored(
+            "sink",
+            Shape::Any,
+            "store results with a tool of their own",
+            "Where results went.",
+        ),
+        ignored(
+            "save",
+            Shape::Any,
+            "store results with a tool of their own",
+            "Where results went.",
+        ),
+        ignored(
+            "on_error",
+            Shape::Any,
+            "use `spec.policy.rules` of the tool, or an arc on failure",
+            "What an error meant.",
+        ),
+    ],
+};
+
+pub(crate) const STEP_SPEC: &Table = &Table {
+    name: "step-spec",
+    title: "a step's spec",
+    required: &[],
+    open: false,
+    words: &[
+        now("timeout", Shape::Duration, "How long the step may take."),
+        now("next_mode", Shape::OneOf(ROUTER_MODES), "How a list under `next` is read."),
+        now("policy", Shape::Table("step-policy"), "Whether the step may be entered."),
+        ignored(
+            "on_error",
+            Shape::Any,
+            "use `spec.policy.rules` of the tool, or an arc on failure",
+            "What an error meant.",
+        ),
+    ],
+};
+
+pub(crate) const STEP_POLICY: &Table = &Table {
+    name: "step-policy",
+    title: "a step's policy",
+    required: &[],
+    open: false,
+    words: &[
+        now("admit", Shape::Special("admit"), "Rules that let the step in or pass it over."),
+        old("rules", Shape::Special("rules"), RULES_INSTEAD, "What follows from how a task ended."),
+    ],
+};
+
+pub(crate) const TOOL: &Table = &Table {
+    name: "tool",
+    title: "a tool",
+    required: &["kind"],
+    open: true,
+    words: &[
+        now("kind", Shape::Tool, "Which tool."),
+        now(
+            "name",
+            Shape::Text,
+            "The task's label in a list; the workbook task for `kind: workbook`.",
+        ),
+        now("input", Shape::Any, "Variables for this task."),
+        now("set", Shape::Assignments, "Variables to write once the task has succeeded."),
+        now("spec", Shape::Table("tool-spec"), "Rules for what follows from how the task ended."),
+        now("timeout", Shape::Duration, "How long the task may take."),
+        now("timeout_seconds", Shape::Number, "How long the task may take."),
+        now("auth", Shape::Any, "A credential's name, or credentials."),
+        now("output_select", Shape::Any, "Fields of the output to keep at hand."),
+        old("type", Shape::Tool, "`kind`", "Which tool."),
+        old("args", Shape::Any, "`input`", "Variables for this task."),
+        old("with", Shape::Any, "`input`", "Variables for this task."),
+        old("retry", Shape::Special("retry"), "`spec.policy.rules`", "How often to try."),
+        old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
+        old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        ignored(
+            "eval",
+            Shape::Any,
+            "use `spec.policy.rules`",
+            "What followed from how the task ended.",
+        ),
+    ],
+};
+
+pub(crate) const TOOL_SPEC: &Table = &Table {
+    name: "tool-spec",
+    title: "a tool's spec",
+    required: &[],
+    open: true,
+    words: &[
+        now(
+            "policy",
+            Shape::Special("policy"),
+            "Rules, looked at in order once the task has ended.",
+        ),
+        now("timeout", Shape::Duration, "How long the task may take."),
+        now(
+            "result",
+            Shape::Any,
+            "Hints for storing the output; large output is stored by size on its own.",
+        ),
+    ],
+};
+
+pub(crate) const POLICY: &Table = &Table {
+    name: "policy",
+    title: "a policy",
+    required: &[],
+    open: false,
+    words: &[now(
+        "rules",
+        Shape::Special("rules"),
+        "The first rule whose condition holds decides.",
+    )],
+};
+
+pub(crate) const RULE: &Table = &Table {
+    name: "rule",
+    title: "a rule",
+    required: &[],
+    open: false,
+    words: &[
+        now("when", Shape::Condition, "Whether the rule applies; `output` is how the task ended."),
+        now("then", Shape::Table("then"), "What follows."),
+        now("else", Shape::Special("else"), "A rule that always applies."),
+        old("expr", Shape::Condition, "`when`", "Whether the rule applies."),
+    ],
+};
+
+pub(crate) const THEN: &Table = &Table {
+    name: "then",
+    title: "`then`",
+    required: &["do"],
+    open: false,
+    words: &[
+        now("do", Shape::OneOf(VERBS), "What to do next."),
+        now("attempts", Shape::Integer, "How often to try in all, for `retry`. 3 if left out."),
+        now("backoff", Shape::OneOf(BACKOFFS), "How the delay grows, for `retry`."),
+        now(
+            "delay",
+            Shape::Duration,
+            "How long to wait before the next attempt. A second if left out.",
+        ),
+        now("max_delay", Shape::Duration, "No delay grows beyond this."),
+        now("to", Shape::Text, "The label to go on with, for `jump`, or `previous`."),
+        now("set", Shape::Assignments, "Variables to write."),
+        old("target", Shape::Text, "`to`", "The label to go on with."),
+        old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
+        old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+    ],
+};
+
+pub(crate) const RETRY: &Table = &Table {
+    name: "retry",
+    title: "`retry`",
+    required: &[],
+    open: false,
+    words: &[
+        now("attempts", Shape::Integer, "How often to try in all."),
+        now("max_attempts", Shape::Integer, "How often to try in all."),
+        now("max_retries", Shape::Integer, "How often to try again."),
+        now("delay", Shape::Duration, "How long to wait before the next attempt."),
+        now("initial_delay", Shape::Duration, "How long to wait before the second attempt."),
+        now("delay_seconds", Shape::Number, "How long to wait before the next attempt."),
+        now("initial_delay_ms", Shape::Number, "How long to wait before the second attempt."),
+        now("max_delay", Shape::Duration, "No delay grows beyond this."),
+        now("backoff", Shape::OneOf(BACKOFFS), "How the delay grows."),
+        now(
+            "backoff_multiplier",
+            Shape::Number,
+            "By how much the delay grows: once is constant, else it doubles.",
+        ),
+        now("when", Shape::Condition, "Which failures are tried again."),
+        now("retry_when", Shape::Condition, "Which failures are tried again."),
+        now("on_error", Shape::Table("retry"), "The same, one level down."),
+        ignored("stop_when", Shape::Any, "use `spec.policy.rules` of the tool", "When to stop."),
+        ignored("on_success", Shape::Any, "use a `jump` in `spec.policy.rules`", "When to go on."),
+    ],
+};
+
+pub(crate) const ADMIT_RULE: &Table = &Table {
+    name: "admit-rule",
+    title: "an admission rule",
+    required: &[],
+    open: false,
+    words: &[
+        now("when", Shape::Condition, "Whether the rule applies."),
+        now("then", Shape::Table("allow"), "Whether the step may be entered."),
+        now("else", Shape::Special("admit-else"), "A rule that always applies."),
+    ],
+};
+
+pub(crate) const ALLOW: &Table = &Table {
+    name: "allow",
+    title: "`then`",
+    required: &["allow"],
+    open: false,
+    words: &[now("allow", Shape::Truth, "Whether the step may be entered.")],
+};
+
+pub(crate) const LOOP: &Table = &Table {
+    name: "loop",
+    title: "a loop",
+    required: &["iterator"],
+    open: false,
+    words: &[
+        now("in", Shape::Any, "The items: a list, a map, a number, or a template for one of them."),
+        now("iterator", Shape::Text, "The name an item has in templates."),
+        now("cursor", Shape::Table("cursor"), "A tool that claims the next rows, instead of `in`."),
+        now("spec", Shape::Table("loop-spec"), "How the items are worked on."),
+        old("collection", Shape::Any, "`in`", "The items."),
+        old("items", Shape::Any, "`in`", "The items."),
+        old("element", Shape::Text, "`iterator`", "The name an item has in templates."),
+        old("mode", Shape::OneOf(LOOP_MODES), "`spec.mode`", "One after another, or side by side."),
+        old("max_in_flight", Shape::Number, "`spec.max_in_flight`", "How many items at once."),
+        ignored(
+            "pagination",
+            Shape::Any,
+            "use a `jump` in `spec.policy.rules`, or an arc back",
+            "How pages were read.",
+        ),
+    ],
+};
+
+pub(crate) const LOOP_SPEC: &Table = &Table {
+    name: "loop-spec",
+    title: "a loop's spec",
+    required: &[],
+    open: false,
+    words: &[
+        now("mode", Shape::OneOf(LOOP_MODES), "One after another, side by side, or by claims."),
+        now("max_in_flight", Shape::Number, "How many items are worked on at once."),
+        now("policy", Shape::Any, "Where the items are worked on; any worker may take any."),
+        now(
+            "frame",
+            Shape::Table("frame"),
+            "How many rows a claim takes, and how they are worked on.",
+        ),
+    ],
+};
+
+pub(crate) const CURSOR: &Table = &Table {
+    name: "cursor",
+    title: "a cursor",
+    required: &["claim"],
+    open: true,
+    words: &[
+        now("kind", Shape::Tool, "Which tool claims; postgres if left out."),
+        now("claim", Shape::Text, "A statement that takes the next rows and returns them."),
+        now("auth", Shape::Any, "A credential's name, or credentials."),
+    ],
+};
+
+pub(crate) const FRAME: &Table = &Table {
+    name: "frame",
+    title: "a frame",
+    required: &[],
+    open: false,
+    words: &[
+        now("max_rows", Shape::Number, "How many rows one claim asks for: `__frame_max_rows`."),
+        now("row_concurrency", Shape::Number, "How many rows are worked on at once."),
+        now(
+            "process",
+            Shape::OneOf(PROCESSES),
+            "Whether the tool runs once per row or once per frame.",
+        ),
+        now("max_seconds", Shape::Number, "A hint."),
+        now("max_bytes", Shape::Number, "A hint."),
+        now("lease_seconds", Shape::Number, "A hint."),
+        now("heartbeat_seconds", Shape::Number, "A hint."),
+    ],
+};
+
+pub(crate) const NEXT: &Table = &Table {
+    name: "router",
+    title: "`next`",
+    required: &["arcs"],
+    open: false,
+    words: &[
+        now("arcs", Shape::ListOf("arc"), "Where to go, in order."),
+        now("spec", Shape::Table("router-spec"), "Whether one arc is taken or all that hold."),
+        old(
+            "mode",
+            Shape::OneOf(ROUTER_MODES),
+            "`spec.mode`",
+            "Whether one arc is taken or all that hold.",
+        ),
+    ],
+};
+
+pub(crate) const NEXT_SPEC: &Table = &Table {
+    name: "router-spec",
+    title: "the spec of `next`",
+    required: &[],
+    open: false,
+    words: &[
+        now(
+            "mode",
+            Shape::OneOf(ROUTER_MODES),
+            "`exclusive`: the first arc that holds. `inclusive`: all of them.",
+        ),
+        now("on_no_match", Shape::Text, "What no match means; the branch ends."),
+    ],
+};
+
+pub(crate) const ARC: &Table = &Table {
+    name: "arc",
+    title: "an arc",
+    required: &["step"],
+    open: false,
+    words: &[
+        now("step", Shape::Text, "The step to go to."),
+        now("when", Shape::Condition, "The guard: the arc is taken only if this holds."),
+        now("set", Shape::Assignments, "Variables to write when the arc is taken."),
+        now("desc", Shape::Text, "What the arc is for."),
+        now("description", Shape::Text, "What the arc is for."),
+        old("args", Shape::FreeMap, "`set`", "Variables to write when the arc is taken."),
+        old("input", Shape::FreeMap, "`set`", "Variables to write when the arc is taken."),
+        old("with", Shape::FreeMap, "`set`", "Variables to write when the arc is taken."),
+    ],
+};
+
+pub(crate) const TABLES: &[&Table] = &[
+    ROOT,
+    METADATA,
+    EXECUTOR,
+    EXECUTOR_SPEC,
+    STEP,
+    STEP_SPEC,
+    STEP_POLICY,
+    TOOL,
+    TOOL_SPEC,
+    POLICY,
+    RULE,
+    THEN,
+    RETRY,
+    ADMIT_RULE,
+    ALLOW,
+    LOOP,
+    LOOP_SPEC,
+    CURSOR,
+    FRAME,
+    NEXT,
+    NEXT_SPEC,
+    ARC,
+];

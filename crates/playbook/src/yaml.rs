@@ -1,0 +1,172 @@
+//! YAML as a tree that knows where each of its parts stands in the text.
+//!
+//! Invariant: what a tree would be with its aliases written out is within the bounds below, so
+//! whoever walks it may recurse and copy. Aliases share their subtree, so a document that
+//! multiplies itself is refused before it has grown.
+
+mod build;
+mod scalar;
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use granit_parser::ScalarStyle;
+use serde_json::{Map, Number, Value};
+
+pub(crate) use build::{PLAYBOOK_BYTES_MAX, load};
+
+use crate::source::Source;
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) yaml: Yaml,
+    cost: Cost,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Yaml {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text { text: String, style: ScalarStyle },
+    List(Vec<Rc<Node>>),
+    Map(Vec<Entry>),
+}
+
+/// A key of a map and its value. A map has no key twice.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) value: Rc<Node>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) span: Range<usize>,
+    /// Written without quotes, as `<<` must be to merge.
+    plain: bool,
+}
+
+impl Key {
+    /// The key by a newer name, in the same place.
+    pub(crate) fn renamed(&self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self.clone() }
+    }
+}
+
+/// What a subtree would be with every alias in it written out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cost {
+    nodes: usize,
+    bytes: usize,
+    height: usize,
+}
+
+impl Node {
+    /// A map made of parts of the document, to be read as if it stood there.
+    pub(crate) fn map(span: Range<usize>, entries: Vec<Entry>) -> Self {
+        Self { span, yaml: Yaml::Map(entries), cost: Cost::default() }
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.yaml {
+            Yaml::Null => "nothing",
+            Yaml::Bool(_) => "a boolean",
+            Yaml::Number(_) => "a number",
+            Yaml::Text { .. } => "text",
+            Yaml::List(_) => "a list",
+            Yaml::Map(_) => "a map",
+        }
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.yaml, Yaml::Null)
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.yaml {
+            Yaml::Text { text, .. } => Some(text),
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::List(_) | Yaml::Map(_) => None,
+        }
+    }
+
+    pub(crate) fn list(&self) -> Option<&[Rc<Node>]> {
+        match &self.yaml {
+            Yaml::List(items) => Some(items),
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } | Yaml::Map(_) => None,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Option<&[Entry]> {
+        match &self.yaml {
+            Yaml::Map(entries) => Some(entries),
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } | Yaml::List(_) => {
+                None
+            }
+        }
+    }
+
+    /// The value of a key, if this is a map that has it.
+    pub(crate) fn get(&self, key: &str) -> Option<&Rc<Node>> {
+        self.entries()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        match &self.yaml {
+            Yaml::Null => Value::Null,
+            Yaml::Bool(truth) => Value::Bool(*truth),
+            Yaml::Number(number) => Value::Number(number.clone()),
+            Yaml::Text { text, .. } => Value::String(text.clone()),
+            Yaml::List(items) => Value::Array(items.iter().map(|item| item.to_json()).collect()),
+            Yaml::Map(entries) => Value::Object(to_object(entries)),
+        }
+    }
+
+    /// Where a part of this scalar's text stands in the document; the whole scalar when escapes
+    /// or folding have moved it.
+    pub(crate) fn locate(&self, part: Range<usize>, source: &Source) -> Range<usize> {
+        let Yaml::Text { text, style } = &self.yaml else { return self.span.clone() };
+        let written = &source.text[source.floor(self.span.start)..source.floor(self.span.end)];
+        let found = match style {
+            ScalarStyle::Plain => (written == text).then_some(self.span.start),
+            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => {
+                let unquoted = written.get(1..written.len().saturating_sub(1));
+                (unquoted == Some(text)).then_some(self.span.start + 1)
+            }
+            ScalarStyle::Literal => return self.locate_in_block(text, part, source),
+            ScalarStyle::Folded => None,
+        };
+        match found {
+            Some(start) => start + part.start..start + part.end.max(part.start + 1),
+            None => self.span.clone(),
+        }
+    }
+
+    /// Lines of a literal block stand one below the other, each behind the same indentation.
+    fn locate_in_block(&self, text: &str, part: Range<usize>, source: &Source) -> Range<usize> {
+        let before = text.get(..part.start).unwrap_or("");
+        let number = before.matches('\n').count();
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+        let Some(line) = text.split('\n').nth(number) else { return self.span.clone() };
+        let header = source.line(self.span.start);
+        let below = [header, header + 1].into_iter().map(|first| source.line_range(first + number));
+        for range in below {
+            if let Some(indent) = source.text[range.clone()].len().checked_sub(line.len())
+                && source.text[range.clone()].ends_with(line)
+                && !line.is_empty()
+            {
+                let start = range.start + indent + column;
+                let len = part.len().clamp(1, (range.end - start).max(1));
+                return start..start + len;
+            }
+        }
+        self.span.clone()
+    }
+}
+
+pub(crate) fn to_object(entries: &[Entry]) -> Map<String, Value> {
+    entries.iter().map(|entry| (entry.key.text.clone(), entry.value.to_json())).collect()
+}

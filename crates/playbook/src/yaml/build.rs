@@ -1,0 +1,335 @@
+//! The parser's events, made into a tree within bounds.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use super::{Cost, Entry, Key, Node, Yaml, scalar};
+use crate::diagnostic::{Code, Finding, Findings};
+
+/// A document is at most this long.
+pub(crate) const PLAYBOOK_BYTES_MAX: usize = 1 << 20;
+/// Lists and maps are nested at most this deep.
+const DEPTH_MAX: usize = 64;
+/// Values of a document, those that aliases repeat included.
+const NODES_MAX: usize = 100_000;
+/// Text of a document, that which aliases repeat included.
+const EXPANDED_BYTES_MAX: usize = 4 * PLAYBOOK_BYTES_MAX;
+const ALIASES_MAX: usize = 200;
+
+/// The tree of the one document that the text holds; `None` after a finding that leaves none.
+pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
+    let text = findings.source.text.clone();
+    let options = granit_parser::options! {
+        emit_comments: false,
+        flow_nesting_limit: DEPTH_MAX,
+        block_nesting_limit: DEPTH_MAX,
+    };
+    let mut builder = Builder {
+        findings,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        aliases: 0,
+        documents: 0,
+        total: Cost::default(),
+        root: None,
+    };
+    for event in Parser::new_from_str_with_options(&text, options) {
+        let step = match event {
+            Ok((event, span)) => builder.event(event, &span),
+            Err(error) => Err(syntax(&error)),
+        };
+        if let Err(fatal) = step {
+            builder.findings.add(fatal);
+            return None;
+        }
+    }
+    builder.root
+}
+
+struct Builder<'f> {
+    findings: &'f mut Findings,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Rc<Node>>,
+    aliases: usize,
+    documents: usize,
+    /// Everything so far, with aliases written out.
+    total: Cost,
+    root: Option<Rc<Node>>,
+}
+
+/// A list or map whose end has not come yet.
+struct Open {
+    start: usize,
+    anchor: usize,
+    contents: Contents,
+}
+
+enum Contents {
+    List(Vec<Rc<Node>>),
+    Map { entries: Vec<Entry>, lines: HashMap<String, usize>, key: Pending },
+}
+
+/// What a map waits for.
+enum Pending {
+    Key,
+    Value(Key),
+    /// The value of a key that is of no use.
+    Discard,
+}
+
+impl Builder<'_> {
+    fn event(&mut self, event: Event<'_>, span: &Span) -> Result<(), Finding> {
+        let range = bytes(span);
+        match event {
+            Event::DocumentStart(..) => self.document(&range),
+            Event::Scalar(text, style, anchor, tag) => {
+                self.check_tag(tag.as_deref(), span);
+                let plain = style == ScalarStyle::Plain && tag.is_none();
+                let yaml = self.scalar(text, style, tag.as_deref(), &range);
+                let node = self.node(range, yaml)?;
+                self.place(node, anchor, plain)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.check_tag(tag.as_deref(), span);
+                self.open(range.start, anchor, Contents::List(Vec::new()))
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.check_tag(tag.as_deref(), span);
+                let (entries, lines) = (Vec::new(), HashMap::new());
+                self.open(range.start, anchor, Contents::Map { entries, lines, key: Pending::Key })
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(range.end),
+            Event::Alias(id) => self.alias(id, &range),
+            _ => Ok(()),
+        }
+    }
+
+    fn document(&mut self, range: &Range<usize>) -> Result<(), Finding> {
+        self.documents += 1;
+        if self.documents == 1 {
+            return Ok(());
+        }
+        let finding =
+            Finding::error(Code::SeveralDocuments, range, "a second document begins here");
+        Err(finding.help("keep one playbook per file"))
+    }
+
+    fn open(&mut self, start: usize, anchor: usize, contents: Contents) -> Result<(), Finding> {
+        if self.open.len() == DEPTH_MAX {
+            return Err(too_deep(&(start..start + 1)));
+        }
+        self.open.push(Open { start, anchor, contents });
+        Ok(())
+    }
+
+    fn close(&mut self, end: usize) -> Result<(), Finding> {
+        let Some(Open { start, anchor, contents }) = self.open.pop() else { return Ok(()) };
+        let yaml = match contents {
+            Contents::List(items) => Yaml::List(items),
+            Contents::Map { entries, .. } => Yaml::Map(self.merge(entries)),
+        };
+        let node = self.node(start..end.max(start), yaml)?;
+        self.place(node, anchor, false)
+    }
+
+    fn alias(&mut self, id: usize, range: &Range<usize>) -> Result<(), Finding> {
+        self.aliases += 1;
+        if self.aliases > ALIASES_MAX {
+            let message = format!("more than {ALIASES_MAX} aliases");
+            return Err(Finding::error(Code::TooLarge, range, message));
+        }
+        let Some(node) = self.anchors.get(&id).cloned() else {
+            let message = "an alias cannot stand inside what it repeats";
+            return Err(Finding::error(Code::Syntax, range, message));
+        };
+        if self.open.len() + node.cost.height > DEPTH_MAX {
+            return Err(too_deep(range));
+        }
+        self.spend(node.cost, range)?;
+        self.place(node, 0, false)
+    }
+
+    /// A node over its children, whose cost it sums up.
+    fn node(&mut self, span: Range<usize>, yaml: Yaml) -> Result<Rc<Node>, Finding> {
+        let own = match &yaml {
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => Cost { nodes: 1, bytes: 0, height: 0 },
+            Yaml::Text { text, .. } => Cost { nodes: 1, bytes: text.len(), height: 0 },
+            Yaml::List(_) => Cost { nodes: 1, bytes: 0, height: 1 },
+            Yaml::Map(entries) => {
+                let keys = entries.iter().map(|entry| entry.key.text.len()).sum();
+                Cost { nodes: 1, bytes: keys, height: 1 }
+            }
+        };
+        self.spend(own, &span)?;
+        let children: Vec<Cost> = match &yaml {
+            Yaml::List(items) => items.iter().map(|item| item.cost).collect(),
+            Yaml::Map(entries) => entries.iter().map(|entry| entry.value.cost).collect(),
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } => Vec::new(),
+        };
+        let cost = children.iter().fold(own, |sum, child| Cost {
+            nodes: sum.nodes + child.nodes,
+            bytes: sum.bytes + child.bytes,
+            height: sum.height.max(own.height + child.height),
+        });
+        Ok(Rc::new(Node { span, yaml, cost }))
+    }
+
+    fn spend(&mut self, cost: Cost, at: &Range<usize>) -> Result<(), Finding> {
+        self.total.nodes += cost.nodes;
+        self.total.bytes += cost.bytes;
+        let message = if self.total.nodes > NODES_MAX {
+            format!("more than {NODES_MAX} values, with aliases written out")
+        } else if self.total.bytes > EXPANDED_BYTES_MAX {
+            format!("more than {EXPANDED_BYTES_MAX} bytes of text, with aliases written out")
+        } else {
+            return Ok(());
+        };
+        Err(Finding::error(Code::TooLarge, at, message))
+    }
+
+    fn place(&mut self, node: Rc<Node>, anchor: usize, plain: bool) -> Result<(), Finding> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        let (entries, lines, pending) = match &mut open.contents {
+            Contents::List(items) => {
+                items.push(node);
+                return Ok(());
+            }
+            Contents::Map { entries, lines, key } => (entries, lines, key),
+        };
+        *pending = match std::mem::replace(pending, Pending::Key) {
+            Pending::Key => match key_of(&node, plain, lines, self.findings) {
+                Some(key) => Pending::Value(key),
+                None => Pending::Discard,
+            },
+            Pending::Value(key) => {
+                entries.push(Entry { key, value: node });
+                Pending::Key
+            }
+            Pending::Discard => Pending::Key,
+        };
+        Ok(())
+    }
+
+    /// A map's own keys, then those of the maps that it merges in and that it does not have.
+    fn merge(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        let is_merge = |entry: &Entry| entry.key.plain && entry.key.text == "<<";
+        let (merges, mut own): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_merge);
+        let mut known: HashSet<String> = own.iter().map(|entry| entry.key.text.clone()).collect();
+        for merge in merges {
+            let sources = match &merge.value.yaml {
+                Yaml::List(items) => items.clone(),
+                Yaml::Map(_) => vec![Rc::clone(&merge.value)],
+                Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } => Vec::new(),
+            };
+            if sources.is_empty() || sources.iter().any(|source| source.entries().is_none()) {
+                let message = format!("`<<` merges maps, this is {}", merge.value.kind());
+                self.findings.add(Finding::error(Code::WrongType, &merge.value.span, message));
+                continue;
+            }
+            for entry in sources.iter().filter_map(|source| source.entries()).flatten() {
+                if known.insert(entry.key.text.clone()) {
+                    own.push(entry.clone());
+                }
+            }
+        }
+        own
+    }
+
+    fn scalar(
+        &mut self,
+        text: Cow<'_, str>,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        range: &Range<usize>,
+    ) -> Yaml {
+        let typed = match tag.and_then(Tag::core_suffix) {
+            Some("str") => false,
+            Some(_) => true,
+            None => tag.is_none() && style == ScalarStyle::Plain,
+        };
+        if !typed {
+            return Yaml::Text { text: text.into_owned(), style };
+        }
+        scalar::plain(&text).unwrap_or_else(|scalar::NotJson| {
+            let message = format!("`{text}` is not a number that can be stored");
+            let finding = Finding::error(Code::BadValue, range, message);
+            self.findings.add(finding.help("put it in quotes to mean the text"));
+            Yaml::Null
+        })
+    }
+
+    fn check_tag(&mut self, tag: Option<&Tag>, span: &Span) {
+        let Some(tag) = tag else { return };
+        let non_specific =
+            tag.handle().is_empty() || (tag.handle() == "!" && tag.suffix().is_empty());
+        if tag.core_suffix().is_some() || non_specific {
+            return;
+        }
+        let range = span.tag_span().map_or_else(|| bytes(span), |tag| bytes(&tag));
+        let written = &self.findings.source.text[range.clone()];
+        let message = format!("the tag `{written}` means nothing in a playbook");
+        let finding = Finding::error(Code::CustomTag, &range, message);
+        self.findings.add(finding.help("leave the tag out"));
+    }
+}
+
+fn key_of(
+    node: &Node,
+    plain: bool,
+    lines: &mut HashMap<String, usize>,
+    findings: &mut Findings,
+) -> Option<Key> {
+    let text = match &node.yaml {
+        Yaml::Text { text, .. } => text.clone(),
+        Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {
+            findings.source.text[node.span.clone()].trim().to_owned()
+        }
+        Yaml::List(_) | Yaml::Map(_) => {
+            let message = format!("a key is a word, this is {}", node.kind());
+            findings.add(
+                Finding::error(Code::BadKey, &node.span, message)
+                    .help("a value that begins with `{{` must be in quotes"),
+            );
+            return None;
+        }
+    };
+    let line = findings.source.line(node.span.start);
+    if let Some(first) = lines.insert(text.clone(), line)
+        && !(plain && text == "<<")
+    {
+        let message = format!("`{text}` is already there, on line {first}");
+        lines.insert(text, first);
+        findings.add(Finding::error(Code::DuplicateKey, &node.span, message));
+        return None;
+    }
+    Some(Key { text, span: node.span.clone(), plain })
+}
+
+fn bytes(span: &Span) -> Range<usize> {
+    let start = span.start.byte_offset().unwrap_or(0);
+    start..span.end.byte_offset().unwrap_or(start).max(start)
+}
+
+fn too_deep(at: &Range<usize>) -> Finding {
+    Finding::error(Code::TooDeep, at, format!("nested more than {DEPTH_MAX} deep"))
+}
+
+fn syntax(error: &ScanError) -> Finding {
+    use granit_parser::ErrorKind;
+    let at = error.marker().byte_offset().unwrap_or(0);
+    let range = at..at + 1;
+    match error.kind() {
+        ErrorKind::RecursionLimitExceeded => too_deep(&range),
+        _ => Finding::error(Code::Syntax, &range, error.info()),
+    }
+}

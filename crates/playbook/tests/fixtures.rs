@@ -1,0 +1,52 @@
+//! Real playbooks by others: those that are expected to run are read without an error, those that
+//! are expected to be refused are. They lie next to the workspace; without them nothing is checked.
+
+use std::path::{Path, PathBuf};
+
+use noetl_playbook::{Problems, parse};
+use serde_json::Value;
+
+/// Where the fixtures are, if they are there.
+fn fixtures() -> Option<PathBuf> {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures");
+    let root = std::env::var_os("NOETL_FIXTURES").map_or(default, PathBuf::from);
+    root.join("open.json").exists().then_some(root)
+}
+
+fn read(path: &Path) -> Result<noetl_playbook::Checked, Problems> {
+    let source = std::fs::read(path).expect("a fixture of the list is there");
+    parse(&path.display().to_string(), &source)
+}
+
+#[test]
+fn every_fixture_is_read_or_refused_as_expected() {
+    let Some(root) = fixtures() else { return };
+    let list = std::fs::read(root.join("open.json")).expect("the list of fixtures is readable");
+    let list: Vec<Value> = serde_json::from_slice(&list).expect("the list of fixtures is JSON");
+    assert!(!list.is_empty());
+    let mut wrong = String::new();
+    for fixture in &list {
+        let file = fixture["file"].as_str().expect("a fixture names its file");
+        let refused = fixture["expect"]["status"] == "REJECTED";
+        match read(&root.join("playbooks").join(file)) {
+            Ok(checked) if !refused => {
+                assert_eq!(checked.playbook.metadata.path, fixture["path"], "{file}");
+                wrong.push_str(&strange_warnings(&checked.warnings));
+            }
+            Err(_) if refused => {}
+            Ok(_) => wrong.push_str(&format!("{file} should be refused\n")),
+            Err(problems) => wrong.push_str(&problems.to_string()),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Warnings that a playbook written in today's spelling should not get.
+fn strange_warnings(warnings: &Problems) -> String {
+    use noetl_playbook::Code;
+    let expected = |code| matches!(code, Code::UnreachableStep | Code::UnknownKey);
+    if warnings.diagnostics().iter().all(|diagnostic| expected(diagnostic.code)) {
+        return String::new();
+    }
+    warnings.to_string()
+}
