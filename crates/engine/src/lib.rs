@@ -1,1 +1,27 @@
-//! decide, evolve, replay: what follows from an input, and what an event changes.
+//! What follows from an input, and what an event changes: the rules of an execution, as pure functions.
+//!
+//! [`start`] and [`decide`] turn an input into events, [`begin`] and [`evolve`] fold events into an
+//! [`Execution`], [`replay`] folds a whole log, [`effects_of`] reads off an event what it means for
+//! the world outside. The same fold serves live execution, recovery and replay.
+//!
+//! Invariants: no clock, no randomness, no input or output, no order that changes from run to run;
+//! what `decide` returns, `evolve` accepts; an execution has exactly one terminal event; its state
+//! is bounded by its playbook and its open work, not by its history.
+
+mod decide;
+mod effect;
+mod evolve;
+mod given;
+mod input;
+mod lease;
+mod scope;
+mod state;
+mod value;
+
+pub use decide::{ATTEMPTS_MAX, decide, start};
+pub use effect::{Effect, effects_of};
+pub use evolve::{Illegal, begin, evolve, replay};
+pub use given::{Decision, Given, IterationCollector, Iterations, Loaded, Need, Needs};
+pub use input::{Ended, Input, Refusal, Start};
+pub use lease::{ChildCall, ChildRequest, child_request, lease_of};
+pub use state::Execution;

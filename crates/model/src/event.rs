@@ -33,6 +33,9 @@ pub enum Origin {
         return_step: Option<StepName>,
         /// How many executions stand above this one.
         depth: u32,
+        /// The parent's loop variables, if it started this one for an item: `iter.parent`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        iter: Option<Value>,
     },
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// Data whose JSON is longer than this is stored once and referred to.
-pub const PAYLOAD_INLINE_MAX: usize = 64 * 1024;
+pub const PAYLOAD_INLINE_MAX: usize = 16 * 1024;
 /// Data whose JSON is longer than this is refused.
 pub const PAYLOAD_MAX: usize = 64 * 1024 * 1024;
 

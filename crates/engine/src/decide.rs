@@ -1,0 +1,214 @@
+//! What follows from an input: the one match over [`Input`].
+//!
+//! A decision is tried on a copy of the state: every event is folded as it is made, so that what
+//! comes next sees it.
+
+mod draft;
+mod end;
+mod join;
+mod loops;
+mod step;
+mod task;
+
+use noetl_model::{
+    Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Logs, Recorded, Seq,
+    Timestamp, ToolError, WorkerId,
+};
+use serde_json::Value;
+
+use crate::evolve::begin;
+use crate::state::Holder;
+use crate::value::merge;
+use crate::{Decision, Ended, Execution, Given, Input, Needs, Refusal, Start};
+
+use draft::Draft;
+
+/// How often a command may be claimed before it counts as lost.
+pub const ATTEMPTS_MAX: u32 = 3;
+
+/// Decides how an execution begins.
+pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<Decision, Needs> {
+    let mut workload = given.playbook.workload.clone();
+    merge(&mut workload, &start.payload);
+    let error_mode = start.error_mode.or(given.playbook.error_mode).unwrap_or(ErrorMode::Strict);
+    let started = Recorded {
+        seq: Seq(1),
+        event_id: EventId(0),
+        at: given.now,
+        event: Event::ExecutionStarted {
+            playbook: start.playbook.clone(),
+            workload: noetl_model::Payload::inline(Value::Object(workload)),
+            origin: start.origin.clone(),
+            error_mode,
+            pool: start.pool.clone(),
+            trace: start.trace.clone(),
+        },
+    };
+    let state = begin(execution, &started).expect("a start begins an execution");
+    let mut draft = Draft::new(state, given, vec![started.event]);
+    draft.begin()?;
+    Ok(Decision::Accepted(draft.into_events()))
+}
+
+/// Decides what follows from `input`, given everything that has happened so far.
+///
+/// Pure: the same state, input and surroundings give the same events.
+pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Needs> {
+    if state.status.is_terminal() {
+        return Ok(after_the_end(state, input));
+    }
+    let draft = || Draft::new(state.clone(), given, Vec::new());
+    match input {
+        Input::Claim { command, attempt, worker, lease_until } => {
+            claim(draft(), *command, *attempt, worker, *lease_until)
+        }
+        Input::Report { command, attempt, worker, ended, logs } => {
+            report(draft(), *command, *attempt, worker, (ended, logs))
+        }
+        Input::LeaseExhausted { command, attempt } => lease_exhausted(draft(), *command, *attempt),
+        Input::ChildStarted { command, child } => Ok(child_started(draft(), *command, *child)),
+        Input::ChildEnded { command, ended } => child_ended(draft(), *command, ended),
+        Input::TimerFired { timer } => draft().timer_fired(*timer),
+        Input::Cancel { reason } => Ok(draft().cancel(reason)),
+        Input::Finalize { status, reason } => Ok(draft().finalize(*status, reason)),
+        Input::Stalled { detail } => draft().stalled(detail),
+        Input::Reported { name, step, body } => Ok(Decision::Accepted(vec![Event::Reported {
+            name: name.clone(),
+            step: step.clone(),
+            body: body.clone(),
+        }])),
+    }
+}
+
+fn refused(refusal: Refusal) -> Decision {
+    Decision::Refused { refusal, recorded: Vec::new() }
+}
+
+/// Late facts are kept, repetitions are answered as before, everything else is turned down.
+fn after_the_end(state: &Execution, input: &Input) -> Decision {
+    match input {
+        Input::Report { command, attempt, worker, .. } => {
+            repeated(state, *command, *attempt, worker)
+        }
+        Input::Reported { name, step, body } => Decision::Accepted(vec![Event::Reported {
+            name: name.clone(),
+            step: step.clone(),
+            body: body.clone(),
+        }]),
+        Input::Stalled { .. } => Decision::Accepted(Vec::new()),
+        Input::Claim { .. }
+        | Input::LeaseExhausted { .. }
+        | Input::ChildStarted { .. }
+        | Input::ChildEnded { .. }
+        | Input::TimerFired { .. }
+        | Input::Cancel { .. }
+        | Input::Finalize { .. } => refused(Refusal::Finished(state.status)),
+    }
+}
+
+/// The answer to a report about a command that is not open.
+fn repeated(
+    state: &Execution,
+    command: CommandId,
+    attempt: Attempt,
+    worker: &WorkerId,
+) -> Decision {
+    if command.0 >= state.drawn.commands {
+        return refused(Refusal::UnknownCommand(command));
+    }
+    let ended_by = state.contested.get(&command).copied().unwrap_or(Attempt(1));
+    if attempt == ended_by {
+        // Workers report at least once, so the same report again is routine and changes nothing.
+        return Decision::Accepted(Vec::new());
+    }
+    superseded(command, attempt, worker)
+}
+
+fn superseded(command: CommandId, attempt: Attempt, worker: &WorkerId) -> Decision {
+    Decision::Refused {
+        refusal: Refusal::Superseded { command, attempt },
+        recorded: vec![Event::AttemptSuperseded { command, attempt, worker: worker.clone() }],
+    }
+}
+
+fn claim(
+    mut draft: Draft<'_>,
+    command: CommandId,
+    attempt: Attempt,
+    worker: &WorkerId,
+    lease_until: Timestamp,
+) -> Result<Decision, Needs> {
+    let Some(open) = draft.state.commands.get(&command) else {
+        return Ok(refused(Refusal::CommandFinished(command)));
+    };
+    let is_child = matches!(open.holder, Holder::Child(_));
+    if is_child || attempt != open.attempt().next() {
+        return Ok(refused(Refusal::AlreadyClaimed(command)));
+    }
+    if attempt.0 > ATTEMPTS_MAX {
+        return lease_exhausted(draft, command, Attempt(ATTEMPTS_MAX));
+    }
+    draft.emit(Event::CommandClaimed { command, attempt, worker: worker.clone(), lease_until });
+    Ok(Decision::Accepted(draft.into_events()))
+}
+
+fn report(
+    mut draft: Draft<'_>,
+    command: CommandId,
+    attempt: Attempt,
+    worker: &WorkerId,
+    (ended, logs): (&Ended, &Logs),
+) -> Result<Decision, Needs> {
+    let Some(open) = draft.state.commands.get(&command) else {
+        return Ok(repeated(&draft.state, command, attempt, worker));
+    };
+    match &open.holder {
+        // A lease that ran out but was not taken over is still good: the work is done.
+        Holder::Worker { worker: holder, attempt: held, .. }
+            if holder == worker && *held == attempt => {}
+        Holder::Worker { .. } | Holder::Nobody | Holder::Child(_) => {
+            return Ok(superseded(command, attempt, worker));
+        }
+    }
+    draft.command_ended(command, attempt, ended, logs.clone())?;
+    Ok(Decision::Accepted(draft.into_events()))
+}
+
+fn lease_exhausted(
+    mut draft: Draft<'_>,
+    command: CommandId,
+    attempt: Attempt,
+) -> Result<Decision, Needs> {
+    let held = draft.state.commands.get(&command).map(|open| open.attempt());
+    if held != Some(attempt) || attempt.0 < ATTEMPTS_MAX {
+        return Ok(Decision::Accepted(Vec::new()));
+    }
+    let error = ToolError::new(
+        ErrorKind::WorkerLost,
+        format!("{attempt} workers took this command and none of them reported back"),
+    );
+    let ended = Ended::Failed { error, output: None };
+    draft.command_ended(command, attempt, &ended, Logs::default())?;
+    Ok(Decision::Accepted(draft.into_events()))
+}
+
+fn child_started(mut draft: Draft<'_>, command: CommandId, child: ExecutionId) -> Decision {
+    match draft.state.commands.get(&command).map(|open| &open.holder) {
+        None => refused(Refusal::CommandFinished(command)),
+        Some(Holder::Child(known)) if *known == child => Decision::Accepted(Vec::new()),
+        Some(Holder::Child(_) | Holder::Worker { .. }) => refused(Refusal::AlreadyClaimed(command)),
+        Some(Holder::Nobody) => {
+            draft.emit(Event::ChildStarted { command, child });
+            Decision::Accepted(draft.into_events())
+        }
+    }
+}
+
+fn child_ended(mut draft: Draft<'_>, command: CommandId, ended: &Ended) -> Result<Decision, Needs> {
+    if !draft.state.commands.contains_key(&command) {
+        // Told before, or cancelled since.
+        return Ok(Decision::Accepted(Vec::new()));
+    }
+    draft.command_ended(command, Attempt(1), ended, Logs::default())?;
+    Ok(Decision::Accepted(draft.into_events()))
+}

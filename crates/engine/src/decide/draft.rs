@@ -1,0 +1,193 @@
+//! A decision in the making: a copy of the state, the events so far, and where arcs have led.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use noetl_model::{
+    ErrorKind, Event, Payload, RunId, ScopeTarget, StepName, TimerId, TimerPurpose, ToolError,
+};
+use noetl_playbook::{Assignment, AssignmentScope, Step, StepIndex};
+use serde_json::Value;
+
+use crate::evolve::fold;
+use crate::scope::{Moment, Scope, Trouble};
+use crate::{Execution, Given, Needs};
+
+/// How many events one decision may make; a ring of skipped steps has no end of its own.
+const DECISION_EVENTS_MAX: usize = 100_000;
+
+/// Whether something worked, or why not. What is merely missing has left as [`Needs`] before.
+pub(super) type Attempted<T> = Result<T, ToolError>;
+
+pub(super) struct Draft<'a> {
+    pub(super) state: Execution,
+    pub(super) given: Given<'a>,
+    events: Vec<Event>,
+    /// Steps that arcs have led to and that have not been entered, with where from.
+    pub(super) arrivals: BTreeMap<StepIndex, BTreeSet<StepIndex>>,
+    /// What loop items have produced in this decision: the log does not have it yet.
+    pub(super) produced: BTreeMap<(RunId, u64), Payload>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(state: Execution, given: Given<'a>, events: Vec<Event>) -> Self {
+        let index_of = |name: &StepName| given.playbook.index_of(name.as_str());
+        let arrivals = state
+            .awaited
+            .iter()
+            .filter_map(|(step, from)| {
+                Some((index_of(step)?, from.iter().filter_map(index_of).collect()))
+            })
+            .collect();
+        Self { state, given, events, arrivals, produced: BTreeMap::new() }
+    }
+
+    pub(super) fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
+    /// Makes an event and folds it.
+    pub(super) fn emit(&mut self, event: Event) {
+        fold(&mut self.state, &event, self.given.now)
+            .unwrap_or_else(|reason| panic!("decided an illegal {event:?}: {reason}"));
+        self.events.push(event);
+    }
+
+    /// Whether this decision has made so many events that it can only be going in circles.
+    pub(super) fn runs_away(&self) -> bool {
+        self.events.len() > DECISION_EVENTS_MAX
+    }
+
+    pub(super) fn scope(&self) -> Scope<'_> {
+        Scope::outside(&self.state, self.given)
+    }
+
+    /// The step a run is one of.
+    pub(super) fn step_of(&self, run: RunId) -> (StepIndex, &'a Step) {
+        let name = &self.state.runs.get(&run).expect("the run is open").step;
+        let playbook = self.given.playbook;
+        let index = playbook.index_of(name.as_str()).expect("a run's step is in the playbook");
+        (index, playbook.step(index))
+    }
+
+    pub(super) fn set_timer(&mut self, after: Duration, purpose: TimerPurpose) {
+        let timer = TimerId(self.state.drawn.timers);
+        let due_at = self.given.now.after(after);
+        self.emit(Event::TimerSet { timer, due_at, purpose });
+    }
+
+    pub(super) fn cancel_timers(&mut self, which: impl Fn(&TimerPurpose) -> bool) {
+        let timers: Vec<TimerId> = self
+            .state
+            .timers
+            .iter()
+            .filter(|(_, purpose)| which(purpose))
+            .map(|(timer, _)| *timer)
+            .collect();
+        for timer in timers {
+            self.emit(Event::TimerCancelled { timer });
+        }
+    }
+
+    /// Evaluates a `set` block where `run` and `item` are.
+    pub(super) fn evaluate_set(
+        &self,
+        assignments: &[Assignment],
+        what: &str,
+        (run, item): (RunId, Option<u64>),
+        moment: Moment<'_>,
+    ) -> Result<Attempted<Vec<Written>>, Needs> {
+        // A moment borrows from elsewhere than the state; the scope's lifetime is the shorter.
+        let scope = Scope { moment, ..self.scope().inside(run, item) };
+        let mut written = Vec::new();
+        for assignment in assignments {
+            let what = format!("{what} `{}`", assignment.key);
+            match settled(scope.render(&what, &assignment.value))? {
+                Ok(value) => written.push(Written {
+                    scope: assignment.scope,
+                    key: assignment.key.clone(),
+                    value,
+                }),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(written))
+    }
+
+    /// Writes what a `set` block has given, one event per place written to.
+    pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) {
+        let mut by_target: Vec<(ScopeTarget, BTreeMap<String, Value>)> = Vec::new();
+        for Written { scope, key, value } in written {
+            let target = targets.of(scope);
+            match by_target.iter_mut().find(|(known, _)| *known == target) {
+                Some((_, values)) => {
+                    values.insert(key, value);
+                }
+                None => by_target.push((target, BTreeMap::from([(key, value)]))),
+            }
+        }
+        for (target, values) in by_target {
+            self.emit(Event::ContextUpdated { target, values });
+        }
+    }
+}
+
+/// One assignment, evaluated.
+pub(super) struct Written {
+    scope: AssignmentScope,
+    key: String,
+    value: Value,
+}
+
+/// Where each scope's assignments go, at one place in an execution.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Targets {
+    iter: ScopeTarget,
+    step: ScopeTarget,
+    bare: ScopeTarget,
+}
+
+impl Targets {
+    /// In a step's `set`, on an arc: everything outlives the step.
+    pub(super) const EXECUTION: Targets = Targets {
+        iter: ScopeTarget::Execution,
+        step: ScopeTarget::Execution,
+        bare: ScopeTarget::Execution,
+    };
+
+    /// In a task's `set`: bare names belong to its pipeline.
+    pub(super) fn task(run: RunId, item: Option<u64>) -> Self {
+        let innermost = match item {
+            Some(index) => ScopeTarget::Item { run, index },
+            None => ScopeTarget::Run { run },
+        };
+        Self { iter: innermost, step: ScopeTarget::Run { run }, bare: innermost }
+    }
+
+    /// In a rule: bare names are the execution's.
+    pub(super) fn rule(run: RunId, item: Option<u64>) -> Self {
+        Self { bare: ScopeTarget::Execution, ..Self::task(run, item) }
+    }
+
+    fn of(self, scope: AssignmentScope) -> ScopeTarget {
+        match scope {
+            AssignmentScope::Ctx => ScopeTarget::Execution,
+            AssignmentScope::Iter => self.iter,
+            AssignmentScope::Step => self.step,
+            AssignmentScope::Bare => self.bare,
+        }
+    }
+}
+
+/// Separates what is missing, which ends the decision, from what does not work, which is a fact.
+pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Needs> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(Trouble::Fails(error)) => Ok(Err(error)),
+        Err(Trouble::Needs(needs)) => Err(Needs(needs)),
+    }
+}
+
+pub(super) fn policy_error(message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorKind::Policy, message)
+}

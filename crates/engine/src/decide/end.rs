@@ -1,0 +1,99 @@
+//! How an execution ends: at rest, cancelled, finalized by hand, out of time. Exactly once.
+
+use std::collections::BTreeSet;
+
+use noetl_model::{ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError};
+
+use super::draft::Draft;
+use super::refused;
+use crate::{Decision, Needs, Refusal};
+
+impl Draft<'_> {
+    /// Nothing is under way: the final step if there is one, then the end.
+    pub(super) fn come_to_an_end(&mut self) -> Result<(), Needs> {
+        if let Some(step) = self.given.playbook.final_step {
+            let name = &self.given.playbook.step(step).name;
+            if !self.state.steps.contains_key(name) {
+                self.arrivals.insert(step, BTreeSet::new());
+                return Ok(());
+            }
+        }
+        if let Some(error) = self.state.error.clone() {
+            self.fail_execution(error);
+        } else {
+            let output = self.execution_output();
+            self.emit(Event::ExecutionCompleted { output });
+        }
+        Ok(())
+    }
+
+    /// The output of the step a parent asked for, else of the step that completed last.
+    fn execution_output(&self) -> Payload {
+        let asked_for = match &self.state.origin {
+            Origin::Request => None,
+            Origin::Parent { return_step, .. } => return_step.as_ref(),
+        };
+        asked_for
+            .or(self.state.last.as_ref())
+            .and_then(|step| self.state.steps.get(step))
+            .map_or_else(Payload::null, |record| record.output.clone())
+    }
+
+    pub(super) fn fail_execution(&mut self, error: ToolError) {
+        self.cancel_commands("the execution has failed", |_| true);
+        let steps = self.state.failed_steps.clone();
+        self.emit(Event::ExecutionFailed { error, steps });
+    }
+
+    pub(super) fn cancel(mut self, reason: &str) -> Decision {
+        self.cancel_commands(reason, |_| true);
+        self.emit(Event::ExecutionCancelled { reason: reason.to_owned() });
+        Decision::Accepted(self.into_events())
+    }
+
+    pub(super) fn finalize(mut self, status: ExecutionStatus, reason: &str) -> Decision {
+        match status {
+            ExecutionStatus::Completed => {
+                self.cancel_commands(reason, |_| true);
+                let output = self.execution_output();
+                self.emit(Event::ExecutionCompleted { output });
+            }
+            ExecutionStatus::Failed => {
+                self.fail_execution(ToolError::new(ErrorKind::Policy, reason));
+            }
+            ExecutionStatus::Running | ExecutionStatus::Cancelled => {
+                return refused(Refusal::NotAnEnd(status));
+            }
+        }
+        Decision::Accepted(self.into_events())
+    }
+
+    pub(super) fn step_timed_out(&mut self, run: RunId) -> Result<(), Needs> {
+        if !self.state.runs.contains_key(&run) {
+            return Ok(());
+        }
+        let (_, step) = self.step_of(run);
+        let after = step.timeout.unwrap_or_default();
+        let message = format!("step `{}` took longer than {after:?}", step.name);
+        self.cancel_commands("the step has timed out", |of| of == run);
+        self.fail_run(run, ToolError::new(ErrorKind::Timeout, message))
+    }
+
+    pub(super) fn execution_timed_out(&mut self) {
+        let after = self.given.playbook.timeout.unwrap_or_default();
+        let message = format!("the execution took longer than {after:?}");
+        self.fail_execution(ToolError::new(ErrorKind::Timeout, message));
+    }
+
+    /// The sweeper sees nothing under way. Tries to go on; if that leads nowhere, says so.
+    pub(super) fn stalled(mut self, detail: &str) -> Result<Decision, Needs> {
+        if self.state.has_open_work() {
+            return Ok(Decision::Accepted(Vec::new()));
+        }
+        self.advance()?;
+        if !self.state.has_open_work() && !self.state.status.is_terminal() {
+            self.emit(Event::ExecutionStalled { detail: detail.to_owned() });
+        }
+        Ok(Decision::Accepted(self.into_events()))
+    }
+}

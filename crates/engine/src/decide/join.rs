@@ -1,0 +1,167 @@
+//! Where arcs lead: entering steps, waiting at joins, coming to rest.
+
+use std::collections::BTreeSet;
+
+use noetl_model::{Event, Payload, RunId, SkipReason, StepName, TimerPurpose};
+use noetl_playbook::{Step, StepIndex};
+
+use super::draft::{Attempted, Draft, policy_error, settled};
+use crate::Needs;
+use crate::scope::{EndWay, StepEnd};
+
+/// How many events an execution may have; more is a cycle that makes no progress.
+const EVENTS_MAX: u64 = 1_000_000;
+
+impl Draft<'_> {
+    /// Enters the first step of a fresh execution.
+    pub(super) fn begin(&mut self) -> Result<(), Needs> {
+        if let Some(timeout) = self.given.playbook.timeout {
+            self.set_timer(timeout, TimerPurpose::ExecutionTimeout);
+        }
+        self.arrivals.insert(self.given.playbook.entry, BTreeSet::new());
+        self.advance()
+    }
+
+    /// Notes that an arc has led to `to`.
+    pub(super) fn arrive(&mut self, to: StepIndex, from: StepIndex) {
+        self.arrivals.entry(to).or_default().insert(from);
+    }
+
+    /// Enters every step that has been led to and need not wait, until nothing moves; then ends the
+    /// execution if nothing is under way.
+    pub(super) fn advance(&mut self) -> Result<(), Needs> {
+        while !self.state.status.is_terminal() {
+            if self.runs_away() || self.state.seq.0 > EVENTS_MAX {
+                self.give_up();
+                return Ok(());
+            }
+            match self.next_arrival() {
+                Some(step) => {
+                    let from = self.arrivals.remove(&step).unwrap_or_default();
+                    self.enter(step, &from)?;
+                }
+                None if self.is_at_rest() => self.come_to_an_end()?,
+                None => break,
+            }
+        }
+        self.note_arrivals();
+        Ok(())
+    }
+
+    /// The next step to enter. When only joins are left that wait for each other, the first of them.
+    fn next_arrival(&self) -> Option<StepIndex> {
+        let running = self.running_steps();
+        let free = self.arrivals.iter().find(|(step, arrived)| {
+            let mut live = running.clone();
+            live.extend(self.arrivals.keys().filter(|other| other != step));
+            !running.contains(step) && !self.given.playbook.graph.must_wait(**step, arrived, &live)
+        });
+        match free {
+            Some((step, _)) => Some(*step),
+            None if running.is_empty() => self.arrivals.keys().next().copied(),
+            None => None,
+        }
+    }
+
+    fn running_steps(&self) -> BTreeSet<StepIndex> {
+        let index_of = |name: &StepName| self.given.playbook.index_of(name.as_str());
+        self.state.runs.values().filter_map(|run| index_of(&run.step)).collect()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.state.runs.is_empty() && self.arrivals.is_empty()
+    }
+
+    /// Records the arrivals that have to wait, so that they are remembered.
+    fn note_arrivals(&mut self) {
+        if self.state.status.is_terminal() {
+            return;
+        }
+        for (step, from) in self.arrivals.clone() {
+            let step = self.given.playbook.step(step).name.clone();
+            for from in from {
+                let from = self.given.playbook.step(from).name.clone();
+                let known =
+                    self.state.awaited.get(&step).is_some_and(|known| known.contains(&from));
+                if !known {
+                    self.emit(Event::StepAwaited { step: step.clone(), from });
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, index: StepIndex, from: &BTreeSet<StepIndex>) -> Result<(), Needs> {
+        let step = self.given.playbook.step(index);
+        match self.admission(step)? {
+            Ok(None) => {
+                let run = self.emit_entered(step, from);
+                self.begin_body(run)
+            }
+            Ok(Some(reason)) => {
+                self.emit(Event::StepSkipped { step: step.name.clone(), reason });
+                let output = Payload::null();
+                let end = StepEnd {
+                    step: &step.name,
+                    output: &output,
+                    error: None,
+                    way: EndWay::Skipped,
+                };
+                self.leave_skipped(index, &end)
+            }
+            Err(error) => {
+                let run = self.emit_entered(step, from);
+                self.fail_run(run, error)
+            }
+        }
+    }
+
+    fn emit_entered(&mut self, step: &Step, from: &BTreeSet<StepIndex>) -> RunId {
+        let run = RunId(self.state.drawn.runs);
+        let from = from.iter().map(|from| self.given.playbook.step(*from).name.clone()).collect();
+        self.emit(Event::StepEntered { run, step: step.name.clone(), from });
+        if let Some(timeout) = step.timeout {
+            self.set_timer(timeout, TimerPurpose::StepTimeout { run });
+        }
+        run
+    }
+
+    /// Why a step is passed over, if it is.
+    fn admission(&self, step: &Step) -> Result<Attempted<Option<SkipReason>>, Needs> {
+        if let Some(when) = &step.when {
+            match settled(self.scope().holds("`when`", when))? {
+                Ok(true) => {}
+                Ok(false) => return Ok(Ok(Some(SkipReason::Guard))),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        for rule in &step.admit {
+            let holds = match &rule.when {
+                None => Ok(true),
+                Some(when) => settled(self.scope().holds("an admission rule", when))?,
+            };
+            match holds {
+                Ok(true) if rule.allow => return Ok(Ok(None)),
+                Ok(true) => return Ok(Ok(Some(SkipReason::Admission))),
+                Ok(false) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(None))
+    }
+
+    fn begin_body(&mut self, run: RunId) -> Result<(), Needs> {
+        let (_, step) = self.step_of(run);
+        match &step.repeat {
+            None => self.issue_task(run, None, 0, 0),
+            Some(repeat) => self.open_loop(run, repeat),
+        }
+    }
+
+    fn give_up(&mut self) {
+        let error = policy_error(format!(
+            "stopped after {} events: the playbook goes in circles",
+            self.state.seq
+        ));
+        self.fail_execution(error);
+    }
+}

@@ -1,0 +1,238 @@
+//! Loops: opening them, keeping enough items in flight, claiming frames, gathering what came out.
+
+use std::sync::Arc;
+
+use noetl_expr::Template;
+use noetl_model::{
+    ErrorKind, ErrorMode, Event, ItemSource, LoopMode, Payload, Place, RunId, TaskAddress,
+    ToolError,
+};
+use noetl_playbook::{FrameProcess, Loop, LoopSource};
+use serde_json::{Value, json};
+
+use super::draft::{Attempted, Draft, settled};
+use crate::scope::EndWay;
+use crate::state::{Body, LoopRun};
+use crate::value::{Listed, listed};
+use crate::{Ended, Iterations, Need, Needs};
+
+/// How many items a parallel loop has in flight if it does not say.
+const IN_FLIGHT_DEFAULT: u64 = 500;
+/// How many items a loop may have in flight.
+const IN_FLIGHT_MAX: u64 = 10_000;
+/// How many items a loop may go over.
+const ITEMS_MAX: u64 = 10_000_000;
+/// How many rows a claim asks for if the loop does not say.
+const FRAME_ROWS_DEFAULT: u64 = 1;
+
+impl Draft<'_> {
+    /// Works out what a loop goes over and begins its first items.
+    pub(super) fn open_loop(&mut self, run: RunId, repeat: &Loop) -> Result<(), Needs> {
+        let items = match &repeat.source {
+            LoopSource::Cursor(_) => Ok(ItemSource::Cursor),
+            LoopSource::In(template) => self.items(run, template)?,
+        };
+        let in_flight_max = self.in_flight_max(run, repeat)?;
+        let (items, in_flight_max) = match (items, in_flight_max) {
+            (Ok(items), Ok(in_flight_max)) => (items, in_flight_max),
+            (Err(error), _) | (_, Err(error)) => return self.fail_run(run, error),
+        };
+        let is_cursor = items == ItemSource::Cursor;
+        self.emit(Event::LoopOpened { run, items, mode: repeat.mode, in_flight_max });
+        if is_cursor { self.issue_claim(run, 0) } else { self.continue_loop(run) }
+    }
+
+    fn items(&self, run: RunId, template: &Template) -> Result<Attempted<ItemSource>, Needs> {
+        let rendered = settled(self.scope().inside(run, None).render("`loop.in`", template))?;
+        Ok(rendered.and_then(|value| match listed(value) {
+            Listed::Count(len) if len <= ITEMS_MAX => Ok(ItemSource::Range(len)),
+            Listed::Count(len) => Err(ToolError::new(
+                ErrorKind::Config,
+                format!("a loop over {len} items is too long: {ITEMS_MAX} is the limit"),
+            )),
+            Listed::Items(values) => Ok(ItemSource::List {
+                len: values.len() as u64,
+                values: Payload::inline(Value::Array(values)),
+            }),
+            Listed::NotAList(what) => Err(ToolError::new(
+                ErrorKind::Config,
+                format!("`loop.in` is {what}: a loop needs a list, a map, a number or a text"),
+            )),
+        }))
+    }
+
+    fn in_flight_max(&self, run: RunId, repeat: &Loop) -> Result<Attempted<u32>, Needs> {
+        let (written, default) = match repeat.mode {
+            LoopMode::Sequential => (&None, 1),
+            LoopMode::Parallel => (&repeat.in_flight_max, IN_FLIGHT_DEFAULT),
+            LoopMode::Cursor => (&repeat.frame.row_concurrency, 1),
+        };
+        let number = self.number(run, written.as_ref(), "`max_in_flight`", default)?;
+        Ok(number.map(|number| {
+            u32::try_from(number.clamp(1, IN_FLIGHT_MAX)).expect("the limit is small")
+        }))
+    }
+
+    /// How many rows the next claim asks for.
+    pub(super) fn frame_rows(&self, run: RunId) -> Result<u64, Needs> {
+        let (_, step) = self.step_of(run);
+        let written = step.repeat.as_ref().and_then(|repeat| repeat.frame.max_rows.as_ref());
+        let rows = self.number(run, written, "`frame.max_rows`", FRAME_ROWS_DEFAULT)?;
+        Ok(rows.unwrap_or(FRAME_ROWS_DEFAULT).max(1))
+    }
+
+    fn number(
+        &self,
+        run: RunId,
+        written: Option<&Template>,
+        what: &str,
+        default: u64,
+    ) -> Result<Attempted<u64>, Needs> {
+        let Some(template) = written else { return Ok(Ok(default)) };
+        let rendered = settled(self.scope().inside(run, None).render(what, template))?;
+        Ok(rendered.and_then(|value| {
+            let number = match &value {
+                Value::Number(number) => number.as_u64(),
+                Value::String(text) => text.trim().parse().ok(),
+                Value::Null => Some(default),
+                Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            };
+            number.ok_or_else(|| {
+                let message = format!("{what} must be a whole number, not `{value}`");
+                ToolError::new(ErrorKind::Config, message)
+            })
+        }))
+    }
+
+    /// Begins items while there is room, and ends the loop once all have ended.
+    pub(super) fn continue_loop(&mut self, run: RunId) -> Result<(), Needs> {
+        loop {
+            let repeat = self.loop_run(run);
+            let stopped = repeat.error.is_some() && self.state.error_mode == ErrorMode::Strict;
+            let more = !stopped && repeat.next < repeat.total();
+            let room = repeat.open.len() < repeat.in_flight_max as usize;
+            if more && room {
+                let next = repeat.next;
+                self.issue_task(run, Some(next), 0, 0)?;
+            } else if repeat.open.is_empty() && !more {
+                return self.items_done(run);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everything that was begun has ended.
+    fn items_done(&mut self, run: RunId) -> Result<(), Needs> {
+        let repeat = self.loop_run(run);
+        if let Some(error) = &repeat.error
+            && self.state.error_mode == ErrorMode::Strict
+        {
+            let error = error.clone();
+            return self.fail_run(run, error);
+        }
+        match &repeat.items {
+            ItemSource::Cursor => {
+                let frame = repeat.frames;
+                self.issue_claim(run, frame)
+            }
+            ItemSource::Range(_) | ItemSource::List { .. } => self.complete_loop(run),
+        }
+    }
+
+    fn complete_loop(&mut self, run: RunId) -> Result<(), Needs> {
+        let repeat = self.loop_run(run);
+        let stats = stats(repeat);
+        let output = match &repeat.items {
+            ItemSource::Cursor => {
+                json!({ "cursor": "drained", "frames": repeat.frames, "stats": stats })
+            }
+            ItemSource::Range(_) | ItemSource::List { .. } => match self.results(run)? {
+                Some(results) => json!({ "results": results, "data": results, "stats": stats }),
+                None => json!({ "results": null, "data": null, "stats": stats, "too_large": true }),
+            },
+        };
+        let output = Payload::inline(output);
+        self.complete_run(run, Payload::null(), Some(output), EndWay::Loop)
+    }
+
+    /// What the items produced, in order; nothing if it is too much to be one value.
+    fn results(&self, run: RunId) -> Result<Option<Vec<Value>>, Needs> {
+        let repeat = self.loop_run(run);
+        if repeat.total() == 0 {
+            return Ok(Some(Vec::new()));
+        }
+        let entered = self.state.runs.get(&run).expect("the run is open").entered;
+        let gathered = match self.given.loaded.iterations.get(&run) {
+            Some(Iterations::TooLarge) => return Ok(None),
+            Some(Iterations::Values(values)) => values,
+            None => return Err(Needs([Need::Iterations { run, after: entered }].into())),
+        };
+        let mut results: Vec<Value> = gathered.iter().map(|value| (**value).clone()).collect();
+        results.resize(usize::try_from(repeat.total()).unwrap_or(usize::MAX), Value::Null);
+        for ((_, index), payload) in self.produced.range((run, 0)..=(run, u64::MAX)) {
+            let value = self.loaded(payload).map_err(|need| Needs([need].into()))?;
+            if let Some(slot) = usize::try_from(*index).ok().and_then(|at| results.get_mut(at)) {
+                *slot = Arc::unwrap_or_clone(value);
+            }
+        }
+        Ok(Some(results))
+    }
+
+    /// Asks a cursor loop's tool for the next frame.
+    pub(super) fn issue_claim(&mut self, run: RunId, frame: u64) -> Result<(), Needs> {
+        let (_, step) = self.step_of(run);
+        let Some(Loop { source: LoopSource::Cursor(task), .. }) = &step.repeat else {
+            unreachable!("only a cursor loop claims frames");
+        };
+        self.issue(TaskAddress { run, place: Place::Claim { frame }, retry: 0 }, step, task)
+    }
+
+    /// A claim has ended: its rows are the next frame, none is the end of the loop.
+    pub(super) fn claim_ended(
+        &mut self,
+        address: TaskAddress,
+        frame: u64,
+        ended: &Ended,
+    ) -> Result<(), Needs> {
+        let run = address.run;
+        let output = match ended {
+            Ended::Failed { error, .. } => return self.fail_run(run, error.clone()),
+            Ended::Completed { output } => {
+                self.loaded(output).map_err(|need| Needs([need].into()))?
+            }
+        };
+        let rows = match &*output {
+            Value::Array(rows) => rows.clone(),
+            Value::Object(map) => match map.get("rows") {
+                Some(Value::Array(rows)) => rows.clone(),
+                Some(_) | None => Vec::new(),
+            },
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        };
+        if rows.is_empty() {
+            return self.complete_loop(run);
+        }
+        let (_, step) = self.step_of(run);
+        let process = step.repeat.as_ref().map(|repeat| repeat.frame.process);
+        let len = match process {
+            Some(FrameProcess::Frame) => 1,
+            Some(FrameProcess::Row) | None => rows.len() as u64,
+        };
+        let rows = Payload::inline(Value::Array(rows));
+        self.emit(Event::FrameOpened { run, frame, len, rows });
+        self.continue_loop(run)
+    }
+
+    fn loop_run(&self, run: RunId) -> &LoopRun {
+        match &self.state.runs.get(&run).expect("the run is open").body {
+            Body::Loop(repeat) => repeat,
+            Body::Tasks(_) => unreachable!("the step has a loop"),
+        }
+    }
+}
+
+/// How many items there were and how they ended.
+pub(super) fn stats(repeat: &LoopRun) -> Value {
+    json!({ "total": repeat.total(), "completed": repeat.completed, "failed": repeat.failed })
+}

@@ -1,0 +1,186 @@
+//! How a step ends: its `set`, its arcs, and who takes care of a failure.
+
+use noetl_model::{Event, Payload, RunId, TimerPurpose, ToolError};
+use noetl_playbook::{Arc, BodyForm, RouterMode, Step, StepIndex};
+use serde_json::{Map, Value};
+
+use super::draft::{Attempted, Draft, Targets, Written, policy_error, settled};
+use crate::Needs;
+use crate::scope::{EndWay, Moment, Scope, StepEnd};
+use crate::state::{Body, Pipeline};
+
+/// An arc that fires, with what its `set` gives.
+struct Fired {
+    to: StepIndex,
+    written: Vec<Written>,
+}
+
+impl Draft<'_> {
+    /// All tasks of a run without a loop have succeeded.
+    pub(super) fn complete_tasks(&mut self, run: RunId) -> Result<(), Needs> {
+        let (_, step) = self.step_of(run);
+        let pipeline = self.pipeline(run, None);
+        let own = match step.form {
+            BodyForm::Single => None,
+            BodyForm::Pipeline => Some(self.pipeline_output(step, &pipeline)?),
+        };
+        self.complete_run(run, pipeline.last_output(), own, EndWay::Tasks)
+    }
+
+    /// Ends a run: `own` is its output where that differs from its last command's.
+    pub(super) fn complete_run(
+        &mut self,
+        run: RunId,
+        last_output: Payload,
+        own: Option<Payload>,
+        way: EndWay,
+    ) -> Result<(), Needs> {
+        let (index, step) = self.step_of(run);
+        let output = own.clone().unwrap_or(last_output);
+        let end = StepEnd { step: &step.name, output: &output, error: None, way };
+        let written =
+            match self.evaluate_set(&step.set, "`set`", (run, None), Moment::StepEnd(&end))? {
+                Ok(written) => written,
+                Err(error) => return self.fail_run(run, error),
+            };
+        self.write(written, Targets::EXECUTION);
+        let fired = match self.fired_arcs(step, run, &end, |_| true)? {
+            Ok(fired) => fired,
+            Err(error) => return self.fail_run(run, error),
+        };
+        let dead_end = fired.is_empty() && !step.next.arcs.is_empty();
+        if dead_end && self.given.playbook.no_next_is_error {
+            let error = policy_error(format!("no arc of step `{}` matched", step.name));
+            return self.fail_run(run, error);
+        }
+        self.end_timers(run);
+        self.emit(Event::StepCompleted { run, step: step.name.clone(), output: own });
+        self.follow(index, fired);
+        self.advance()
+    }
+
+    /// Ends a run as failed, and follows the arcs that take care of it, if any.
+    pub(super) fn fail_run(&mut self, run: RunId, error: ToolError) -> Result<(), Needs> {
+        let (index, step) = self.step_of(run);
+        let (output, way) = match &self.state.runs.get(&run).expect("the run is open").body {
+            Body::Tasks(pipeline) => (pipeline.last_output(), EndWay::Tasks),
+            Body::Loop(repeat) => {
+                let stats = super::loops::stats(repeat);
+                (Payload::inline(serde_json::json!({ "stats": stats })), EndWay::Loop)
+            }
+        };
+        let end = StepEnd { step: &step.name, output: &output, error: Some(&error), way };
+        // A guard that cannot be evaluated takes care of nothing.
+        let fired = self.fired_arcs(step, run, &end, |arc| arc.tests_failure)?.unwrap_or_default();
+        self.end_timers(run);
+        let handled = !fired.is_empty();
+        self.emit(Event::StepFailed { run, step: step.name.clone(), error, handled });
+        self.follow(index, fired);
+        self.advance()
+    }
+
+    /// Walks on from a step that was passed over.
+    pub(super) fn leave_skipped(
+        &mut self,
+        index: StepIndex,
+        end: &StepEnd<'_>,
+    ) -> Result<(), Needs> {
+        let step = self.given.playbook.step(index);
+        let scope = Scope { moment: Moment::StepEnd(end), ..self.scope() };
+        let mut fired = Vec::new();
+        for arc in &step.next.arcs {
+            // No guard of a step that did not run can fail the execution.
+            let holds = match &arc.when {
+                None => true,
+                Some(when) => settled(scope.holds("an arc's `when`", when))?.unwrap_or(false),
+            };
+            if holds {
+                fired.push(Fired { to: arc.to, written: Vec::new() });
+                if step.next.mode == RouterMode::Exclusive {
+                    break;
+                }
+            }
+        }
+        self.follow(index, fired);
+        Ok(())
+    }
+
+    /// The arcs that fire, of those that are `eligible`.
+    fn fired_arcs(
+        &self,
+        step: &Step,
+        run: RunId,
+        end: &StepEnd<'_>,
+        eligible: impl Fn(&Arc) -> bool,
+    ) -> Result<Attempted<Vec<Fired>>, Needs> {
+        let moment = Moment::StepEnd(end);
+        let scope = Scope { moment, ..self.scope().inside(run, None) };
+        let mut fired = Vec::new();
+        for arc in step.next.arcs.iter().filter(|arc| eligible(arc)) {
+            let holds = match &arc.when {
+                None => Ok(true),
+                Some(when) => settled(scope.holds("an arc's `when`", when))?,
+            };
+            match holds {
+                Ok(false) => continue,
+                Ok(true) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+            match self.evaluate_set(&arc.set, "an arc's `set`", (run, None), moment)? {
+                Ok(written) => fired.push(Fired { to: arc.to, written }),
+                Err(error) => return Ok(Err(error)),
+            }
+            if step.next.mode == RouterMode::Exclusive {
+                break;
+            }
+        }
+        Ok(Ok(fired))
+    }
+
+    fn follow(&mut self, from: StepIndex, fired: Vec<Fired>) {
+        for Fired { to, written } in fired {
+            self.write(written, Targets::EXECUTION);
+            self.arrive(to, from);
+        }
+    }
+
+    /// Drops the timers that belong to a run.
+    fn end_timers(&mut self, run: RunId) {
+        self.cancel_timers(|purpose| match purpose {
+            TimerPurpose::Retry { task } => task.run == run,
+            TimerPurpose::StepTimeout { run: timed } => *timed == run,
+            TimerPurpose::ExecutionTimeout => false,
+        });
+    }
+
+    /// What a pipeline produces: each task's output under its label, and the fields of those that
+    /// are maps beside them.
+    pub(super) fn pipeline_output(
+        &self,
+        step: &Step,
+        pipeline: &Pipeline,
+    ) -> Result<Payload, Needs> {
+        let mut output = Map::new();
+        let mut labelled = Map::new();
+        let mut needs = std::collections::BTreeSet::new();
+        for (task, result) in &pipeline.results {
+            let label = &step.tasks[usize::try_from(*task).expect("a task's index is small")].label;
+            match self.loaded(&result.output) {
+                Ok(value) => {
+                    if let Value::Object(fields) = &*value {
+                        output.extend(fields.clone());
+                    }
+                    labelled.insert(label.clone(), (*value).clone());
+                }
+                Err(need) => {
+                    needs.insert(need);
+                }
+            }
+        }
+        if !needs.is_empty() {
+            return Err(Needs(needs));
+        }
+        output.extend(labelled);
+        Ok(Payload::inline(Value::Object(output)))
+    }
+}

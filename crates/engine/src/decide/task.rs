@@ -1,0 +1,363 @@
+//! Tasks: issuing their commands, and what their rules say once they have ended.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_model::{
+    Attempt, CommandId, ErrorMode, Event, Logs, Payload, Place, Pool, RunId, TaskAddress, TimerId,
+    TimerPurpose, ToolError, ToolKind,
+};
+use noetl_playbook::{Backoff, BodyForm, Retry, Rule, Step, Task, Verdict};
+use serde_json::Value;
+
+use super::draft::{Attempted, Draft, Targets, policy_error, settled};
+use crate::scope::{Moment, Scope};
+use crate::state::{Body, Pipeline, TaskResult};
+use crate::{Decision, Ended, Need, Needs, Refusal};
+
+impl Draft<'_> {
+    /// Issues the command of a task.
+    pub(super) fn issue_task(
+        &mut self,
+        run: RunId,
+        item: Option<u64>,
+        task: u32,
+        retry: u32,
+    ) -> Result<(), Needs> {
+        let (_, step) = self.step_of(run);
+        let place = match item {
+            None => Place::Task(task),
+            Some(index) => Place::Item { index, task },
+        };
+        self.issue(TaskAddress { run, place, retry }, step, task_at(step, task))
+    }
+
+    pub(super) fn issue(
+        &mut self,
+        address: TaskAddress,
+        step: &Step,
+        task: &Task,
+    ) -> Result<(), Needs> {
+        let item = match address.place {
+            Place::Item { index, .. } => Some(index),
+            Place::Task(_) | Place::Claim { .. } => None,
+        };
+        let scope = self.scope().inside(address.run, item);
+        let mut bindings = settled(scope.bind(&mentioned(scope, step, task, item)))?
+            .expect("binding only looks values up");
+        if let Place::Claim { .. } = address.place {
+            let rows = self.frame_rows(address.run)?;
+            bindings.0.insert("__frame_max_rows".to_owned(), Payload::inline(rows.into()));
+        }
+        let pool = match task.tool {
+            ToolKind::Playbook => Pool::control(),
+            _ => self.state.pool.clone(),
+        };
+        self.emit(Event::CommandIssued {
+            command: CommandId(self.state.drawn.commands),
+            task: address,
+            step: step.name.clone(),
+            tool: task.tool,
+            pool,
+            bindings,
+        });
+        Ok(())
+    }
+
+    /// A command has ended: records it and goes on from there.
+    pub(super) fn command_ended(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        ended: &Ended,
+        logs: Logs,
+    ) -> Result<(), Needs> {
+        let task = self.state.commands.get(&command).expect("the command is open").task;
+        let logs = logs.bounded();
+        self.emit(match ended.clone() {
+            Ended::Completed { output } => {
+                Event::CommandCompleted { command, attempt, output, logs }
+            }
+            Ended::Failed { error, output } => {
+                Event::CommandFailed { command, attempt, error, output, logs }
+            }
+        });
+        match task.place {
+            Place::Task(index) => self.task_ended(task, None, index)?,
+            Place::Item { index: item, task: index } => self.task_ended(task, Some(item), index)?,
+            Place::Claim { frame } => self.claim_ended(task, frame, ended)?,
+        }
+        self.advance()
+    }
+
+    /// Writes a task's `set`, asks its rules, and does what they say.
+    fn task_ended(
+        &mut self,
+        address: TaskAddress,
+        item: Option<u64>,
+        index: u32,
+    ) -> Result<(), Needs> {
+        let run = address.run;
+        let (_, step) = self.step_of(run);
+        let task = task_at(step, index);
+        let result = self.pipeline(run, item).results.get(&index).expect("it has ended").clone();
+        if result.error.is_none()
+            && let Err(error) = self.write_task_set(task, (run, item), &result)?
+        {
+            return self.tasks_failed(run, item, error);
+        }
+        let verdict = match self.verdict(task, address, item, &result)? {
+            Ok(verdict) => verdict,
+            Err(error) => return self.tasks_failed(run, item, error),
+        };
+        match verdict {
+            Verdict::Continue => {
+                if result.error.is_some()
+                    && let Err(error) = self.write_task_set(task, (run, item), &result)?
+                {
+                    return self.tasks_failed(run, item, error);
+                }
+                self.next_task(run, item, index + 1)
+            }
+            Verdict::Retry(retry) => self.retry_task(address, item, &retry, result.error),
+            Verdict::Jump(to) => {
+                let to = u32::try_from(to).expect("a pipeline is short");
+                self.issue_task(run, item, to, 0)
+            }
+            Verdict::Break => self.tasks_completed(run, item),
+            Verdict::Fail => {
+                let error = result.error.unwrap_or_else(|| {
+                    policy_error(format!("a rule of `{}` says that this is a failure", task.label))
+                });
+                self.tasks_failed(run, item, error)
+            }
+        }
+    }
+
+    fn write_task_set(
+        &mut self,
+        task: &Task,
+        (run, item): (RunId, Option<u64>),
+        result: &TaskResult,
+    ) -> Result<Attempted<()>, Needs> {
+        let moment = Moment::TaskSet(result);
+        let written = self.evaluate_set(&task.set, "`set`", (run, item), moment)?;
+        Ok(written.map(|written| self.write(written, Targets::task(run, item))))
+    }
+
+    /// What the first rule that matches says; without one, an error fails and all else goes on.
+    fn verdict(
+        &mut self,
+        task: &Task,
+        address: TaskAddress,
+        item: Option<u64>,
+        result: &TaskResult,
+    ) -> Result<Attempted<Verdict>, Needs> {
+        let place = (address.run, item);
+        let moment = Moment::Rule { result, tool: task.tool, retry: address.retry };
+        match self.matching_rule(task, place, moment)? {
+            Err(error) => Ok(Err(error)),
+            Ok(Some(rule)) => {
+                let written = self.evaluate_set(&rule.set, "a rule's `set`", place, moment)?;
+                Ok(written.map(|written| {
+                    self.write(written, Targets::rule(address.run, item));
+                    rule.verdict.clone()
+                }))
+            }
+            Ok(None) => Ok(Ok(match (&result.error, self.state.error_mode) {
+                (Some(_), ErrorMode::Strict) => Verdict::Fail,
+                (Some(_), ErrorMode::Lenient) | (None, _) => Verdict::Continue,
+            })),
+        }
+    }
+
+    fn matching_rule<'t>(
+        &self,
+        task: &'t Task,
+        (run, item): (RunId, Option<u64>),
+        moment: Moment<'_>,
+    ) -> Result<Attempted<Option<&'t Rule>>, Needs> {
+        let scope = Scope { moment, ..self.scope().inside(run, item) };
+        for rule in &task.rules {
+            let holds = match &rule.when {
+                None => Ok(true),
+                Some(when) => settled(scope.holds("a rule's `when`", when))?,
+            };
+            match holds {
+                Ok(true) => return Ok(Ok(Some(rule))),
+                Ok(false) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(None))
+    }
+
+    fn retry_task(
+        &mut self,
+        address: TaskAddress,
+        item: Option<u64>,
+        retry: &Retry,
+        error: Option<ToolError>,
+    ) -> Result<(), Needs> {
+        let done = address.retry + 1;
+        if done >= retry.attempts {
+            let error = error.unwrap_or_else(|| {
+                policy_error(format!("still not as the rule wants it after {done} attempts"))
+            });
+            return self.tasks_failed(address.run, item, error);
+        }
+        let task = TaskAddress { retry: done, ..address };
+        let delay = delay_before(retry, done);
+        if delay.is_zero() {
+            self.issue_again(task)
+        } else {
+            self.set_timer(delay, TimerPurpose::Retry { task });
+            Ok(())
+        }
+    }
+
+    fn issue_again(&mut self, task: TaskAddress) -> Result<(), Needs> {
+        match task.place {
+            Place::Task(index) => self.issue_task(task.run, None, index, task.retry),
+            Place::Item { index, task: n } => self.issue_task(task.run, Some(index), n, task.retry),
+            Place::Claim { frame } => self.issue_claim(task.run, frame),
+        }
+    }
+
+    pub(super) fn timer_fired(mut self, timer: TimerId) -> Result<Decision, Needs> {
+        let Some(purpose) = self.state.timers.get(&timer).copied() else {
+            return Ok(Decision::Refused {
+                refusal: Refusal::UnknownTimer(timer),
+                recorded: Vec::new(),
+            });
+        };
+        self.emit(Event::TimerFired { timer });
+        match purpose {
+            TimerPurpose::Retry { task } => {
+                self.issue_again(task)?;
+                self.advance()?;
+            }
+            TimerPurpose::StepTimeout { run } => self.step_timed_out(run)?,
+            TimerPurpose::ExecutionTimeout => self.execution_timed_out(),
+        }
+        Ok(Decision::Accepted(self.into_events()))
+    }
+
+    fn next_task(&mut self, run: RunId, item: Option<u64>, index: u32) -> Result<(), Needs> {
+        let (_, step) = self.step_of(run);
+        if (index as usize) < step.tasks.len() {
+            self.issue_task(run, item, index, 0)
+        } else {
+            self.tasks_completed(run, item)
+        }
+    }
+
+    fn tasks_completed(&mut self, run: RunId, item: Option<u64>) -> Result<(), Needs> {
+        let Some(index) = item else { return self.complete_tasks(run) };
+        let (_, step) = self.step_of(run);
+        let pipeline = self.pipeline(run, item);
+        let own = match step.form {
+            BodyForm::Single => None,
+            BodyForm::Pipeline => Some(self.pipeline_output(step, &pipeline)?),
+        };
+        let output = own.clone().unwrap_or_else(|| pipeline.last_output());
+        self.produced.insert((run, index), output);
+        self.emit(Event::IterationCompleted { run, index, output: own });
+        self.continue_loop(run)
+    }
+
+    fn tasks_failed(
+        &mut self,
+        run: RunId,
+        item: Option<u64>,
+        error: ToolError,
+    ) -> Result<(), Needs> {
+        let Some(index) = item else { return self.fail_run(run, error) };
+        self.emit(Event::IterationFailed { run, index, error });
+        self.continue_loop(run)
+    }
+
+    /// How far the tasks of a run, or of an item of its loop, have come.
+    pub(super) fn pipeline(&self, run: RunId, item: Option<u64>) -> Pipeline {
+        match (&self.state.runs.get(&run).expect("the run is open").body, item) {
+            (Body::Tasks(pipeline), _) => pipeline.clone(),
+            (Body::Loop(repeat), Some(index)) => {
+                repeat.open.get(&index).map(|item| item.pipeline.clone()).unwrap_or_default()
+            }
+            (Body::Loop(_), None) => Pipeline::default(),
+        }
+    }
+
+    /// A value that may be stored elsewhere.
+    pub(super) fn loaded(&self, payload: &Payload) -> Result<Arc<Value>, Need> {
+        match payload {
+            Payload::Inline(value) => Ok(value.clone()),
+            Payload::Ref(reference) => self
+                .given
+                .loaded
+                .payloads
+                .get(&reference.digest)
+                .cloned()
+                .ok_or(Need::Payload(reference.digest)),
+        }
+    }
+
+    /// Takes back every command of a run that has not ended.
+    pub(super) fn cancel_commands(&mut self, reason: &str, which: impl Fn(RunId) -> bool) {
+        let commands: Vec<CommandId> = self
+            .state
+            .commands
+            .iter()
+            .filter(|(_, open)| which(open.task.run))
+            .map(|(command, _)| *command)
+            .collect();
+        for command in commands {
+            self.emit(Event::CommandCancelled { command, reason: reason.to_owned() });
+        }
+    }
+}
+
+fn task_at(step: &Step, index: u32) -> &Task {
+    &step.tasks[usize::try_from(index).expect("a task's index is small")]
+}
+
+/// The variables a command has to carry.
+fn mentioned(scope: Scope<'_>, step: &Step, task: &Task, item: Option<u64>) -> BTreeSet<String> {
+    let mut names = task.config.variables().clone();
+    names.extend(step.input.iter().flat_map(|input| input.variables().iter().cloned()));
+    if let (Some(_), Some(repeat)) = (item, &step.repeat) {
+        names.extend([repeat.iterator.clone(), "_index".to_owned(), "_total".to_owned()]);
+        if task.tool == ToolKind::Playbook {
+            names.insert("iter".to_owned());
+        }
+    }
+    if task.tool == ToolKind::Python && asks_for_everything(task) {
+        names.extend(["workload", "ctx", "execution_id"].map(str::to_owned));
+        names.extend(scope.finished_steps().map(str::to_owned));
+    }
+    names
+}
+
+/// Whether Python code reads `context` or `variables`, which hold everything there is.
+fn asks_for_everything(task: &Task) -> bool {
+    let config = task.config.source();
+    let inline = config.pointer("/script/source/code").or_else(|| config.get("code"));
+    match inline.and_then(Value::as_str) {
+        Some(code) => code
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|word| matches!(word, "context" | "variables")),
+        // A script elsewhere may read anything.
+        None => true,
+    }
+}
+
+/// How long to wait before the attempt after `done` attempts.
+fn delay_before(retry: &Retry, done: u32) -> Duration {
+    let factor = match retry.backoff {
+        Backoff::Constant => 1,
+        Backoff::Linear => done,
+        Backoff::Exponential => 1u32.checked_shl(done - 1).unwrap_or(u32::MAX),
+    };
+    retry.delay.saturating_mul(factor).min(retry.delay_max)
+}

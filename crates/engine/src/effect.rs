@@ -1,0 +1,138 @@
+//! What an event means for the world outside. No effect without an event that explains it.
+
+use noetl_model::{
+    Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Pool,
+    Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
+};
+
+use crate::Execution;
+use crate::state::Holder;
+
+/// A change outside the execution's own state, to be written in the event's transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    Enqueue {
+        command: CommandId,
+        pool: Pool,
+        step: StepName,
+    },
+    Lease {
+        command: CommandId,
+        attempt: Attempt,
+        worker: WorkerId,
+        lease_until: Timestamp,
+    },
+    /// The command waits for its child, not for a worker.
+    Park {
+        command: CommandId,
+    },
+    Dequeue {
+        command: CommandId,
+    },
+    SetTimer {
+        timer: TimerId,
+        due_at: Timestamp,
+    },
+    DropTimer {
+        timer: TimerId,
+    },
+    Send(Message),
+}
+
+/// What `recorded` changes outside, given the execution as it was before it (for the first event:
+/// as it is after it).
+pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
+    match &recorded.event {
+        Event::CommandIssued { command, step, pool, .. } => {
+            let (command, pool, step) = (*command, pool.clone(), step.clone());
+            let ready = Message::CommandReady {
+                pool: pool.clone(),
+                command,
+                event_id: recorded.event_id,
+                step: step.clone(),
+            };
+            vec![Effect::Enqueue { command, pool, step }, Effect::Send(ready)]
+        }
+        Event::CommandClaimed { command, attempt, worker, lease_until } => vec![Effect::Lease {
+            command: *command,
+            attempt: *attempt,
+            worker: worker.clone(),
+            lease_until: *lease_until,
+        }],
+        Event::CommandCompleted { command, .. } | Event::CommandFailed { command, .. } => {
+            vec![Effect::Dequeue { command: *command }]
+        }
+        Event::CommandCancelled { command, reason } => cancelled(before, *command, reason),
+        Event::ChildStarted { command, .. } => vec![Effect::Park { command: *command }],
+        Event::TimerSet { timer, due_at, .. } => {
+            vec![Effect::SetTimer { timer: *timer, due_at: *due_at }]
+        }
+        Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
+            vec![Effect::DropTimer { timer: *timer }]
+        }
+        Event::ExecutionCompleted { output } => {
+            ended(before, ExecutionStatus::Completed, output.clone(), None)
+        }
+        Event::ExecutionFailed { error, .. } => {
+            ended(before, ExecutionStatus::Failed, Payload::null(), Some(error.clone()))
+        }
+        Event::ExecutionCancelled { reason } => {
+            let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
+            ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error))
+        }
+        Event::ExecutionStarted { .. }
+        | Event::StepEntered { .. }
+        | Event::StepSkipped { .. }
+        | Event::StepAwaited { .. }
+        | Event::LoopOpened { .. }
+        | Event::FrameOpened { .. }
+        | Event::IterationCompleted { .. }
+        | Event::IterationFailed { .. }
+        | Event::AttemptSuperseded { .. }
+        | Event::ContextUpdated { .. }
+        | Event::StepCompleted { .. }
+        | Event::StepFailed { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::Reported { .. } => Vec::new(),
+    }
+}
+
+/// Whoever carries the command out is told to stop.
+fn cancelled(before: &Execution, command: CommandId, reason: &str) -> Vec<Effect> {
+    let mut effects = vec![Effect::Dequeue { command }];
+    match before.commands.get(&command).map(|open| &open.holder) {
+        Some(Holder::Worker { .. }) => {
+            effects.push(Effect::Send(Message::CommandCancelled { command }));
+        }
+        Some(Holder::Child(child)) => {
+            let reason = reason.to_owned();
+            effects.push(Effect::Send(Message::CancelChild { child: *child, reason }));
+        }
+        Some(Holder::Nobody) | None => {}
+    }
+    effects
+}
+
+/// Nothing is left to wake, and a parent is told.
+fn ended(
+    before: &Execution,
+    status: ExecutionStatus,
+    output: Payload,
+    error: Option<ToolError>,
+) -> Vec<Effect> {
+    let mut effects: Vec<Effect> =
+        before.timers.keys().map(|timer| Effect::DropTimer { timer: *timer }).collect();
+    match before.origin {
+        Origin::Request => {}
+        Origin::Parent { execution: parent, command, .. } => {
+            effects.push(Effect::Send(Message::ChildEnded {
+                parent,
+                command,
+                status,
+                output,
+                error,
+            }));
+        }
+    }
+    effects
+}

@@ -1,0 +1,508 @@
+//! What each event changes: the one match over [`Event`].
+//!
+//! A corrupt log is an error with a name: an event that its own past rules out is [`Illegal`].
+
+use noetl_model::{
+    Attempt, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemSource, Payload, Place,
+    Recorded, RunId, ScopeTarget, Seq, StepCounts, StepName, StepStatus, TaskAddress, TimerId,
+    Timestamp, ToolError,
+};
+use thiserror::Error;
+
+use crate::Execution;
+use crate::state::{
+    Body, Drawn, FrameRows, Holder, Item, LoopRun, OpenCommand, Pipeline, Run, StepRecord,
+    TaskResult,
+};
+use crate::value::assign;
+
+/// An event that its own past rules out: a bug of ours, or a log somebody else has written to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("event {seq} ({}) cannot follow: {reason}", tag.as_str())]
+pub struct Illegal {
+    pub seq: Seq,
+    pub tag: EventTag,
+    pub reason: String,
+}
+
+/// The execution that its first event begins.
+pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Illegal> {
+    let illegal = |reason: &str| Illegal {
+        seq: first.seq,
+        tag: first.event.tag(),
+        reason: reason.to_owned(),
+    };
+    if first.seq != Seq(1) {
+        return Err(illegal("the first event has number 1"));
+    }
+    let Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace: _ } =
+        &first.event
+    else {
+        return Err(illegal("an execution begins by being started"));
+    };
+    Ok(Execution {
+        id: execution,
+        playbook: playbook.clone(),
+        status: ExecutionStatus::Running,
+        seq: first.seq,
+        started_at: first.at,
+        ended_at: None,
+        origin: origin.clone(),
+        error_mode: *error_mode,
+        pool: pool.clone(),
+        workload: workload.clone(),
+        context: imbl::OrdMap::new(),
+        steps: imbl::OrdMap::new(),
+        counts: StepCounts::default(),
+        runs: imbl::OrdMap::new(),
+        awaited: imbl::OrdMap::new(),
+        commands: imbl::OrdMap::new(),
+        timers: imbl::OrdMap::new(),
+        drawn: Drawn::default(),
+        current: None,
+        last: None,
+        failed_steps: Vec::new(),
+        error: None,
+        contested: imbl::OrdMap::new(),
+    })
+}
+
+/// Folds a whole log; nothing if it is empty.
+pub fn replay(
+    execution: ExecutionId,
+    events: impl IntoIterator<Item = Recorded>,
+) -> Result<Option<Execution>, Illegal> {
+    let mut state = None;
+    for recorded in events {
+        match &mut state {
+            None => state = Some(begin(execution, &recorded)?),
+            Some(state) => evolve(state, &recorded)?,
+        }
+    }
+    Ok(state)
+}
+
+/// Folds one event. On an error the state is spoilt and must be thrown away.
+pub fn evolve(state: &mut Execution, recorded: &Recorded) -> Result<(), Illegal> {
+    let expected = state.seq.next();
+    let folded = if recorded.seq == expected {
+        fold(state, &recorded.event, recorded.at)
+    } else {
+        Err(format!("event {expected} is missing"))
+    };
+    folded.map_err(|reason| Illegal { seq: recorded.seq, tag: recorded.event.tag(), reason })
+}
+
+/// Folds one event that has no place in a log yet.
+pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Result<(), String> {
+    state.seq = state.seq.next();
+    if state.status.is_terminal() && !changes_nothing(event) {
+        return Err(format!("the execution has ended as {}", state.status));
+    }
+    match event {
+        Event::ExecutionStarted { .. } => Err("the execution has been started before".to_owned()),
+        Event::StepEntered { run, step, from: _ } => state.step_entered(*run, step),
+        Event::StepSkipped { step, reason: _ } => state.step_skipped(step),
+        Event::StepAwaited { step, from } => state.step_awaited(step, from),
+        Event::LoopOpened { run, items, mode, in_flight_max } => {
+            let opened = LoopRun {
+                items: items.clone(),
+                mode: *mode,
+                in_flight_max: *in_flight_max,
+                next: 0,
+                completed: 0,
+                failed: 0,
+                open: imbl::OrdMap::new(),
+                error: None,
+                frame: None,
+                frames: 0,
+            };
+            state.loop_opened(*run, opened)
+        }
+        Event::FrameOpened { run, frame, len, rows } => {
+            state.frame_opened(*run, *frame, *len, rows)
+        }
+        Event::IterationCompleted { run, index, output: _ } => {
+            state.iteration_ended(*run, *index, None)
+        }
+        Event::IterationFailed { run, index, error } => {
+            state.iteration_ended(*run, *index, Some(error))
+        }
+        Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
+            let open = OpenCommand {
+                task: *task,
+                step: step.clone(),
+                tool: *tool,
+                bindings: bindings.clone(),
+                holder: Holder::Nobody,
+            };
+            state.command_issued(*command, open)
+        }
+        Event::CommandClaimed { command, attempt, worker, lease_until } => {
+            let holder = Holder::Worker {
+                worker: worker.clone(),
+                attempt: *attempt,
+                lease_until: *lease_until,
+            };
+            state.command_claimed(*command, *attempt, holder)
+        }
+        Event::CommandCompleted { command, attempt, output, logs: _ } => {
+            state.command_ended(*command, *attempt, output.clone(), None)
+        }
+        Event::CommandFailed { command, attempt, error, output, logs: _ } => {
+            let output = output.clone().unwrap_or_else(Payload::null);
+            state.command_ended(*command, *attempt, output, Some(error.clone()))
+        }
+        Event::CommandCancelled { command, reason: _ } => state.take_command(*command).map(|_| ()),
+        Event::ChildStarted { command, child } => {
+            state.command_mut(*command)?.holder = Holder::Child(*child);
+            Ok(())
+        }
+        Event::ContextUpdated { target, values } => state.context_updated(*target, values),
+        Event::TimerSet { timer, due_at: _, purpose } => {
+            state.draw_timer(*timer)?;
+            state.timers.insert(*timer, *purpose);
+            Ok(())
+        }
+        Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
+            state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
+        }
+        Event::StepCompleted { run, step, output } => {
+            state.step_completed(*run, step, output.as_ref())
+        }
+        Event::StepFailed { run, step, error, handled } => {
+            state.step_failed(*run, step, error, *handled)
+        }
+        Event::ExecutionCompleted { output: _ } => state.end(ExecutionStatus::Completed, at),
+        Event::ExecutionFailed { error, steps: _ } => {
+            state.error = Some(error.clone());
+            state.end(ExecutionStatus::Failed, at)
+        }
+        Event::ExecutionCancelled { reason: _ } => state.end(ExecutionStatus::Cancelled, at),
+        Event::AttemptSuperseded { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::Reported { .. } => Ok(()),
+    }
+}
+
+/// Whether an event is a late fact that may stand after the end.
+fn changes_nothing(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::AttemptSuperseded { .. } | Event::ExecutionStalled { .. } | Event::Reported { .. }
+    )
+}
+
+impl Execution {
+    fn step_entered(&mut self, run: RunId, step: &StepName) -> Result<(), String> {
+        if run.0 != self.drawn.runs {
+            return Err(format!("run {} is next", self.drawn.runs));
+        }
+        self.drawn.runs += 1;
+        self.awaited.remove(step);
+        self.current = Some(step.clone());
+        self.set_status(step, StepStatus::Running).runs += 1;
+        self.runs.insert(
+            run,
+            Run {
+                step: step.clone(),
+                entered: self.seq,
+                variables: imbl::OrdMap::new(),
+                body: Body::Tasks(Pipeline::default()),
+            },
+        );
+        Ok(())
+    }
+
+    fn step_skipped(&mut self, step: &StepName) -> Result<(), String> {
+        self.awaited.remove(step);
+        self.set_status(step, StepStatus::Skipped);
+        Ok(())
+    }
+
+    fn step_awaited(&mut self, step: &StepName, from: &StepName) -> Result<(), String> {
+        let mut arrived = self.awaited.get(step).cloned().unwrap_or_default();
+        arrived.push(from.clone());
+        self.awaited.insert(step.clone(), arrived);
+        Ok(())
+    }
+
+    fn loop_opened(&mut self, run: RunId, opened: LoopRun) -> Result<(), String> {
+        let run = self.run_mut(run)?;
+        match &run.body {
+            Body::Loop(_) => Err("the loop is open already".to_owned()),
+            Body::Tasks(_) => {
+                run.body = Body::Loop(opened);
+                Ok(())
+            }
+        }
+    }
+
+    fn frame_opened(
+        &mut self,
+        run: RunId,
+        frame: u64,
+        len: u64,
+        rows: &Payload,
+    ) -> Result<(), String> {
+        let repeat = self.loop_mut(run)?;
+        if frame != repeat.frames {
+            return Err(format!("frame {} is next", repeat.frames));
+        }
+        repeat.frames += 1;
+        repeat.frame = Some(FrameRows { first: repeat.next, len, rows: rows.clone() });
+        Ok(())
+    }
+
+    fn iteration_ended(
+        &mut self,
+        run: RunId,
+        index: u64,
+        error: Option<&ToolError>,
+    ) -> Result<(), String> {
+        let repeat = self.loop_mut(run)?;
+        repeat.open.remove(&index).ok_or(format!("item {index} is not open"))?;
+        match error {
+            None => repeat.completed += 1,
+            Some(error) => {
+                repeat.failed += 1;
+                repeat.error.get_or_insert_with(|| error.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn command_issued(&mut self, command: CommandId, open: OpenCommand) -> Result<(), String> {
+        if command.0 != self.drawn.commands {
+            return Err(format!("command {} is next", self.drawn.commands));
+        }
+        self.drawn.commands += 1;
+        let run = self.run_mut(open.task.run)?;
+        match (&mut run.body, open.task.place) {
+            (Body::Tasks(_), Place::Task(_)) => {}
+            (Body::Loop(repeat), Place::Item { index, .. }) => {
+                if index == repeat.next && index < repeat.total() {
+                    repeat.next += 1;
+                    repeat.open.insert(index, Item::default());
+                } else if !repeat.open.contains_key(&index) {
+                    return Err(format!("item {} is next", repeat.next));
+                }
+            }
+            (Body::Loop(LoopRun { items: ItemSource::Cursor, .. }), Place::Claim { .. }) => {}
+            (Body::Tasks(_) | Body::Loop(_), place) => {
+                return Err(format!("step `{}` has no place {place:?}", run.step));
+            }
+        }
+        self.commands.insert(command, open);
+        Ok(())
+    }
+
+    fn command_claimed(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        holder: Holder,
+    ) -> Result<(), String> {
+        let open = self.command_mut(command)?;
+        if attempt != open.attempt().next() {
+            return Err(format!("attempt {} is next", open.attempt().next()));
+        }
+        open.holder = holder;
+        Ok(())
+    }
+
+    fn command_ended(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        output: Payload,
+        error: Option<ToolError>,
+    ) -> Result<(), String> {
+        let open = self.take_command(command)?;
+        if attempt != Attempt(1) {
+            self.contested.insert(command, attempt);
+        }
+        let result = TaskResult { output, error };
+        match open.task {
+            TaskAddress { run, place: Place::Task(task), .. } => {
+                self.pipeline_mut(run, None)?.keep(task, result);
+            }
+            TaskAddress { run, place: Place::Item { index, task }, .. } => {
+                self.pipeline_mut(run, Some(index))?.keep(task, result);
+            }
+            TaskAddress { place: Place::Claim { .. }, .. } => {}
+        }
+        Ok(())
+    }
+
+    fn context_updated(
+        &mut self,
+        target: ScopeTarget,
+        values: &std::collections::BTreeMap<String, serde_json::Value>,
+    ) -> Result<(), String> {
+        let variables = match target {
+            ScopeTarget::Execution => &mut self.context,
+            ScopeTarget::Run { run } => &mut self.run_mut(run)?.variables,
+            ScopeTarget::Item { run, index } => {
+                let open = &mut self.loop_mut(run)?.open;
+                &mut open.get_mut(&index).ok_or(format!("item {index} is not open"))?.variables
+            }
+        };
+        for (key, value) in values {
+            assign(variables, key, value.clone());
+        }
+        Ok(())
+    }
+
+    fn step_completed(
+        &mut self,
+        run: RunId,
+        step: &StepName,
+        output: Option<&Payload>,
+    ) -> Result<(), String> {
+        let ended = self.take_run(run, step)?;
+        let output = output.cloned().unwrap_or_else(|| ended.last_output());
+        let record = self.set_status(step, StepStatus::Completed);
+        record.output = output;
+        record.error = None;
+        self.last = Some(step.clone());
+        Ok(())
+    }
+
+    fn step_failed(
+        &mut self,
+        run: RunId,
+        step: &StepName,
+        error: &ToolError,
+        handled: bool,
+    ) -> Result<(), String> {
+        let ended = self.take_run(run, step)?;
+        let record = self.set_status(step, StepStatus::Failed);
+        record.output = ended.last_output();
+        record.error = Some(error.clone());
+        if !handled {
+            self.failed_steps.push(step.clone());
+            self.error.get_or_insert_with(|| error.clone());
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, status: ExecutionStatus, at: Timestamp) -> Result<(), String> {
+        let running: Vec<StepName> = self.runs.values().map(|run| run.step.clone()).collect();
+        for step in &running {
+            self.set_status(step, StepStatus::Cancelled);
+        }
+        self.status = status;
+        self.ended_at = Some(at);
+        self.runs.clear();
+        self.awaited.clear();
+        self.commands.clear();
+        self.timers.clear();
+        Ok(())
+    }
+
+    fn draw_timer(&mut self, timer: TimerId) -> Result<(), String> {
+        if timer.0 != self.drawn.timers {
+            return Err(format!("timer {} is next", self.drawn.timers));
+        }
+        self.drawn.timers += 1;
+        Ok(())
+    }
+
+    fn run_mut(&mut self, run: RunId) -> Result<&mut Run, String> {
+        self.runs.get_mut(&run).ok_or(format!("there is no run {run}"))
+    }
+
+    fn loop_mut(&mut self, run: RunId) -> Result<&mut LoopRun, String> {
+        match &mut self.run_mut(run)?.body {
+            Body::Loop(repeat) => Ok(repeat),
+            Body::Tasks(_) => Err(format!("run {run} has no loop")),
+        }
+    }
+
+    fn pipeline_mut(&mut self, run: RunId, item: Option<u64>) -> Result<&mut Pipeline, String> {
+        match (&mut self.run_mut(run)?.body, item) {
+            (Body::Tasks(pipeline), None) => Ok(pipeline),
+            (Body::Loop(repeat), Some(index)) => repeat
+                .open
+                .get_mut(&index)
+                .map(|item| &mut item.pipeline)
+                .ok_or(format!("item {index} is not open")),
+            (Body::Tasks(_), Some(_)) | (Body::Loop(_), None) => {
+                Err(format!("run {run} has no such task"))
+            }
+        }
+    }
+
+    fn command_mut(&mut self, command: CommandId) -> Result<&mut OpenCommand, String> {
+        self.commands.get_mut(&command).ok_or(format!("command {command} is not open"))
+    }
+
+    fn take_command(&mut self, command: CommandId) -> Result<OpenCommand, String> {
+        self.commands.remove(&command).ok_or(format!("command {command} is not open"))
+    }
+
+    fn take_run(&mut self, run: RunId, step: &StepName) -> Result<Run, String> {
+        match self.runs.remove(&run) {
+            Some(ended) if ended.step == *step => Ok(ended),
+            Some(ended) => Err(format!("run {run} is one of step `{}`", ended.step)),
+            None => Err(format!("there is no run {run}")),
+        }
+    }
+
+    /// Moves a step to a status, keeping the counts, and gives its record.
+    fn set_status(&mut self, step: &StepName, status: StepStatus) -> &mut StepRecord {
+        if !self.steps.contains_key(step) {
+            let fresh = StepRecord { status, runs: 0, output: Payload::null(), error: None };
+            self.steps.insert(step.clone(), fresh);
+            if status != StepStatus::Skipped {
+                self.counts.total += 1;
+            }
+        } else if let Some(record) = self.steps.get_mut(step) {
+            let before = record.status;
+            record.status = status;
+            if before == StepStatus::Skipped && status != StepStatus::Skipped {
+                self.counts.total += 1;
+            }
+            if let Some(count) = count_of(&mut self.counts, before) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        if let Some(count) = count_of(&mut self.counts, status) {
+            *count += 1;
+        }
+        self.steps.get_mut(step).expect("the record has just been put there")
+    }
+}
+
+fn count_of(counts: &mut StepCounts, status: StepStatus) -> Option<&mut u32> {
+    match status {
+        StepStatus::Running => Some(&mut counts.running),
+        StepStatus::Completed => Some(&mut counts.completed),
+        StepStatus::Failed => Some(&mut counts.failed),
+        StepStatus::Skipped | StepStatus::Cancelled => None,
+    }
+}
+
+impl Pipeline {
+    fn keep(&mut self, task: u32, result: TaskResult) {
+        self.results.insert(task, result);
+        self.last = Some(task);
+    }
+
+    /// The output of the task that ended last.
+    pub(crate) fn last_output(&self) -> Payload {
+        self.last
+            .and_then(|task| self.results.get(&task))
+            .map_or_else(Payload::null, |result| result.output.clone())
+    }
+}
+
+impl Run {
+    fn last_output(&self) -> Payload {
+        match &self.body {
+            Body::Tasks(pipeline) => pipeline.last_output(),
+            Body::Loop(_) => Payload::null(),
+        }
+    }
+}

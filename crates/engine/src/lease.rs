@@ -1,0 +1,234 @@
+//! A command as a worker, or the control plane itself, is to carry it out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use noetl_expr::{RenderError, Template};
+use noetl_model::{
+    CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, ToolError, ToolKind,
+};
+use noetl_playbook::{LoopSource, Playbook, Step, Task};
+use serde_json::{Map, Value, json};
+
+use crate::state::{Holder, OpenCommand};
+use crate::{Execution, Given, Need, Needs};
+
+/// The words under which a task's parameters may stand.
+const INPUT_WORDS: [&str; 2] = ["input", "args"];
+
+/// A command that a worker has claimed, whole: what to run and with which values.
+pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> Option<Lease> {
+    let open = state.commands.get(&command)?;
+    let Holder::Worker { attempt, lease_until, .. } = &open.holder else { return None };
+    let (step, task) = task_of(playbook, open)?;
+    Some(Lease {
+        execution: state.id,
+        command,
+        attempt: *attempt,
+        lease_until: *lease_until,
+        step: open.step.clone(),
+        label: task.label.clone(),
+        tool: open.tool,
+        config: config_of(step, task, open),
+        bindings: open.bindings.clone(),
+        timeout_ms: task
+            .timeout
+            .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+        idempotency_key: format!("{}/{}/{}", state.id, open.step, command),
+    })
+}
+
+fn task_of<'p>(playbook: &'p Playbook, open: &OpenCommand) -> Option<(&'p Step, &'p Task)> {
+    let step = playbook.step(playbook.index_of(open.step.as_str())?);
+    let index = match open.task.place {
+        Place::Task(task) | Place::Item { task, .. } => task,
+        Place::Claim { .. } => {
+            return match &step.repeat.as_ref()?.source {
+                LoopSource::Cursor(task) => Some((step, task)),
+                LoopSource::In(_) => None,
+            };
+        }
+    };
+    let task = step.tasks.get(usize::try_from(index).ok()?)?;
+    Some((step, task))
+}
+
+/// A task's configuration as written, with the step's own `input` below the task's.
+fn config_of(step: &Step, task: &Task, open: &OpenCommand) -> Value {
+    let Value::Object(mut config) = task.config.source().clone() else {
+        return task.config.source().clone();
+    };
+    let mut input = Map::new();
+    if let (Place::Item { .. }, Some(repeat), ToolKind::Python) =
+        (open.task.place, &step.repeat, task.tool)
+    {
+        for name in [repeat.iterator.as_str(), "_index", "_total"] {
+            input.insert(name.to_owned(), json!(format!("{{{{ {name} }}}}")));
+        }
+    }
+    if let Some(Value::Object(of_step)) = step.input.as_ref().map(Template::source) {
+        input.extend(of_step.clone());
+    }
+    let own = INPUT_WORDS.iter().find_map(|word| config.remove(*word));
+    match own {
+        Some(Value::Object(own)) => input.extend(own),
+        // Not a map: the task's value replaces everything.
+        Some(other) => {
+            config.insert("input".to_owned(), other);
+            return Value::Object(config);
+        }
+        None => {}
+    }
+    if !input.is_empty() {
+        config.insert("input".to_owned(), Value::Object(input));
+    }
+    Value::Object(config)
+}
+
+/// The execution that a command of kind `playbook` asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChildRequest {
+    pub path: String,
+    pub version: Option<u32>,
+    pub payload: Map<String, Value>,
+    pub origin: Origin,
+}
+
+/// What is to be done about a command that waits for the control plane.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChildCall {
+    Start(ChildRequest),
+    /// It asks for something that cannot be.
+    Invalid(ToolError),
+    /// It is no longer open, or its child has been started.
+    Settled,
+}
+
+/// Reads off an open command which execution it asks for.
+pub fn child_request(
+    state: &Execution,
+    command: CommandId,
+    given: Given<'_>,
+) -> Result<ChildCall, Needs> {
+    let Some(open) = state.commands.get(&command) else { return Ok(ChildCall::Settled) };
+    let Some((step, task)) = task_of(given.playbook, open) else { return Ok(ChildCall::Settled) };
+    match (&open.holder, open.tool) {
+        (Holder::Nobody, ToolKind::Playbook) => {}
+        (Holder::Nobody | Holder::Worker { .. } | Holder::Child(_), _) => {
+            return Ok(ChildCall::Settled);
+        }
+    }
+    let variables = Bound::load(open, given)?;
+    let request = render_request(&config_of(step, task, open), &variables)
+        .and_then(|config| request_of(&config, &variables, state, command));
+    Ok(match request {
+        Ok(request) => ChildCall::Start(request),
+        Err(error) => ChildCall::Invalid(error),
+    })
+}
+
+/// Renders `input` first; its keys are variables for everything else.
+fn render_request(config: &Value, variables: &Bound) -> Result<Map<String, Value>, ToolError> {
+    let template_error =
+        |error: RenderError| ToolError::new(ErrorKind::Template, error.to_string());
+    let parsed = |value: &Value| {
+        Template::parse(value.clone())
+            .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
+    };
+    let input = match config.get("input") {
+        Some(input) => parsed(input)?.render(variables).map_err(template_error)?,
+        None => Value::Null,
+    };
+    let mut inner = variables.clone();
+    if let Value::Object(input) = &input {
+        inner.0.extend(input.iter().map(|(key, value)| (key.clone(), Arc::new(value.clone()))));
+    }
+    let mut rest = config.clone();
+    if let Some(rest) = rest.as_object_mut() {
+        rest.remove("input");
+    }
+    let rendered = parsed(&rest)?.render(&inner).map_err(template_error)?;
+    let Value::Object(mut rendered) = rendered else { return Ok(Map::new()) };
+    if !input.is_null() {
+        rendered.insert("input".to_owned(), input);
+    }
+    Ok(rendered)
+}
+
+fn request_of(
+    config: &Map<String, Value>,
+    variables: &Bound,
+    state: &Execution,
+    command: CommandId,
+) -> Result<ChildRequest, ToolError> {
+    let invalid = |message: &str| ToolError::new(ErrorKind::Config, message);
+    let path =
+        config.get("path").and_then(Value::as_str).filter(|path| !path.is_empty()).ok_or_else(
+            || invalid("a playbook tool needs `path`: the catalog path of the child"),
+        )?;
+    let payload = match config.get("input").or_else(|| config.get("payload")) {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(payload)) => payload.clone(),
+        Some(_) => return Err(invalid("a child's `input` must be a map")),
+    };
+    let version = match config.get("version") {
+        None | Some(Value::Null) => None,
+        Some(version) => Some(version_of(version).ok_or_else(|| {
+            invalid("`version` must be a whole number: the version of the child in the catalog")
+        })?),
+    };
+    let return_step = config.get("return_step").and_then(Value::as_str).map(StepName::new);
+    Ok(ChildRequest {
+        path: path.to_owned(),
+        version,
+        payload,
+        origin: Origin::Parent {
+            execution: state.id,
+            command,
+            return_step,
+            depth: state.depth() + 1,
+            iter: variables.0.get("iter").map(|iter| (**iter).clone()),
+        },
+    })
+}
+
+fn version_of(version: &Value) -> Option<u32> {
+    match version {
+        Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
+        Value::String(text) => text.parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A command's values, all of them here.
+#[derive(Clone)]
+struct Bound(BTreeMap<String, Arc<Value>>);
+
+impl Bound {
+    fn load(open: &OpenCommand, given: Given<'_>) -> Result<Self, Needs> {
+        let mut values = BTreeMap::new();
+        let mut needs = std::collections::BTreeSet::new();
+        for (name, payload) in &open.bindings.0 {
+            let value = match payload {
+                Payload::Inline(value) => Some(value.clone()),
+                Payload::Ref(reference) => given.loaded.payloads.get(&reference.digest).cloned(),
+            };
+            match (value, payload) {
+                (Some(value), _) => {
+                    values.insert(name.clone(), value);
+                }
+                (None, Payload::Ref(reference)) => {
+                    needs.insert(Need::Payload(reference.digest));
+                }
+                (None, Payload::Inline(_)) => unreachable!("an inline value is here"),
+            }
+        }
+        if needs.is_empty() { Ok(Self(values)) } else { Err(Needs(needs)) }
+    }
+}
+
+impl noetl_expr::Variables for Bound {
+    fn get(&self, name: &str) -> Option<Arc<Value>> {
+        self.0.get(name).cloned()
+    }
+}

@@ -1,0 +1,409 @@
+//! What a template can see, at each moment of an execution.
+//!
+//! Names are looked up from the inside out: what the moment is about (`output`, `event`), the loop
+//! item, the pipeline's tasks and variables, `ctx`, finished steps, the workload. Only what a
+//! template mentions is fetched, and of maps only the parts that it mentions.
+
+mod view;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use noetl_expr::{Condition, Template};
+use noetl_model::{
+    Bindings, Digest, ErrorKind, ItemSource, Origin, Payload, RunId, ToolError, ToolKind,
+};
+use noetl_playbook::{FrameProcess, Step};
+use serde_json::{Map, Value, json};
+
+use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult};
+use crate::value::put_at;
+use crate::{Execution, Given, Need};
+
+use view::View;
+pub(crate) use view::{EndWay, StepEnd, Words};
+
+/// Why something could not be evaluated.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// Data is missing that is stored elsewhere; the whole decision is made again with it.
+    Needs(BTreeSet<Need>),
+    /// The template does not work with these values.
+    Fails(ToolError),
+}
+
+impl Trouble {
+    pub(crate) fn template(what: &str, message: impl std::fmt::Display) -> Self {
+        Trouble::Fails(ToolError::new(ErrorKind::Template, format!("{what}: {message}")))
+    }
+}
+
+/// What is going on where a template stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment<'a> {
+    /// A step or a task is about to begin.
+    Before,
+    /// A task has ended and its own `set` is written: `output` is what it produced.
+    TaskSet(&'a TaskResult),
+    /// A task has ended and its rules are asked: `output` says how, too.
+    Rule { result: &'a TaskResult, tool: ToolKind, retry: u32 },
+    /// A step has ended: its `set` and its arcs.
+    StepEnd(&'a StepEnd<'a>),
+}
+
+/// A place in an execution from which templates are evaluated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) state: &'a Execution,
+    pub(crate) given: Given<'a>,
+    pub(crate) run: Option<RunId>,
+    pub(crate) item: Option<u64>,
+    pub(crate) moment: Moment<'a>,
+}
+
+impl<'a> Scope<'a> {
+    /// The scope of the execution as a whole.
+    pub(crate) fn outside(state: &'a Execution, given: Given<'a>) -> Self {
+        Self { state, given, run: None, item: None, moment: Moment::Before }
+    }
+
+    pub(crate) fn inside(self, run: RunId, item: Option<u64>) -> Self {
+        Self { run: Some(run), item, ..self }
+    }
+
+    /// Renders a template; `what` names it in an error.
+    pub(crate) fn render(self, what: &str, template: &Template) -> Result<Value, Trouble> {
+        let variables = self.fetch(template.variables(), Words::default())?;
+        template.render(&variables).map_err(|error| Trouble::template(what, error))
+    }
+
+    /// Whether a condition holds; `what` names it in an error.
+    pub(crate) fn holds(self, what: &str, condition: &Condition) -> Result<bool, Trouble> {
+        let variables = self.fetch(condition.variables(), Words::of(condition))?;
+        condition.holds(&variables).map_err(|error| Trouble::template(what, error))
+    }
+
+    /// The values of some variables, where they are: large ones stay references.
+    pub(crate) fn bind(self, variables: &BTreeSet<String>) -> Result<Bindings, Trouble> {
+        let reader = Reader { scope: self, words: Words::default(), needs: RefCell::default() };
+        let mut bindings = BTreeMap::new();
+        for (name, paths) in by_root(variables) {
+            if let Some(payload) = reader.binding(name, &paths) {
+                bindings.insert(name.to_owned(), payload);
+            }
+        }
+        reader.finish(Bindings(bindings))
+    }
+
+    /// The names of everything that has a value here, for code that may ask for any of it.
+    pub(crate) fn finished_steps(self) -> impl Iterator<Item = &'a str> {
+        self.state.steps.keys().map(noetl_model::StepName::as_str)
+    }
+
+    fn fetch(self, variables: &BTreeSet<String>, words: Words) -> Result<Fetched, Trouble> {
+        let reader = Reader { scope: self, words, needs: RefCell::default() };
+        let mut fetched = BTreeMap::new();
+        for (name, paths) in by_root(variables) {
+            if let Some(value) = reader.value(name, &paths) {
+                fetched.insert(name.to_owned(), value);
+            }
+        }
+        reader.finish(Fetched(fetched))
+    }
+
+    fn current_run(self) -> Option<&'a Run> {
+        self.run.and_then(|run| self.state.runs.get(&run))
+    }
+
+    fn current_loop(self) -> Option<(&'a LoopRun, u64)> {
+        match (&self.current_run()?.body, self.item) {
+            (Body::Loop(repeat), Some(index)) => Some((repeat, index)),
+            (Body::Loop(_) | Body::Tasks(_), _) => None,
+        }
+    }
+
+    fn current_item(self) -> Option<&'a Item> {
+        let (repeat, index) = self.current_loop()?;
+        repeat.open.get(&index)
+    }
+
+    fn current_pipeline(self) -> Option<&'a Pipeline> {
+        match (&self.current_run()?.body, self.item) {
+            (Body::Tasks(pipeline), _) => Some(pipeline),
+            (Body::Loop(_), _) => self.current_item().map(|item| &item.pipeline),
+        }
+    }
+
+    fn current_step(self) -> Option<&'a Step> {
+        let name = self.current_run()?.step.as_str();
+        self.given.playbook.index_of(name).map(|index| self.given.playbook.step(index))
+    }
+}
+
+/// Variables that have been fetched for one evaluation.
+struct Fetched(BTreeMap<String, Arc<Value>>);
+
+impl noetl_expr::Variables for Fetched {
+    fn get(&self, name: &str) -> Option<Arc<Value>> {
+        self.0.get(name).cloned()
+    }
+}
+
+/// The paths mentioned below each variable; an empty path means the whole of it.
+fn by_root(variables: &BTreeSet<String>) -> BTreeMap<&str, Vec<Vec<&str>>> {
+    let mut roots: BTreeMap<&str, Vec<Vec<&str>>> = BTreeMap::new();
+    for variable in variables {
+        let mut segments = variable.split('.');
+        let root = segments.next().unwrap_or_default();
+        roots.entry(root).or_default().push(segments.collect());
+    }
+    roots
+}
+
+/// Looks names up, remembering what is stored elsewhere and must be loaded first.
+struct Reader<'a> {
+    scope: Scope<'a>,
+    words: Words,
+    needs: RefCell<BTreeSet<Need>>,
+}
+
+impl<'a> Reader<'a> {
+    fn finish<T>(self, found: T) -> Result<T, Trouble> {
+        let needs = self.needs.into_inner();
+        if needs.is_empty() { Ok(found) } else { Err(Trouble::Needs(needs)) }
+    }
+
+    fn binding(&self, name: &str, paths: &[Vec<&str>]) -> Option<Payload> {
+        match self.view(name)? {
+            View::Stored(payload) if paths.iter().any(Vec::is_empty) => Some(payload.clone()),
+            view => self.pruned(&view, paths).map(Payload::Inline),
+        }
+    }
+
+    fn value(&self, name: &str, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
+        let view = self.view(name)?;
+        self.pruned(&view, paths)
+    }
+
+    /// The parts of a view that are asked for, in their places.
+    fn pruned(&self, view: &View<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
+        if paths.iter().any(Vec::is_empty) {
+            let whole = view.whole(self)?;
+            return if paths.len() == 1 {
+                Some(whole)
+            } else {
+                Some(self.with_aliases(view, whole, paths))
+            };
+        }
+        let mut parts = Value::Object(Map::new());
+        for path in paths {
+            match view.part(self, path) {
+                Some((0, value)) => return Some(Arc::new(value)),
+                Some((depth, value)) => put_at(&mut parts, &path[..depth], value),
+                None => {}
+            }
+        }
+        Some(Arc::new(parts))
+    }
+
+    /// The whole of a view together with those mentioned parts that only exist as aliases.
+    fn with_aliases(&self, view: &View<'a>, whole: Arc<Value>, paths: &[Vec<&str>]) -> Arc<Value> {
+        if !whole.is_object() {
+            return whole;
+        }
+        let mut value = (*whole).clone();
+        for path in paths.iter().filter(|path| !path.is_empty()) {
+            if let Some((depth, part)) = view.part(self, path).filter(|(depth, _)| *depth > 0) {
+                put_at(&mut value, &path[..depth], part);
+            }
+        }
+        Arc::new(value)
+    }
+
+    /// Looks a name up from the inside out.
+    fn view(&self, name: &str) -> Option<View<'a>> {
+        self.reserved(name)
+            .or_else(|| self.of_moment(name))
+            .or_else(|| self.of_item(name))
+            .or_else(|| self.of_pipeline(name))
+            .or_else(|| self.of_execution(name))
+    }
+
+    fn reserved(&self, name: &str) -> Option<View<'a>> {
+        let state = self.scope.state;
+        let value = match name {
+            "execution_id" => json!(state.id.to_string()),
+            "catalog_id" => json!(state.playbook.catalog_id.to_string()),
+            "path" => json!(state.playbook.path),
+            "job" => json!({ "uuid": state.id.to_string(), "id": state.id.to_string() }),
+            _ => return None,
+        };
+        Some(View::Plain(Arc::new(value)))
+    }
+
+    fn of_moment(&self, name: &str) -> Option<View<'a>> {
+        match (self.scope.moment, name) {
+            (Moment::TaskSet(result), "output" | "outcome" | "result") => {
+                Some(View::Stored(&result.output))
+            }
+            (Moment::Rule { result, tool, retry }, "output" | "outcome") => {
+                Some(View::Envelope { result, tool, retry })
+            }
+            (Moment::Rule { retry, .. }, "_attempt") => {
+                Some(View::Plain(Arc::new(json!(retry + 1))))
+            }
+            (Moment::StepEnd(end), "output" | "outcome" | "result") => Some(View::End(end)),
+            (Moment::StepEnd(end), "event") => {
+                Some(View::Plain(Arc::new(json!({ "name": self.words.event(end) }))))
+            }
+            (Moment::StepEnd(end), "error") => {
+                end.error.map(|error| View::Plain(Arc::new(view::error_value(error))))
+            }
+            (Moment::StepEnd(end), name) if name == end.step.as_str() => Some(View::End(end)),
+            (Moment::Before, "output" | "_prev") => {
+                let pipeline = self.scope.current_pipeline()?;
+                let last = pipeline.results.get(&pipeline.last?)?;
+                Some(View::Stored(&last.output))
+            }
+            (Moment::Before | Moment::TaskSet(_) | Moment::Rule { .. } | Moment::StepEnd(_), _) => {
+                None
+            }
+        }
+    }
+
+    fn of_item(&self, name: &str) -> Option<View<'a>> {
+        let Some((repeat, index)) = self.scope.current_loop() else {
+            let parent_iter = (name == "iter").then(|| self.parent_iter()).flatten();
+            return parent_iter.map(|iter| View::Plain(Arc::new(iter.clone())));
+        };
+        let step = self.scope.current_step()?;
+        let declared = step.repeat.as_ref()?;
+        let plain = |value: Value| Some(View::Plain(Arc::new(value)));
+        match name {
+            "iter" => plain(self.iter_value(repeat, index, &declared.iterator)?),
+            "_index" | "loop_index" => plain(json!(index)),
+            "_total" => plain(json!(repeat.total())),
+            "frame" if declared.frame.process == FrameProcess::Frame => {
+                plain(json!({ "rows": self.item_value(repeat, index)?, "index": index }))
+            }
+            name if name == declared.iterator => {
+                let written = self.scope.current_item().and_then(|item| item.variables.get(name));
+                match written {
+                    Some(value) => plain(value.clone()),
+                    None => plain(self.item_value(repeat, index)?),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn iter_value(&self, repeat: &LoopRun, index: u64, iterator: &str) -> Option<Value> {
+        let mut iter = Map::new();
+        iter.insert(iterator.to_owned(), self.item_value(repeat, index)?);
+        for name in ["index", "_index"] {
+            iter.insert(name.to_owned(), json!(index));
+        }
+        for name in ["total", "_total"] {
+            iter.insert(name.to_owned(), json!(repeat.total()));
+        }
+        if let Some(parent) = self.parent_iter() {
+            iter.insert("parent".to_owned(), parent.clone());
+        }
+        if let Some(item) = self.scope.current_item() {
+            for (name, value) in &item.variables {
+                iter.insert(name.clone(), value.clone());
+            }
+        }
+        Some(Value::Object(iter))
+    }
+
+    fn parent_iter(&self) -> Option<&'a Value> {
+        match &self.scope.state.origin {
+            Origin::Request => None,
+            Origin::Parent { iter, .. } => iter.as_ref(),
+        }
+    }
+
+    fn item_value(&self, repeat: &LoopRun, index: u64) -> Option<Value> {
+        let of_list = |values: &Payload, at: u64| {
+            let values = self.load(values)?;
+            usize::try_from(at).ok().and_then(|at| values.get(at).cloned())
+        };
+        match &repeat.items {
+            ItemSource::Range(_) => Some(json!(index)),
+            ItemSource::List { values, .. } => of_list(values, index),
+            ItemSource::Cursor => {
+                let frame = repeat.frame.as_ref()?;
+                let rows = self.load(&frame.rows)?;
+                match self.scope.current_step()?.repeat.as_ref()?.frame.process {
+                    FrameProcess::Frame => Some((*rows).clone()),
+                    FrameProcess::Row => of_list(&frame.rows, index.checked_sub(frame.first)?),
+                }
+            }
+        }
+    }
+
+    fn of_pipeline(&self, name: &str) -> Option<View<'a>> {
+        let run = self.scope.current_run()?;
+        if name == "step" {
+            let value = match run.variables.is_empty() {
+                true => json!(run.step),
+                false => view::variables(&run.variables),
+            };
+            return Some(View::Plain(Arc::new(value)));
+        }
+        let written = self
+            .scope
+            .current_item()
+            .and_then(|item| item.variables.get(name))
+            .or_else(|| run.variables.get(name));
+        if let Some(value) = written {
+            return Some(View::Plain(Arc::new(value.clone())));
+        }
+        let pipeline = self.scope.current_pipeline()?;
+        let step = self.scope.current_step()?;
+        if name == "results" {
+            return Some(View::Labels { step, pipeline });
+        }
+        let task = step.tasks.iter().position(|task| task.label == name)?;
+        let result = pipeline.results.get(&u32::try_from(task).ok()?)?;
+        Some(View::Stored(&result.output))
+    }
+
+    fn of_execution(&self, name: &str) -> Option<View<'a>> {
+        let state = self.scope.state;
+        if let Some(value) = state.context.get(name) {
+            return Some(View::Plain(Arc::new(value.clone())));
+        }
+        if let Some(record) = state.steps.get(name) {
+            return Some(View::Step(record));
+        }
+        match name {
+            "workload" => Some(View::Stored(&state.workload)),
+            "ctx" | "vars" => Some(View::Context(state)),
+            "steps" => Some(View::Steps(state)),
+            name => {
+                let workload = self.load(&state.workload)?;
+                let value = workload.get(name)?;
+                Some(View::Plain(Arc::new(value.clone())))
+            }
+        }
+    }
+
+    /// A value, if it is here; otherwise it is noted as needed.
+    fn load(&self, payload: &Payload) -> Option<Arc<Value>> {
+        match payload {
+            Payload::Inline(value) => Some(value.clone()),
+            Payload::Ref(reference) => self.load_digest(reference.digest),
+        }
+    }
+
+    fn load_digest(&self, digest: Digest) -> Option<Arc<Value>> {
+        let loaded = self.scope.given.loaded.payloads.get(&digest).cloned();
+        if loaded.is_none() {
+            self.needs.borrow_mut().insert(Need::Payload(digest));
+        }
+        loaded
+    }
+}

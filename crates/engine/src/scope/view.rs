@@ -1,0 +1,335 @@
+//! One named thing as templates see it: plain data, or data with words it answers to besides its
+//! own keys.
+
+use std::sync::Arc;
+
+use noetl_expr::Condition;
+use noetl_model::{Payload, PayloadRef, StepName, StepStatus, ToolError, ToolKind};
+use noetl_playbook::Step;
+use serde_json::{Map, Value, json};
+
+use super::Reader;
+use crate::Execution;
+use crate::state::{Pipeline, StepRecord, TaskResult, Variables};
+use crate::value::{Aliases, select};
+
+/// Results whose JSON is longer than this show where they are kept: `_ref`, `_store`, `_preview`.
+const REFERENCE_SHOWN_FROM: u64 = 64 * 1024;
+/// Results shorter than this are said to be in the key-value store, longer ones on disk.
+const STORE_DISK_FROM: u64 = 1024 * 1024;
+/// How much of a large result `_preview` shows.
+const PREVIEW_CHARS_MAX: usize = 1024;
+
+/// How a step has ended, while its `set` and arcs are evaluated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepEnd<'a> {
+    pub(crate) step: &'a StepName,
+    pub(crate) output: &'a Payload,
+    pub(crate) error: Option<&'a ToolError>,
+    pub(crate) way: EndWay,
+}
+
+/// What kind of thing has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndWay {
+    Tasks,
+    Loop,
+    Skipped,
+}
+
+/// The spelling a condition uses, where several are in use for one thing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words {
+    success: &'static str,
+    done: Option<&'static str>,
+    failed: &'static str,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self { success: "success", done: None, failed: "step.failed" }
+    }
+}
+
+impl Words {
+    /// A condition hears the word it asks for: `output.status == 'ok'` as well as `'success'`.
+    pub(crate) fn of(condition: &Condition) -> Self {
+        let first = |words: &[&'static str]| {
+            words.iter().copied().find(|word| condition.mentions_text(word))
+        };
+        Self {
+            success: first(&["success", "ok", "completed", "COMPLETED"]).unwrap_or("success"),
+            done: first(&["loop.done", "step.done", "call.done"]),
+            failed: first(&["step.failed", "call.error"]).unwrap_or("step.failed"),
+        }
+    }
+
+    pub(crate) fn event(self, end: &StepEnd<'_>) -> &'static str {
+        match (end.way, end.error) {
+            (EndWay::Skipped, _) => "step.skipped",
+            (EndWay::Tasks | EndWay::Loop, Some(_)) => self.failed,
+            (EndWay::Loop, None) => self.done.unwrap_or("loop.done"),
+            (EndWay::Tasks, None) => match self.done {
+                Some("call.done") => "call.done",
+                Some(_) | None => "step.done",
+            },
+        }
+    }
+
+    fn status(self, error: Option<&ToolError>) -> &'static str {
+        if error.is_some() { "error" } else { self.success }
+    }
+}
+
+pub(super) enum View<'a> {
+    Plain(Arc<Value>),
+    /// A tool's output.
+    Stored(&'a Payload),
+    /// A step that has ended before.
+    Step(&'a StepRecord),
+    /// The step that has just ended.
+    End(&'a StepEnd<'a>),
+    /// `output` in a rule: how a task ended, and with what.
+    Envelope {
+        result: &'a TaskResult,
+        tool: ToolKind,
+        retry: u32,
+    },
+    /// `results`: a pipeline's outputs by label.
+    Labels {
+        step: &'a Step,
+        pipeline: &'a Pipeline,
+    },
+    /// `ctx`: what was set, over the workload.
+    Context(&'a Execution),
+    /// `steps`: every step's output by name.
+    Steps(&'a Execution),
+}
+
+impl<'a> View<'a> {
+    /// All of it.
+    pub(super) fn whole(&self, reader: &Reader<'a>) -> Option<Arc<Value>> {
+        match self {
+            View::Plain(value) => Some(value.clone()),
+            View::Stored(payload) => reader.load(payload),
+            View::Step(record) => reader.load(&record.output),
+            View::End(end) => match end.error {
+                None => reader.load(end.output),
+                Some(_) => Some(Arc::new(failed_value(end, reader))),
+            },
+            View::Envelope { .. } => {
+                let words = ["status", "data", "error", "http", "pg", "py", "meta"];
+                let parts = words.iter().filter_map(|word| {
+                    self.part(reader, &[word]).map(|(_, value)| ((*word).to_owned(), value))
+                });
+                Some(Arc::new(Value::Object(parts.collect())))
+            }
+            View::Labels { step, pipeline } => Some(Arc::new(labels(step, pipeline, reader)?)),
+            View::Context(state) => {
+                let mut map = match &*reader.load(&state.workload)? {
+                    Value::Object(map) => map.clone(),
+                    _ => Map::new(),
+                };
+                map.extend(state.context.iter().map(|(key, value)| (key.clone(), value.clone())));
+                Some(Arc::new(Value::Object(map)))
+            }
+            View::Steps(state) => {
+                let mut map = Map::new();
+                for (name, record) in &state.steps {
+                    map.insert(name.to_string(), (*reader.load(&record.output)?).clone());
+                }
+                Some(Arc::new(Value::Object(map)))
+            }
+        }
+    }
+
+    /// The part a path selects, and how much of the path led there.
+    pub(super) fn part(&self, reader: &Reader<'a>, path: &[&str]) -> Option<(usize, Value)> {
+        match self {
+            View::Plain(value) => owned(select(value, path, Aliases::None)),
+            View::Stored(payload) => stored_part(reader, payload, path),
+            View::Step(record) => stored_part(reader, &record.output, path)
+                .or_else(|| ending_part(path, record.error.as_ref(), step_word(record.status))),
+            View::End(end) => end_part(end, reader, path),
+            View::Envelope { result, tool, retry } => {
+                envelope_part(reader, result, *tool, *retry, path)
+            }
+            View::Labels { step, pipeline } => {
+                let (label, rest) = path.split_first()?;
+                let task = step.tasks.iter().position(|task| task.label == *label)?;
+                let result = pipeline.results.get(&u32::try_from(task).ok()?)?;
+                below(1, stored_part(reader, &result.output, rest))
+            }
+            View::Context(state) => {
+                let (name, rest) = path.split_first()?;
+                match state.context.get(*name) {
+                    Some(value) => below(1, owned(select(value, rest, Aliases::None))),
+                    None => stored_part(reader, &state.workload, path),
+                }
+            }
+            View::Steps(state) => {
+                let (name, rest) = path.split_first()?;
+                let record = state.steps.get(*name)?;
+                below(1, stored_part(reader, &record.output, rest))
+            }
+        }
+    }
+}
+
+fn owned(selected: Option<(usize, &Value)>) -> Option<(usize, Value)> {
+    selected.map(|(depth, value)| (depth, value.clone()))
+}
+
+fn below(levels: usize, part: Option<(usize, Value)>) -> Option<(usize, Value)> {
+    part.map(|(depth, value)| (depth + levels, value))
+}
+
+fn stored_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
+    if let (Payload::Ref(reference), Some((word, _))) = (payload, path.split_first())
+        && reference.size > REFERENCE_SHOWN_FROM
+        && let Some(value) = reference_word(reader, payload, *reference, word)
+    {
+        return Some((1, value));
+    }
+    owned(select(&*reader.load(payload)?, path, Aliases::Own))
+}
+
+/// The words by which a large result says where it is kept.
+fn reference_word(
+    reader: &Reader<'_>,
+    payload: &Payload,
+    reference: PayloadRef,
+    word: &str,
+) -> Option<Value> {
+    let PayloadRef { digest, size } = reference;
+    match word {
+        "_ref" => Some(json!({
+            "kind": "result_ref",
+            "ref": format!("noetl://payload/{digest}"),
+            "sha256": digest.to_string(),
+            "bytes": size,
+        })),
+        "_store" => Some(json!(if size < STORE_DISK_FROM { "kv" } else { "disk" })),
+        "_preview" => {
+            let text = reader.load(payload)?.to_string();
+            let end = text.floor_char_boundary(PREVIEW_CHARS_MAX.min(text.len()));
+            Some(json!(text[..end]))
+        }
+        _ => None,
+    }
+}
+
+fn end_part(end: &StepEnd<'_>, reader: &Reader<'_>, path: &[&str]) -> Option<(usize, Value)> {
+    let about_end = ending_part(path, end.error, reader.words.status(end.error));
+    match end.error {
+        // What a failed step left behind may have keys of these names; how it ended matters more.
+        Some(_) => about_end.or_else(|| stored_part(reader, end.output, path)),
+        None => stored_part(reader, end.output, path).or(about_end),
+    }
+}
+
+fn ending_part(
+    path: &[&str],
+    error: Option<&ToolError>,
+    status: &'static str,
+) -> Option<(usize, Value)> {
+    let (word, rest) = path.split_first()?;
+    match *word {
+        "status" => Some((1, json!(status))),
+        "error" => {
+            let error = error.map_or(Value::Null, error_value);
+            below(1, owned(select(&error, rest, Aliases::None)))
+        }
+        _ => None,
+    }
+}
+
+fn failed_value(end: &StepEnd<'_>, reader: &Reader<'_>) -> Value {
+    let data = reader.load(end.output).map_or(Value::Null, |value| (*value).clone());
+    let error = end.error.map_or(Value::Null, error_value);
+    json!({ "status": reader.words.status(end.error), "error": error, "data": data })
+}
+
+fn envelope_part(
+    reader: &Reader<'_>,
+    result: &TaskResult,
+    tool: ToolKind,
+    retry: u32,
+    path: &[&str],
+) -> Option<(usize, Value)> {
+    let (word, rest) = path.split_first()?;
+    let error = result.error.as_ref();
+    let value = match *word {
+        "data" | "result" => {
+            let data = reader.load(&result.output)?;
+            let aliases = match tool {
+                ToolKind::Http => Aliases::OwnOrBody,
+                _ => Aliases::Own,
+            };
+            return below(1, owned(select(&data, rest, aliases)));
+        }
+        "status" => json!(reader.words.status(error)),
+        "error" => error.map_or(Value::Null, error_value),
+        "http" if tool == ToolKind::Http => {
+            let data = reader.load(&result.output)?;
+            let status = error.and_then(|error| error.status).map(Value::from);
+            json!({
+                "status": status.or_else(|| data.get("status_code").cloned()),
+                "headers": data.get("headers"),
+            })
+        }
+        "pg" if tool == ToolKind::Postgres => {
+            let code = error.and_then(|error| error.code.clone());
+            json!({ "code": code, "sqlstate": code })
+        }
+        "py" if tool == ToolKind::Python => {
+            json!({ "exception_type": error.and_then(|error| error.code.clone()) })
+        }
+        "meta" => json!({ "attempt": retry + 1 }),
+        "ref" => match &result.output {
+            Payload::Ref(reference) => json!(format!("noetl://payload/{}", reference.digest)),
+            Payload::Inline(_) => Value::Null,
+        },
+        _ => return None,
+    };
+    below(1, owned(select(&value, rest, Aliases::None)))
+}
+
+fn step_word(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::Running => "running",
+        StepStatus::Completed => "success",
+        StepStatus::Failed => "error",
+        StepStatus::Skipped => "skipped",
+        StepStatus::Cancelled => "cancelled",
+    }
+}
+
+fn labels(step: &Step, pipeline: &Pipeline, reader: &Reader<'_>) -> Option<Value> {
+    let mut map = Map::new();
+    for (task, result) in &pipeline.results {
+        let task = usize::try_from(*task).ok().and_then(|task| step.tasks.get(task))?;
+        map.insert(task.label.clone(), (*reader.load(&result.output)?).clone());
+    }
+    Some(Value::Object(map))
+}
+
+/// An error as rules and arcs see it.
+pub(super) fn error_value(error: &ToolError) -> Value {
+    json!({
+        "kind": error.kind,
+        "message": error.message,
+        "retryable": error.retryable,
+        "code": error.code,
+        "status": error.status,
+        "status_code": error.status,
+        "http_status": error.status,
+        "exception_type": error.code,
+        "pg_code": error.code,
+        "details": error.details,
+    })
+}
+
+pub(super) fn variables(variables: &Variables) -> Value {
+    Value::Object(variables.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+}

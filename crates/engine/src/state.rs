@@ -1,0 +1,264 @@
+//! An execution as its events have left it. Data only: who changes it is `evolve`, who reads it to
+//! decide is everything under `decide`.
+//!
+//! Maps are persistent, so that a decision can be tried on a copy at the cost of what it changes.
+//! Finished loop items leave nothing behind but counters; finished steps leave their last output.
+
+use std::collections::BTreeMap;
+
+use imbl::OrdMap;
+use noetl_model::{
+    Attempt, Bindings, CommandId, ErrorMode, ExecutionId, ExecutionStatus, ItemSource, LoopMode,
+    Origin, ParentCommand, Payload, PlaybookRef, Pool, RunId, Seq, StepCounts, StepName,
+    StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind,
+    WorkerId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Names and values that a `set` has written.
+pub(crate) type Variables = OrdMap<String, Value>;
+
+/// One run of one playbook, folded from its events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    pub(crate) id: ExecutionId,
+    pub(crate) playbook: PlaybookRef,
+    pub(crate) status: ExecutionStatus,
+    pub(crate) seq: Seq,
+    pub(crate) started_at: Timestamp,
+    pub(crate) ended_at: Option<Timestamp>,
+    pub(crate) origin: Origin,
+    pub(crate) error_mode: ErrorMode,
+    pub(crate) pool: Pool,
+    pub(crate) workload: Payload,
+    pub(crate) context: Variables,
+    pub(crate) steps: OrdMap<StepName, StepRecord>,
+    pub(crate) counts: StepCounts,
+    /// The steps that are being worked on.
+    pub(crate) runs: OrdMap<RunId, Run>,
+    /// Joins: the steps that have led to a step which still waits for others.
+    pub(crate) awaited: OrdMap<StepName, Vec<StepName>>,
+    pub(crate) commands: OrdMap<CommandId, OpenCommand>,
+    pub(crate) timers: OrdMap<TimerId, TimerPurpose>,
+    pub(crate) drawn: Drawn,
+    /// The step entered last.
+    pub(crate) current: Option<StepName>,
+    /// The step completed last.
+    pub(crate) last: Option<StepName>,
+    /// Steps that failed and that nothing took care of.
+    pub(crate) failed_steps: Vec<StepName>,
+    pub(crate) error: Option<ToolError>,
+    /// Which attempt ended a command, for those that were not ended by their first.
+    pub(crate) contested: OrdMap<CommandId, Attempt>,
+}
+
+/// How many of each kind have been numbered so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Drawn {
+    pub(crate) commands: u64,
+    pub(crate) runs: u64,
+    pub(crate) timers: u64,
+}
+
+/// What is kept of a step: how its latest run stands or ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepRecord {
+    pub(crate) status: StepStatus,
+    pub(crate) runs: u32,
+    /// Of its latest ended run; null before.
+    pub(crate) output: Payload,
+    pub(crate) error: Option<ToolError>,
+}
+
+/// One entering of one step, until it ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) step: StepName,
+    pub(crate) entered: Seq,
+    /// Written by `set: step.*` and by bare names of its pipeline.
+    pub(crate) variables: Variables,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Body {
+    Tasks(Pipeline),
+    Loop(LoopRun),
+}
+
+/// How far a list of tasks has come.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Pipeline {
+    /// By the task's index; a task done again replaces its result.
+    pub(crate) results: BTreeMap<u32, TaskResult>,
+    /// The task that ended last.
+    pub(crate) last: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TaskResult {
+    pub(crate) output: Payload,
+    pub(crate) error: Option<ToolError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LoopRun {
+    pub(crate) items: ItemSource,
+    pub(crate) mode: LoopMode,
+    pub(crate) in_flight_max: u32,
+    /// The first item that has not been begun.
+    pub(crate) next: u64,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    /// The items being worked on.
+    pub(crate) open: OrdMap<u64, Item>,
+    /// Of the item that failed first.
+    pub(crate) error: Option<ToolError>,
+    /// The rows a cursor loop is working on.
+    pub(crate) frame: Option<FrameRows>,
+    /// How many frames have brought rows.
+    pub(crate) frames: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Item {
+    pub(crate) variables: Variables,
+    pub(crate) pipeline: Pipeline,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FrameRows {
+    /// The index of the frame's first item.
+    pub(crate) first: u64,
+    /// How many items it makes: its rows, or one if the body takes a frame at a time.
+    pub(crate) len: u64,
+    pub(crate) rows: Payload,
+}
+
+/// A command that has not ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenCommand {
+    pub(crate) task: TaskAddress,
+    pub(crate) step: StepName,
+    pub(crate) tool: ToolKind,
+    pub(crate) bindings: Bindings,
+    pub(crate) holder: Holder,
+}
+
+/// Who has a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Holder {
+    Nobody,
+    Worker { worker: WorkerId, attempt: Attempt, lease_until: Timestamp },
+    Child(ExecutionId),
+}
+
+impl Execution {
+    /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
+    pub const SHAPE: u32 = 1;
+
+    pub fn id(&self) -> ExecutionId {
+        self.id
+    }
+
+    /// The last event folded.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    pub fn status(&self) -> ExecutionStatus {
+        self.status
+    }
+
+    pub fn playbook(&self) -> &PlaybookRef {
+        &self.playbook
+    }
+
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub fn error_mode(&self) -> ErrorMode {
+        self.error_mode
+    }
+
+    pub fn workload(&self) -> &Payload {
+        &self.workload
+    }
+
+    /// How many executions stand above this one.
+    pub fn depth(&self) -> u32 {
+        match self.origin {
+            Origin::Request => 0,
+            Origin::Parent { depth, .. } => depth,
+        }
+    }
+
+    /// The output of a step's latest ended run.
+    pub fn step_output(&self, step: &str) -> Option<&Payload> {
+        self.steps.get(step).map(|record| &record.output)
+    }
+
+    /// How often a step has been entered.
+    pub fn step_runs(&self, step: &str) -> u32 {
+        self.steps.get(step).map_or(0, |record| record.runs)
+    }
+
+    pub fn step_status(&self, step: &str) -> Option<StepStatus> {
+        self.steps.get(step).map(|record| record.status)
+    }
+
+    /// What has been written to `ctx`.
+    pub fn context(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.context.iter()
+    }
+
+    /// Whether anything is under way that will move the execution by itself.
+    pub fn has_open_work(&self) -> bool {
+        !self.commands.is_empty() || !self.timers.is_empty()
+    }
+
+    /// The row kept about the execution beside its events.
+    pub fn summary(&self) -> Summary {
+        let parent = match self.origin {
+            Origin::Request => None,
+            Origin::Parent { execution, command, .. } => Some(ParentCommand { execution, command }),
+        };
+        Summary {
+            execution: self.id,
+            playbook: self.playbook.clone(),
+            status: self.status,
+            seq: self.seq,
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            parent,
+            current_step: self.current.clone(),
+            steps: self.counts,
+            error: self.error.clone(),
+        }
+    }
+}
+
+impl OpenCommand {
+    /// How often it has been claimed.
+    pub(crate) fn attempt(&self) -> Attempt {
+        match self.holder {
+            Holder::Nobody | Holder::Child(_) => Attempt(0),
+            Holder::Worker { attempt, .. } => attempt,
+        }
+    }
+}
+
+impl LoopRun {
+    /// How many items there are, as far as is known.
+    pub(crate) fn total(&self) -> u64 {
+        match &self.items {
+            ItemSource::Range(len) | ItemSource::List { len, .. } => *len,
+            ItemSource::Cursor => match &self.frame {
+                Some(frame) => frame.first + frame.len,
+                None => self.next,
+            },
+        }
+    }
+}
