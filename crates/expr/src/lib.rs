@@ -1,13 +1,37 @@
 //! Templates and conditions: deterministic Jinja that keeps types and cannot run away.
+//!
+//! A [`Template`] is a JSON value whose strings may hold Jinja; a [`Condition`] is a test. Both are
+//! compiled once and depend on nothing but the variables they are given: no clock, no environment,
+//! no chance, no files. What an expression makes is bounded (`bounds.rs`); what a variable holds is
+//! not copied until it is needed (`value.rs`).
 
-use std::collections::BTreeSet;
+mod bounds;
+mod condition;
+mod environment;
+mod filters;
+mod methods;
+mod operators;
+mod print;
+mod syntax;
+mod template;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
 use thiserror::Error;
 
+pub use crate::bounds::{ELEMENTS_MAX, FUEL_MAX, SOURCE_MAX, TEXT_MAX};
+pub use crate::condition::Condition;
+pub use crate::template::Template;
+
 /// Where a template's variables come from.
 pub trait Variables {
+    /// The value of a top-level name, if there is one.
     fn get(&self, name: &str) -> Option<Arc<Value>>;
 }
 
@@ -15,70 +39,18 @@ pub trait Variables {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct ParseError {
+    /// What is wrong, as a sentence fragment.
     pub message: String,
-    /// Where in the text, if known: a byte range.
-    pub range: Option<std::ops::Range<usize>>,
+    /// Where in the offending string, if known: a byte range.
+    pub range: Option<Range<usize>>,
+    /// Which string, as a JSON pointer into the source; empty when the source is that string.
+    pub pointer: String,
 }
 
 /// A template that could not be rendered with the values it was given.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct RenderError {
+    /// What went wrong, and in which template.
     pub message: String,
-}
-
-/// A JSON value whose strings may hold templates.
-#[derive(Debug, Clone)]
-pub struct Template {
-    source: Value,
-    variables: BTreeSet<String>,
-}
-
-impl Template {
-    pub fn parse(source: Value) -> Result<Self, ParseError> {
-        Ok(Self { source, variables: BTreeSet::new() })
-    }
-
-    /// The value as written.
-    pub fn source(&self) -> &Value {
-        &self.source
-    }
-
-    /// The variables it mentions, with the attributes that are known: `workload.url`, `item`.
-    pub fn variables(&self) -> &BTreeSet<String> {
-        &self.variables
-    }
-
-    pub fn render(&self, _variables: &dyn Variables) -> Result<Value, RenderError> {
-        Ok(self.source.clone())
-    }
-}
-
-/// A test: a boolean, or a template whose text is looked at for truth.
-#[derive(Debug, Clone)]
-pub struct Condition {
-    template: Template,
-}
-
-impl Condition {
-    pub fn parse(source: Value) -> Result<Self, ParseError> {
-        Ok(Self { template: Template::parse(source)? })
-    }
-
-    pub fn source(&self) -> &Value {
-        self.template.source()
-    }
-
-    pub fn variables(&self) -> &BTreeSet<String> {
-        self.template.variables()
-    }
-
-    /// Whether the text holds this word in quotes, as in `event.name == "loop.done"`.
-    pub fn mentions_text(&self, _word: &str) -> bool {
-        false
-    }
-
-    pub fn holds(&self, _variables: &dyn Variables) -> Result<bool, RenderError> {
-        Ok(true)
-    }
 }

@@ -1,0 +1,148 @@
+//! The filters of the language, forgiving about what they are given and measured in what they make.
+//!
+//! A missing value is not an error: its length is 0, its number the default, its items none.
+
+pub(crate) mod list;
+mod number;
+pub(crate) mod text;
+
+use minijinja::value::{Kwargs, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
+
+use crate::bounds::{allow_text, spend_text};
+use crate::print::{to_line, to_lines, to_text};
+use crate::value::from_json;
+
+macro_rules! filters {
+    ($($name:literal => $function:path,)*) => {
+        /// Filters a template may use.
+        pub(crate) const NAMES: &[&str] = &[$($name),*];
+
+        /// Makes them known to an environment.
+        pub(crate) fn add_to(environment: &mut Environment<'static>) {
+            $(environment.add_filter($name, $function);)*
+        }
+    };
+}
+
+filters! {
+    "abs" => filters::abs,
+    "attr" => get,
+    "b64decode" => text::b64decode,
+    "b64encode" => text::b64encode,
+    "batch" => list::batch,
+    "bool" => filters::bool,
+    "capitalize" => text::capitalize,
+    "center" => text::center,
+    "chain" => list::chain,
+    "count" => list::length,
+    "d" => default,
+    "default" => default,
+    "dictsort" => filters::dictsort,
+    "first" => list::first,
+    "float" => number::float,
+    "format" => text::format,
+    "fromjson" => fromjson,
+    "get" => get,
+    "groupby" => filters::groupby,
+    "indent" => text::indent,
+    "int" => number::int,
+    "items" => list::items,
+    "join" => text::join,
+    "keys" => list::keys,
+    "last" => list::last,
+    "len" => list::length,
+    "length" => list::length,
+    "lines" => text::lines,
+    "list" => list::list,
+    "lower" => text::lower,
+    "map" => filters::map,
+    "max" => filters::max,
+    "min" => filters::min,
+    "reject" => filters::reject,
+    "rejectattr" => filters::rejectattr,
+    "replace" => text::replace,
+    "reverse" => list::reverse,
+    "round" => filters::round,
+    "safe" => same,
+    "select" => filters::select,
+    "selectattr" => filters::selectattr,
+    "slice" => list::slice,
+    "sort" => filters::sort,
+    "split" => text::split,
+    "string" => text::string,
+    "sum" => number::sum,
+    "title" => text::title,
+    "tojson" => tojson,
+    "trim" => text::trim,
+    "unique" => filters::unique,
+    "upper" => text::upper,
+    "urlencode" => text::urlencode,
+    "values" => list::values,
+    "zip" => list::zip,
+}
+
+/// The value, or another if it is missing; with `true`, also if it is empty, zero or null.
+fn default(
+    value: Value,
+    other: Option<Value>,
+    lax: Option<bool>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    let lax = match lax {
+        Some(lax) => lax,
+        None => kwargs.get::<Option<bool>>("boolean")?.unwrap_or(false),
+    };
+    kwargs.assert_all_used()?;
+    let is_missing = value.is_undefined() || (lax && !value.is_true());
+    Ok(if is_missing { other.unwrap_or_else(|| Value::from("")) } else { value })
+}
+
+/// Nothing is escaped, so everything is safe.
+fn same(value: Value) -> Value {
+    value
+}
+
+/// A member or item, or another value if it is missing.
+fn get(value: &Value, key: &Value, other: Option<Value>) -> Value {
+    let found = value.get_item(key).unwrap_or_default();
+    if found.is_undefined() { other.unwrap_or_default() } else { found }
+}
+
+/// JSON on one line, as SQL and other JSON need it; on several with `indent`.
+fn tojson(
+    state: &mut State<'_, '_>,
+    value: Value,
+    indent: Option<Value>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    let indent = match indent {
+        Some(indent) => Some(indent),
+        None => kwargs.get::<Option<Value>>("indent")?,
+    };
+    kwargs.assert_all_used()?;
+    let spaces = match indent {
+        None => None,
+        Some(indent) if indent.kind() == ValueKind::Bool => indent.is_true().then_some(2),
+        Some(indent) => indent.as_usize(),
+    };
+    let text = match spaces {
+        Some(spaces) => to_lines(&value, spaces)?,
+        None => to_line(&value)?,
+    };
+    allow_text(state, text.len())?;
+    Ok(Value::from(text))
+}
+
+/// The value a JSON text stands for.
+fn fromjson(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    if value.as_str().is_none() && !value.is_none() && !value.is_undefined() {
+        return Ok(value);
+    }
+    let text = to_text(&value)?;
+    spend_text(state, text.len())?;
+    let json = serde_json::from_str(&text).map_err(|error| {
+        Error::new(ErrorKind::InvalidOperation, format!("`fromjson` was given no JSON: {error}"))
+    })?;
+    Ok(from_json(json))
+}

@@ -1,0 +1,175 @@
+//! Filters over lists and maps.
+
+use minijinja::value::{Rest, ValueKind};
+use minijinja::{Error, ErrorKind, State, Value};
+
+use crate::bounds::{allow_elements, allow_text, spend_elements};
+use crate::operators;
+use crate::print::pairs;
+
+pub(super) fn length(value: &Value) -> Result<usize, Error> {
+    if value.is_undefined() || value.is_none() {
+        return Ok(0);
+    }
+    value.len().ok_or_else(|| {
+        let message = format!("a {} has no length", value.kind());
+        Error::new(ErrorKind::InvalidOperation, message)
+    })
+}
+
+pub(super) fn first(value: &Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Ok(Value::UNDEFINED),
+        _ => Ok(value.try_iter()?.next().unwrap_or_default()),
+    }
+}
+
+pub(super) fn last(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Ok(Value::UNDEFINED),
+        ValueKind::Seq => match value.len() {
+            Some(length) if length > 0 => value.get_item_by_index(length - 1),
+            Some(_) | None => Ok(Value::UNDEFINED),
+        },
+        ValueKind::String => Ok(value
+            .as_str()
+            .and_then(|it| it.chars().next_back())
+            .map_or(Value::UNDEFINED, Value::from)),
+        _ => Ok(operators::items(state, value)?.pop().unwrap_or_default()),
+    }
+}
+
+pub(super) fn list(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    Ok(Value::from(operators::items(state, value)?))
+}
+
+pub(super) fn reverse(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    if let Some(text) = value.as_str() {
+        allow_text(state, text.len())?;
+        return Ok(Value::from(text.chars().rev().collect::<String>()));
+    }
+    let mut items = operators::items(state, value)?;
+    items.reverse();
+    Ok(Value::from(items))
+}
+
+pub(crate) fn keys(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    Ok(members(state, value)?.into_iter().map(|(key, _)| key).collect())
+}
+
+pub(crate) fn values(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    Ok(members(state, value)?.into_iter().map(|(_, item)| item).collect())
+}
+
+/// A map as a list of pairs.
+pub(crate) fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    Ok(members(state, value)?.into_iter().map(|(key, item)| Value::from(vec![key, item])).collect())
+}
+
+fn members(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<(Value, Value)>, Error> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Ok(Vec::new()),
+        ValueKind::Map => {
+            spend_elements(state, value.len().unwrap_or(0))?;
+            Ok(pairs(value).collect())
+        }
+        other => {
+            let message = format!("a {other} has no keys");
+            Err(Error::new(ErrorKind::InvalidOperation, message))
+        }
+    }
+}
+
+/// An attribute of an item, perhaps with dots.
+pub(super) fn attribute(item: &Value, path: &str) -> Value {
+    path.split('.').fold(item.clone(), |value, key| match key.parse::<usize>() {
+        Ok(index) => value.get_item(&Value::from(index)).unwrap_or_default(),
+        Err(_) => value.get_attr(key).unwrap_or_default(),
+    })
+}
+
+/// Lists of so many items each; the last one filled up, if there is something to fill it with.
+pub(super) fn batch(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    count: usize,
+    fill: Option<Value>,
+) -> Result<Value, Error> {
+    check_count(count)?;
+    let items = operators::items(state, value)?;
+    let mut batches: Vec<Vec<Value>> = items.chunks(count).map(<[Value]>::to_vec).collect();
+    if let (Some(last), Some(fill)) = (batches.last_mut(), fill) {
+        allow_elements(state, count)?;
+        last.resize(count, fill);
+    }
+    Ok(batches.into_iter().map(Value::from).collect())
+}
+
+/// So many lists of about the same length.
+pub(super) fn slice(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    count: usize,
+    fill: Option<Value>,
+) -> Result<Value, Error> {
+    check_count(count)?;
+    allow_elements(state, count)?;
+    let items = operators::items(state, value)?;
+    let (each, longer) = (items.len() / count, items.len() % count);
+    let mut rest = items.into_iter();
+    let slices = (0..count).map(|place| {
+        let mut slice: Vec<Value> =
+            rest.by_ref().take(each + usize::from(place < longer)).collect();
+        if place >= longer {
+            slice.extend(fill.clone());
+        }
+        Value::from(slice)
+    });
+    Ok(slices.collect())
+}
+
+/// Lists one after the other, or maps merged, the later ones winning.
+pub(super) fn chain(
+    state: &mut State<'_, '_>,
+    value: Value,
+    others: Rest<Value>,
+) -> Result<Value, Error> {
+    let all: Vec<Value> = std::iter::once(value).chain(others.iter().cloned()).collect();
+    if all.iter().all(|it| it.kind() == ValueKind::Map) {
+        let mut merged = Vec::new();
+        for map in &all {
+            merged.extend(members(state, map)?);
+        }
+        allow_elements(state, merged.len())?;
+        return Ok(Value::from_pairs(merged));
+    }
+    let mut items = Vec::new();
+    for list in &all {
+        items.extend(operators::items(state, list)?);
+    }
+    allow_elements(state, items.len())?;
+    Ok(Value::from(items))
+}
+
+/// Lists of the first, second, … items, as long as all have one.
+pub(super) fn zip(
+    state: &mut State<'_, '_>,
+    value: Value,
+    others: Rest<Value>,
+) -> Result<Value, Error> {
+    let mut columns = vec![operators::items(state, &value)?];
+    for other in others.iter() {
+        columns.push(operators::items(state, other)?);
+    }
+    let length = columns.iter().map(Vec::len).min().unwrap_or(0);
+    allow_elements(state, length.saturating_mul(columns.len()))?;
+    let row = |place: usize| Value::from_iter(columns.iter().map(|it| it[place].clone()));
+    Ok((0..length).map(row).collect())
+}
+
+fn check_count(count: usize) -> Result<(), Error> {
+    match count {
+        0 => Err(Error::new(ErrorKind::InvalidOperation, "the count cannot be 0")),
+        _ => Ok(()),
+    }
+}

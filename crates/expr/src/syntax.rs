@@ -1,0 +1,175 @@
+//! Reads a template before minijinja does: what it is, what it mentions, and what it may not say.
+//!
+//! minijinja's operators cannot be replaced, so the text it compiles is not the author's: wherever
+//! an operator, a slice or an assignment could make or walk something large, a filter of ours
+//! stands in for it or checks its operand (`operators.rs`). What the author wrote is parsed by
+//! minijinja first, so that mistakes are reported in the author's terms.
+
+mod guard;
+mod lexer;
+mod statement;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+
+use crate::ParseError;
+use crate::bounds::{ELIF_MAX, OPERATORS_MAX, SOURCE_MAX, TAGS_MAX};
+use crate::syntax::guard::Mentions;
+use crate::syntax::lexer::{Kind, Piece, Tag};
+
+/// A string that holds a template, ready to be compiled.
+pub(crate) struct Reading {
+    pub(crate) shape: Shape,
+    /// The variables it mentions, with the attributes that are known.
+    pub(crate) variables: BTreeSet<String>,
+    /// The first names of those.
+    pub(crate) roots: BTreeSet<String>,
+}
+
+pub(crate) enum Shape {
+    /// `{{ a.b[0] }}` and nothing else.
+    Path(Path),
+    /// `{{ expression }}` and nothing else: the expression, guarded.
+    Expression(String),
+    /// Anything else: the template, guarded.
+    Text(String),
+}
+
+/// A variable and a fixed way into it.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    pub(crate) root: String,
+    pub(crate) steps: Vec<PathStep>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum PathStep {
+    Name(String),
+    Index(usize),
+}
+
+/// What is wrong with a template, and where.
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    pub(crate) range: Option<Range<usize>>,
+}
+
+impl Fault {
+    pub(crate) fn at(self, pointer: &str) -> ParseError {
+        ParseError { message: self.message, range: self.range, pointer: pointer.to_owned() }
+    }
+}
+
+/// Whether a string is a template at all.
+pub(crate) fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%") || text.contains("{#")
+}
+
+/// How templates are written: as everywhere, and a last newline is kept.
+pub(crate) fn dialect() -> SyntaxConfig {
+    SyntaxConfig::builder()
+        .keep_trailing_newline(true)
+        .build()
+        .expect("the default delimiters are valid")
+}
+
+/// Reads a string that holds a template.
+pub(crate) fn read(source: &str) -> Result<Reading, Fault> {
+    if source.len() > SOURCE_MAX {
+        let message =
+            format!("a template may be {SOURCE_MAX} bytes long, this one is {}", source.len());
+        return Err(Fault { message, range: None });
+    }
+    let cut = lexer::cut(source);
+    check_counts(&cut.pieces)?;
+    check_grammar(source)?;
+    if !cut.complete {
+        return Err(Fault { message: "a tag that cannot be read".to_owned(), range: None });
+    }
+    let mut mentions = Mentions::default();
+    let shape = match lone_tag(&cut.pieces) {
+        Some(tag) => {
+            let lone = guard::expression(tag, &mut mentions)?;
+            lone.path.map_or(Shape::Expression(lone.text), Shape::Path)
+        }
+        None => Shape::Text(statement::guarded(&cut.pieces, &mut mentions)?),
+    };
+    Ok(Reading { shape, variables: mentions.variables, roots: mentions.roots })
+}
+
+/// Reads an expression written without braces.
+pub(crate) fn read_bare(source: &str) -> Result<Reading, Fault> {
+    const OPEN: &str = "{{ ";
+    let moved = |at: usize| at.saturating_sub(OPEN.len()).min(source.len());
+    read(&format!("{OPEN}{source} }}}}")).map_err(|fault| Fault {
+        message: fault.message,
+        range: fault.range.map(|it| moved(it.start)..moved(it.end)),
+    })
+}
+
+/// Refuses what would make minijinja's parser recurse too deep, before it gets to see it.
+fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
+    let mut elifs = 0;
+    if pieces.len() > TAGS_MAX {
+        return Err(Fault { message: format!("more than {TAGS_MAX} tags"), range: None });
+    }
+    for piece in pieces {
+        let tag = match piece {
+            Piece::Text(_) | Piece::Comment(_) => continue,
+            Piece::Output(tag) | Piece::Statement(tag) => tag,
+        };
+        elifs += usize::from(tag.tokens.first().is_some_and(|it| it.text == "elif"));
+        let operators = tag.tokens.iter().filter(|token| match token.kind {
+            Kind::Sign => !matches!(token.text, "," | ":" | "(" | ")" | "[" | "]" | "{" | "}"),
+            Kind::Name => matches!(token.text, "not" | "and" | "or" | "if" | "else" | "in" | "is"),
+            Kind::Text | Kind::Number => false,
+        });
+        if operators.count() > OPERATORS_MAX {
+            let start = tag.tokens.first().map_or(0, |it| it.start);
+            let message = format!("more than {OPERATORS_MAX} operators in one expression");
+            return Err(Fault { message, range: Some(start..start) });
+        }
+    }
+    if elifs > ELIF_MAX {
+        return Err(Fault {
+            message: format!("more than {ELIF_MAX} `elif` branches"),
+            range: None,
+        });
+    }
+    Ok(())
+}
+
+/// Lets minijinja say whether the template is one.
+fn check_grammar(source: &str) -> Result<(), Fault> {
+    let mut environment = Environment::empty();
+    environment.set_syntax(dialect());
+    match environment.template_from_str(source) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let range = error.range().map(|it| clamp(source, it.start)..clamp(source, it.end));
+            let message = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+            Err(Fault { message, range })
+        }
+    }
+}
+
+fn clamp(source: &str, at: usize) -> usize {
+    source.floor_char_boundary(at)
+}
+
+/// The only tag of a template that has nothing but space around it.
+fn lone_tag<'p, 's>(pieces: &'p [Piece<'s>]) -> Option<&'p Tag<'s>> {
+    let mut found = None;
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) if text.trim().is_empty() => {}
+            Piece::Comment(_) => {}
+            Piece::Output(tag) if found.is_none() => found = Some(tag),
+            Piece::Text(_) | Piece::Output(_) | Piece::Statement(_) => return None,
+        }
+    }
+    found
+}

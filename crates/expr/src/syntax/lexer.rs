@@ -1,0 +1,214 @@
+//! Cuts a template into text and tags, and a tag into tokens.
+//!
+//! It agrees with minijinja about where a tag ends; it does not judge what is inside, and a
+//! template it cannot cut is left to minijinja to complain about.
+
+/// One stretch of a template.
+#[derive(Debug)]
+pub(super) enum Piece<'s> {
+    /// Text, and raw blocks with their tags.
+    Text(&'s str),
+    Comment(&'s str),
+    /// `{{ … }}`
+    Output(Tag<'s>),
+    /// `{% … %}`
+    Statement(Tag<'s>),
+}
+
+/// A tag with its delimiters, which may carry a whitespace sign.
+#[derive(Debug)]
+pub(super) struct Tag<'s> {
+    pub(super) open: &'s str,
+    pub(super) tokens: Vec<Token<'s>>,
+    pub(super) close: &'s str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Name,
+    /// A quoted text, with its quotes.
+    Text,
+    Number,
+    /// An operator or a bracket.
+    Sign,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token<'s> {
+    pub(super) kind: Kind,
+    pub(super) text: &'s str,
+    /// Where it begins in the template.
+    pub(super) start: usize,
+}
+
+/// A template in pieces.
+pub(super) struct Pieces<'s> {
+    pub(super) pieces: Vec<Piece<'s>>,
+    /// Whether the template was read to its end; if not, the last piece is broken off.
+    pub(super) complete: bool,
+}
+
+/// Cuts a template into pieces.
+pub(super) fn cut(source: &str) -> Pieces<'_> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < source.len() {
+        let (start, marker) = match find_marker(source, at) {
+            Some(found) => found,
+            None => {
+                pieces.push(Piece::Text(&source[at..]));
+                break;
+            }
+        };
+        if start > at {
+            pieces.push(Piece::Text(&source[at..start]));
+        }
+        let (piece, end) = match marker {
+            b'#' => match source[start..].find("#}") {
+                Some(length) => {
+                    let end = start + length + 2;
+                    (Piece::Comment(&source[start..end]), Some(end))
+                }
+                None => (Piece::Comment(&source[start..]), None),
+            },
+            b'%' => match raw_block(source, start) {
+                Some(end) => (Piece::Text(&source[start..end]), Some(end)),
+                None => {
+                    let (tag, end) = read_tag(source, start, "%}");
+                    (Piece::Statement(tag), end)
+                }
+            },
+            _ => {
+                let (tag, end) = read_tag(source, start, "}}");
+                (Piece::Output(tag), end)
+            }
+        };
+        pieces.push(piece);
+        match end {
+            Some(end) => at = end,
+            None => return Pieces { pieces, complete: false },
+        }
+    }
+    Pieces { pieces, complete: true }
+}
+
+fn find_marker(source: &str, from: usize) -> Option<(usize, u8)> {
+    let bytes = source.as_bytes();
+    (from..bytes.len().saturating_sub(1)).find_map(|at| match (bytes[at], bytes[at + 1]) {
+        (b'{', marker @ (b'{' | b'%' | b'#')) => Some((at, marker)),
+        _ => None,
+    })
+}
+
+/// The end of a raw block that begins here.
+fn raw_block(source: &str, start: usize) -> Option<usize> {
+    let mut at = basic_tag(source, start, "raw")?;
+    while let Some(next) = source[at..].find("{%") {
+        match basic_tag(source, at + next, "endraw") {
+            Some(end) => return Some(end),
+            None => at += next + 2,
+        }
+    }
+    None
+}
+
+/// The end of a tag that holds one word, if it is this one.
+fn basic_tag(source: &str, start: usize, word: &str) -> Option<usize> {
+    let signs = ['-', '+'];
+    let rest = &source[start + 2..];
+    let rest = rest.strip_prefix(signs).unwrap_or(rest).trim_ascii_start();
+    let rest = rest.strip_prefix(word)?.trim_ascii_start();
+    let rest = rest.strip_prefix(signs).unwrap_or(rest).strip_prefix("%}")?;
+    Some(source.len() - rest.len())
+}
+
+/// Reads a tag; without an end when the template stops, or makes no sense, before the tag does.
+fn read_tag<'s>(source: &'s str, start: usize, close: &str) -> (Tag<'s>, Option<usize>) {
+    let bytes = source.as_bytes();
+    let signed = matches!(bytes.get(start + 2), Some(b'-' | b'+'));
+    let mut at = start + 2 + usize::from(signed);
+    let mut tag = Tag { open: &source[start..at], tokens: Vec::new(), close: "" };
+    let mut open_brackets = 0_i64;
+    loop {
+        at += source[at..].len() - source[at..].trim_ascii_start().len();
+        let rest = &source[at..];
+        if open_brackets == 0 {
+            let bare = rest.strip_prefix(['-', '+']).unwrap_or(rest);
+            if let Some(after) = rest.strip_prefix(close).or_else(|| bare.strip_prefix(close)) {
+                let end = source.len() - after.len();
+                tag.close = &source[at..end];
+                return (tag, Some(end));
+            }
+        }
+        let Some((kind, length)) = token_at(source, at) else {
+            return (tag, None);
+        };
+        let text = &source[at..at + length];
+        match text {
+            "(" | "[" | "{" => open_brackets += 1,
+            ")" | "]" | "}" => open_brackets -= 1,
+            _ => {}
+        }
+        tag.tokens.push(Token { kind, text, start: at });
+        at += length;
+    }
+}
+
+fn token_at(source: &str, at: usize) -> Option<(Kind, usize)> {
+    let rest = &source.as_bytes()[at..];
+    let two = rest.get(..2);
+    if matches!(two, Some(b"//" | b"**" | b"==" | b"!=" | b">=" | b"<=")) {
+        return Some((Kind::Sign, 2));
+    }
+    match rest.first()? {
+        b'+' | b'-' | b'*' | b'/' | b'%' | b'.' | b',' | b':' | b'~' | b'|' | b'=' | b'>'
+        | b'<' | b'(' | b')' | b'[' | b']' | b'{' | b'}' => Some((Kind::Sign, 1)),
+        quote @ (b'\'' | b'"') => Some((Kind::Text, quoted(rest, *quote)?)),
+        b'0'..=b'9' => {
+            let after_dot = at > 0 && source.as_bytes()[at - 1] == b'.';
+            Some((Kind::Number, number(rest, after_dot)))
+        }
+        b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+            let is_more = |it: &&u8| it.is_ascii_alphanumeric() || **it == b'_';
+            Some((Kind::Name, rest.iter().take_while(is_more).count()))
+        }
+        _ => None,
+    }
+}
+
+fn quoted(rest: &[u8], quote: u8) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in rest.iter().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            it if *it == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The length of a number; after a dot it is an index and has no fraction.
+fn number(rest: &[u8], after_dot: bool) -> usize {
+    if matches!(rest.get(..2), Some(b"0x" | b"0X" | b"0b" | b"0B" | b"0o" | b"0O")) {
+        let is_more = |it: &&u8| it.is_ascii_hexdigit() || **it == b'_';
+        return 2 + rest[2..].iter().take_while(is_more).count();
+    }
+    let digits = |from: usize| {
+        let is_more = |it: &&u8| it.is_ascii_digit() || **it == b'_';
+        from + rest[from..].iter().take_while(is_more).count()
+    };
+    let exponent = |from: usize| {
+        let sign = usize::from(matches!(rest.get(from + 1), Some(b'+' | b'-')));
+        let is_exponent = matches!(rest.get(from), Some(b'e' | b'E'))
+            && rest.get(from + 1 + sign).is_some_and(u8::is_ascii_digit);
+        if is_exponent { digits(from + 1 + sign) } else { from }
+    };
+    let whole = digits(0);
+    let is_name = |it: &u8| it.is_ascii_alphabetic() || *it == b'_';
+    let has_fraction = rest.get(whole) == Some(&b'.')
+        && !after_dot
+        && (!rest.get(whole + 1).is_some_and(is_name) || exponent(whole + 1) > whole + 1);
+    exponent(if has_fraction { digits(whole + 1) } else { whole })
+}

@@ -1,0 +1,191 @@
+//! Guards whole templates: text is copied, tags are rewritten, and names are scoped to blocks.
+//!
+//! Of Jinja's statements those are allowed that stay inside one template: `if`, `for`, `set`,
+//! `with`, `filter` and `raw`. Macros, includes and blocks are refused. So is a loop inside a
+//! captured block, because captured text is out of the output's reach.
+
+use std::collections::BTreeSet;
+
+use crate::syntax::Fault;
+use crate::syntax::guard::{self, Guard, Mentions};
+use crate::syntax::lexer::{Kind, Piece, Tag};
+
+/// Guards every tag of a template.
+pub(super) fn guarded(pieces: &[Piece<'_>], mentions: &mut Mentions) -> Result<String, Fault> {
+    let mut text = String::new();
+    let mut blocks = Vec::new();
+    mentions.local.push(BTreeSet::new());
+    for piece in pieces {
+        match piece {
+            Piece::Text(it) | Piece::Comment(it) => text.push_str(it),
+            Piece::Output(tag) => {
+                let guarded = guard::expression(tag, mentions)?;
+                text.push_str(&format!("{} {} {}", tag.open, guarded.text, tag.close));
+            }
+            Piece::Statement(tag) => {
+                let guarded = statement(tag, mentions, &mut blocks)?;
+                text.push_str(&format!("{} {guarded} {}", tag.open, tag.close));
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// A block that is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Plain,
+    /// Its text goes into a variable or through a filter instead of the output.
+    Captured,
+}
+
+fn statement(
+    tag: &Tag<'_>,
+    mentions: &mut Mentions,
+    blocks: &mut Vec<Block>,
+) -> Result<String, Fault> {
+    let mut guard = Guard::new(tag, mentions);
+    let word = guard.next()?;
+    let mut opened = None;
+    let text = match word.text {
+        "if" | "elif" => {
+            let test = guard.either()?;
+            format!("{} {}", word.text, test.text)
+        }
+        "for" => {
+            if blocks.contains(&Block::Captured) {
+                let message = "a loop cannot stand inside a `set` or `filter` block";
+                return Err(guard::fault(word, message.to_owned()));
+            }
+            for_loop(&mut guard)?
+        }
+        "set" => {
+            let (text, block) = set(&mut guard)?;
+            opened = block;
+            text
+        }
+        "with" => with(&mut guard)?,
+        "filter" => format!("filter {}", filter_chain(&mut guard)?),
+        "else" | "endif" | "endfor" | "endset" | "endwith" | "endfilter" | "break" | "continue" => {
+            word.text.to_owned()
+        }
+        _ => {
+            let message = format!("`{}` is not available in templates", word.text);
+            return Err(guard::fault(word, message));
+        }
+    };
+    guard.finish()?;
+    match word.text {
+        "if" | "filter" => mentions.local.push(BTreeSet::new()),
+        "set" if opened.is_some() => mentions.local.push(BTreeSet::new()),
+        "elif" | "else" => {
+            mentions.local.pop();
+            mentions.local.push(BTreeSet::new());
+        }
+        "endif" | "endfor" | "endset" | "endwith" | "endfilter" => {
+            blocks.pop();
+            mentions.local.pop();
+        }
+        _ => {}
+    }
+    blocks.extend(match word.text {
+        "if" | "for" | "with" => Some(Block::Plain),
+        "filter" => Some(Block::Captured),
+        _ => opened,
+    });
+    Ok(text)
+}
+
+/// `for target in list if test`; what it names is known from here to its end.
+fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
+    let (target, mut names) = targets(guard, "in")?;
+    let list = guard.either()?;
+    names.insert("loop".to_owned());
+    guard.mentions.local.push(names);
+    let mut text = format!("for {target} in {}", list.text);
+    if guard.eat("if") {
+        text.push_str(" if ");
+        text.push_str(&guard.expression()?.text);
+    }
+    match guard.peek() {
+        Some(token) if token.text == "recursive" => {
+            Err(guard::fault(token, "`recursive` is not available in templates".to_owned()))
+        }
+        Some(_) | None => Ok(text),
+    }
+}
+
+/// `set target = value`, or the head of a `set` block.
+fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), Fault> {
+    let (target, names) = targets(guard, "=")?;
+    let mut block = Some(Block::Captured);
+    let text = if guard.is_done() {
+        format!("set {target}")
+    } else if guard.eat("|") {
+        format!("set {target} | {}", filter_chain(guard)?)
+    } else {
+        block = None;
+        let mut values = vec![guard.expression()?.text];
+        while guard.eat(",") {
+            if !guard.is_done() {
+                values.push(guard.expression()?.text);
+            }
+        }
+        let tuple = if values.len() > 1 { "," } else { "" };
+        format!("set {target} = ({}{tuple})|__kept", values.join(", "))
+    };
+    // The value is read before the name is given, so `set x = x + 1` mentions `x`.
+    if let Some(scope) = guard.mentions.local.last_mut() {
+        scope.extend(names);
+    }
+    Ok((text, block))
+}
+
+fn with(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
+    let mut parts = Vec::new();
+    guard.mentions.local.push(BTreeSet::new());
+    while !guard.is_done() {
+        let (target, names) = targets(guard, "=")?;
+        let value = guard.expression()?;
+        parts.push(format!("{target} = ({})|__kept", value.text));
+        if let Some(scope) = guard.mentions.local.last_mut() {
+            scope.extend(names);
+        }
+        if !guard.eat(",") {
+            break;
+        }
+    }
+    Ok(format!("with {}", parts.join(", ")))
+}
+
+fn filter_chain(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
+    let mut chain = guard.filter(String::new())?;
+    while guard.eat("|") {
+        chain = guard.filter(chain)?;
+    }
+    // Each filter is put behind a bar; the first one of a block has nothing in front of it.
+    Ok(chain.trim_start_matches('|').to_owned())
+}
+
+/// Names to be given values, up to and including the sign that ends them.
+fn targets(guard: &mut Guard<'_, '_>, end: &str) -> Result<(String, BTreeSet<String>), Fault> {
+    let mut text = String::new();
+    let mut names = BTreeSet::new();
+    let mut after_dot = false;
+    while !guard.eat(end) {
+        if guard.is_done() || guard.sees("|") {
+            break;
+        }
+        let token = guard.next()?;
+        match token.kind {
+            Kind::Name if !after_dot => {
+                names.insert(token.text.to_owned());
+            }
+            Kind::Name | Kind::Sign => {}
+            Kind::Text | Kind::Number => return Err(guard.unreadable()),
+        }
+        after_dot = token.text == ".";
+        text.push_str(token.text);
+    }
+    Ok((text, names))
+}

@@ -1,0 +1,365 @@
+//! A JSON value with templates in its strings, compiled once.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Error, ErrorKind, Expression, Value};
+use serde_json::{Map, Value as Json};
+
+use crate::bounds::{TEXT_MAX, text_too_long};
+use crate::environment::ENVIRONMENT;
+use crate::print::to_json;
+use crate::syntax::{self, Fault, Path, PathStep, Reading, Shape};
+use crate::value::from_variable;
+use crate::{ParseError, RenderError, Variables};
+
+/// A JSON value whose strings may hold templates.
+#[derive(Clone)]
+pub struct Template(Arc<Compiled>);
+
+struct Compiled {
+    source: Json,
+    part: Part,
+    variables: BTreeSet<String>,
+    roots: BTreeSet<String>,
+}
+
+/// A piece of the value, cut where templates are.
+enum Part {
+    Fixed(Json),
+    Leaf(Leaf),
+    List(Vec<Part>),
+    Map(Vec<(Key, Part)>),
+}
+
+enum Key {
+    Fixed(String),
+    Leaf(Leaf),
+}
+
+/// One string that holds a template.
+pub(crate) struct Leaf {
+    source: String,
+    code: Code,
+}
+
+enum Code {
+    Path(Path),
+    Expression(Expression<'static, 'static>),
+    /// An environment that holds the template under [`NAME`].
+    Text(Box<Environment<'static>>),
+}
+
+/// What a text template is called in its environment.
+const NAME: &str = "text";
+
+impl Template {
+    /// Compiles every string that holds a template; all others are left as they are.
+    pub fn parse(source: Json) -> Result<Self, ParseError> {
+        let mut found = Found::default();
+        let part = found.part(&source, &mut String::new())?;
+        let Found { variables, roots } = found;
+        Ok(Self(Arc::new(Compiled { source, part, variables, roots })))
+    }
+
+    /// A template of one expression written without braces.
+    pub(crate) fn parse_bare(source: Json, expression: &str) -> Result<Self, ParseError> {
+        let compile = || {
+            let reading = syntax::read_bare(expression)?;
+            let (variables, roots) = (reading.variables.clone(), reading.roots.clone());
+            let part = Part::Leaf(Leaf::compile(expression, reading)?);
+            Ok(Compiled { source, part, variables, roots })
+        };
+        compile().map(|it| Self(Arc::new(it))).map_err(|fault: Fault| fault.at(""))
+    }
+
+    /// The value as written.
+    pub fn source(&self) -> &Json {
+        &self.0.source
+    }
+
+    /// The variables it mentions, with the attributes that are known: `workload.url`, `item`.
+    pub fn variables(&self) -> &BTreeSet<String> {
+        &self.0.variables
+    }
+
+    /// The value with every template replaced by what it gives.
+    pub fn render(&self, variables: &dyn Variables) -> Result<Json, RenderError> {
+        self.0.part.render(&self.scope(variables))
+    }
+
+    /// Whether it renders to something that counts as true.
+    pub(crate) fn holds(&self, variables: &dyn Variables) -> Result<bool, RenderError> {
+        match &self.0.part {
+            Part::Fixed(json) => Ok(is_true(json)),
+            Part::Leaf(leaf) => leaf.holds(&self.scope(variables)),
+            Part::List(parts) => Ok(!parts.is_empty()),
+            Part::Map(parts) => Ok(!parts.is_empty()),
+        }
+    }
+
+    fn scope(&self, variables: &dyn Variables) -> Scope<'_> {
+        let get = |name| variables.get(name).map(|value| (name, value));
+        let values = self.0.roots.iter().filter_map(|name| get(name.as_str())).collect();
+        Scope { values, context: OnceCell::new() }
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template").field(&self.0.source).finish()
+    }
+}
+
+/// What the templates of a value mention, while they are being compiled.
+#[derive(Default)]
+struct Found {
+    variables: BTreeSet<String>,
+    roots: BTreeSet<String>,
+}
+
+impl Found {
+    fn part(&mut self, json: &Json, pointer: &mut String) -> Result<Part, ParseError> {
+        match json {
+            Json::Null | Json::Bool(_) | Json::Number(_) => Ok(Part::Fixed(json.clone())),
+            Json::String(text) if syntax::is_template(text) => {
+                Ok(Part::Leaf(self.leaf(text, pointer)?))
+            }
+            Json::String(_) => Ok(Part::Fixed(json.clone())),
+            Json::Array(items) => {
+                let mut parts = Vec::with_capacity(items.len());
+                for (place, item) in items.iter().enumerate() {
+                    parts.push(self.below(item, &place.to_string(), pointer)?);
+                }
+                let is_fixed = parts.iter().all(Part::is_fixed);
+                Ok(if is_fixed { Part::Fixed(json.clone()) } else { Part::List(parts) })
+            }
+            Json::Object(members) => {
+                let mut parts = Vec::with_capacity(members.len());
+                for (key, member) in members {
+                    let part = self.below(member, key, pointer)?;
+                    parts.push((self.key(key, pointer)?, part));
+                }
+                let is_fixed = |(key, part): &(Key, Part)| match key {
+                    Key::Fixed(_) => part.is_fixed(),
+                    Key::Leaf(_) => false,
+                };
+                let is_fixed = parts.iter().all(is_fixed);
+                Ok(if is_fixed { Part::Fixed(json.clone()) } else { Part::Map(parts) })
+            }
+        }
+    }
+
+    fn below(&mut self, json: &Json, step: &str, pointer: &mut String) -> Result<Part, ParseError> {
+        let length = pointer.len();
+        pointer.push('/');
+        pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+        let part = self.part(json, pointer)?;
+        pointer.truncate(length);
+        Ok(part)
+    }
+
+    fn key(&mut self, key: &str, pointer: &str) -> Result<Key, ParseError> {
+        if syntax::is_template(key) {
+            return Ok(Key::Leaf(self.leaf(key, pointer)?));
+        }
+        Ok(Key::Fixed(key.to_owned()))
+    }
+
+    fn leaf(&mut self, text: &str, pointer: &str) -> Result<Leaf, ParseError> {
+        let reading = syntax::read(text).map_err(|fault| fault.at(pointer))?;
+        self.variables.extend(reading.variables.iter().cloned());
+        self.roots.extend(reading.roots.iter().cloned());
+        Leaf::compile(text, reading).map_err(|fault| fault.at(pointer))
+    }
+}
+
+impl Part {
+    fn is_fixed(&self) -> bool {
+        match self {
+            Self::Fixed(_) => true,
+            Self::Leaf(_) | Self::List(_) | Self::Map(_) => false,
+        }
+    }
+
+    fn render(&self, scope: &Scope<'_>) -> Result<Json, RenderError> {
+        match self {
+            Self::Fixed(json) => Ok(json.clone()),
+            Self::Leaf(leaf) => leaf.render(scope),
+            Self::List(parts) => {
+                let items: Result<_, _> = parts.iter().map(|part| part.render(scope)).collect();
+                Ok(Json::Array(items?))
+            }
+            Self::Map(parts) => {
+                let mut members = Map::new();
+                for (key, part) in parts {
+                    members.insert(key.render(scope)?, part.render(scope)?);
+                }
+                Ok(Json::Object(members))
+            }
+        }
+    }
+}
+
+impl Key {
+    fn render(&self, scope: &Scope<'_>) -> Result<String, RenderError> {
+        match self {
+            Self::Fixed(key) => Ok(key.clone()),
+            Self::Leaf(leaf) => Ok(match leaf.render(scope)? {
+                Json::String(key) => key,
+                Json::Null => String::new(),
+                other => other.to_string(),
+            }),
+        }
+    }
+}
+
+/// The variables of one rendering.
+struct Scope<'t> {
+    values: BTreeMap<&'t str, Arc<Json>>,
+    /// The same for the template engine, once it is asked.
+    context: OnceCell<Value>,
+}
+
+impl Scope<'_> {
+    fn context(&self) -> Value {
+        let make = || {
+            let values = self.values.iter().map(|(name, value)| (*name, from_variable(value)));
+            Value::from_pairs(values)
+        };
+        self.context.get_or_init(make).clone()
+    }
+
+    /// What a path leads to.
+    fn find(&self, path: &Path) -> Option<&Json> {
+        let root = self.values.get(path.root.as_str())?;
+        path.steps.iter().try_fold(&**root, |json, step| match step {
+            PathStep::Name(key) => json.as_object()?.get(key),
+            PathStep::Index(index) => json.as_array()?.get(*index),
+        })
+    }
+}
+
+impl Leaf {
+    fn compile(source: &str, reading: Reading) -> Result<Self, Fault> {
+        let fault = |error: Error| Fault { message: detail(&error), range: None };
+        let code = match reading.shape {
+            Shape::Path(path) => Code::Path(path),
+            Shape::Expression(text) => {
+                Code::Expression(ENVIRONMENT.compile_expression_owned(text).map_err(fault)?)
+            }
+            Shape::Text(text) => {
+                let mut environment = ENVIRONMENT.clone();
+                environment.add_template_owned(NAME, text).map_err(fault)?;
+                Code::Text(Box::new(environment))
+            }
+        };
+        Ok(Self { source: source.to_owned(), code })
+    }
+
+    fn render(&self, scope: &Scope<'_>) -> Result<Json, RenderError> {
+        match &self.code {
+            Code::Path(path) => Ok(scope.find(path).cloned().unwrap_or(Json::Null)),
+            Code::Expression(expression) => {
+                let value = expression.eval(scope.context()).and_then(|it| to_json(&it));
+                value.map_err(|error| self.error(&error))
+            }
+            Code::Text(environment) => Ok(Json::String(self.text(environment, scope)?)),
+        }
+    }
+
+    fn holds(&self, scope: &Scope<'_>) -> Result<bool, RenderError> {
+        match &self.code {
+            Code::Path(path) => Ok(scope.find(path).is_some_and(is_true)),
+            Code::Expression(expression) => {
+                let value = expression.eval(scope.context()).map_err(|it| self.error(&it))?;
+                Ok(match value.kind() {
+                    ValueKind::String => value.as_str().is_some_and(is_true_text),
+                    _ => value.is_true(),
+                })
+            }
+            Code::Text(environment) => Ok(is_true_text(&self.text(environment, scope)?)),
+        }
+    }
+
+    fn text(
+        &self,
+        environment: &Environment<'static>,
+        scope: &Scope<'_>,
+    ) -> Result<String, RenderError> {
+        let mut page = Page::default();
+        let mut run = || {
+            let template = environment.get_template(NAME)?;
+            template.render_captured_to(scope.context(), &mut page)?;
+            Ok(())
+        };
+        let result: Result<(), Error> = run();
+        match result {
+            _ if page.is_full => Err(self.error(&text_too_long())),
+            Err(error) => Err(self.error(&error)),
+            Ok(()) => Ok(String::from_utf8_lossy(&page.text).into_owned()),
+        }
+    }
+
+    /// Says what went wrong, and in which template.
+    fn error(&self, error: &Error) -> RenderError {
+        const SHOWN_MAX: usize = 120;
+        let source = self.source.trim();
+        let mut shown = source.floor_char_boundary(SHOWN_MAX);
+        shown = source[..shown].find('\n').unwrap_or(shown);
+        let more = if shown < source.len() { "…" } else { "" };
+        RenderError { message: format!("{} in `{}{more}`", detail(error), &source[..shown]) }
+    }
+}
+
+/// What minijinja says is wrong, without its own headings.
+fn detail(error: &Error) -> String {
+    match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => "template takes too many steps".to_owned(),
+        (_, Some(detail)) => detail.to_owned(),
+        (kind, None) => kind.to_string(),
+    }
+}
+
+/// Rendered text, up to [`TEXT_MAX`].
+#[derive(Default)]
+struct Page {
+    text: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for &mut Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.text.len() + bytes.len() > TEXT_MAX {
+            self.is_full = true;
+            return Err(io::Error::other("the text is too long"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether a value counts as true: not if it is empty, zero, null or says no.
+pub(crate) fn is_true(json: &Json) -> bool {
+    match json {
+        Json::Null => false,
+        Json::Bool(it) => *it,
+        Json::Number(it) => it.as_f64() != Some(0.0),
+        Json::String(it) => is_true_text(it),
+        Json::Array(it) => !it.is_empty(),
+        Json::Object(it) => !it.is_empty(),
+    }
+}
+
+fn is_true_text(text: &str) -> bool {
+    const FALSE: &[&str] = &["", "false", "0", "no", "none", "null", "off", "{}", "[]"];
+    !FALSE.contains(&text.trim().to_lowercase().as_str())
+}

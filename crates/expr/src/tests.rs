@@ -1,0 +1,42 @@
+//! What templates and conditions promise, as tables of what goes in and what comes out.
+
+mod rendering;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{Template, Variables};
+
+/// Variables from one JSON object.
+struct Given(Value);
+
+impl Variables for Given {
+    fn get(&self, name: &str) -> Option<Arc<Value>> {
+        self.0.get(name).cloned().map(Arc::new)
+    }
+}
+
+/// Renders, or says what is wrong.
+fn render(template: Value, variables: Value) -> Result<Value, String> {
+    let template = Template::parse(template).map_err(|it| it.to_string())?;
+    template.render(&Given(variables)).map_err(|it| it.to_string())
+}
+
+/// Something of everything.
+fn sample() -> Value {
+    json!({
+        "workload": {"url": "http://a/b?x=1&y='2'", "items": [1, 2, 3], "name": "Ann", "empty": []},
+        "start": {"items": ["a", "b"], "get": 7, "keys": "k"},
+        "users": [
+            {"name": "bo", "age": 3, "tags": ["x"]},
+            {"name": "al", "age": 1, "tags": []},
+            {"name": "cy", "age": 2, "tags": ["x", "y"]},
+        ],
+        "n": null, "t": true, "f": false, "zero": 0, "one": 1, "half": 0.5, "two": 2.0,
+        "big": 9_007_199_254_740_993_i64, "huge": 18_446_744_073_709_551_615_u64,
+        "digits": "007", "yes": "true", "quote": "it's <b>&", "text": "  Hello World  ",
+        "csv": "a,b,c", "json": "{\"a\": [1, null]}", "output": {"error": null},
+        "_index": 4, "lines": "a\nb\nc",
+    })
+}

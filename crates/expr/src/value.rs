@@ -1,0 +1,129 @@
+//! Variables as the template engine sees them: places in a shared JSON value, walked when asked.
+//!
+//! A [`Node`] is a list or a map inside a variable. It holds its way back to the root instead of
+//! a copy, so `workload.url` costs its depth, not the size of the workload.
+
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use serde_json::Value as Json;
+
+/// A list or map somewhere in a variable.
+pub(crate) enum Node {
+    Root(Arc<Json>),
+    Item(Arc<Node>, usize),
+    Member(Arc<Node>, Box<str>),
+}
+
+/// Makes a value out of a variable.
+pub(crate) fn from_variable(json: &Arc<Json>) -> Value {
+    scalar(json).unwrap_or_else(|| Value::from_object(Node::Root(Arc::clone(json))))
+}
+
+/// Makes a value out of JSON that an expression has read.
+pub(crate) fn from_json(json: Json) -> Value {
+    from_variable(&Arc::new(json))
+}
+
+fn scalar(json: &Json) -> Option<Value> {
+    Some(match json {
+        Json::Null => Value::from(()),
+        Json::Bool(it) => Value::from(*it),
+        Json::String(it) => Value::from(it.as_str()),
+        Json::Number(it) => match (it.as_i64(), it.as_u64(), it.as_f64()) {
+            (Some(it), _, _) => Value::from(it),
+            (None, Some(it), _) => Value::from(it),
+            (None, None, Some(it)) => Value::from(it),
+            (None, None, None) => Value::from(()),
+        },
+        Json::Array(_) | Json::Object(_) => return None,
+    })
+}
+
+impl Node {
+    /// The list or map itself.
+    pub(crate) fn json(&self) -> &Json {
+        const THERE: &str = "a node is only made for a value that is there";
+        match self {
+            Self::Root(json) => json,
+            Self::Item(parent, index) => parent.json().get(*index).expect(THERE),
+            Self::Member(parent, key) => parent.json().get(&**key).expect(THERE),
+        }
+    }
+
+    /// About how many bytes it takes; stops counting soon after `limit`.
+    pub(crate) fn size(&self, limit: usize) -> usize {
+        size(self.json(), limit)
+    }
+
+    fn item(self: &Arc<Self>, index: usize) -> Option<Value> {
+        let json = self.json().as_array()?.get(index)?;
+        let place = || Value::from_object(Self::Item(Arc::clone(self), index));
+        Some(scalar(json).unwrap_or_else(place))
+    }
+
+    fn member(self: &Arc<Self>, key: &str) -> Option<Value> {
+        let json = self.json().as_object()?.get(key)?;
+        let place = || Value::from_object(Self::Member(Arc::clone(self), key.into()));
+        Some(scalar(json).unwrap_or_else(place))
+    }
+}
+
+/// About how many bytes a value takes; stops counting soon after `limit`.
+pub(crate) fn size(json: &Json, limit: usize) -> usize {
+    const VALUE_SIZE: usize = 16;
+    let add = |total: usize, more: &Json| match limit.checked_sub(total) {
+        Some(rest) => total + size(more, rest),
+        None => total,
+    };
+    VALUE_SIZE
+        + match json {
+            Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+            Json::String(text) => text.len(),
+            Json::Array(items) => items.iter().fold(0, add),
+            Json::Object(members) => members
+                .iter()
+                .fold(0, |total: usize, (key, it)| add(total.saturating_add(key.len()), it)),
+        }
+}
+
+impl Object for Node {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        if self.json().is_array() { ObjectRepr::Seq } else { ObjectRepr::Map }
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str() {
+            Some(key) => self.member(key),
+            None => self.item(key.as_usize()?),
+        }
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.member(key)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        match self.json() {
+            Json::Object(members) => {
+                Enumerator::Values(members.keys().map(|key| Value::from(key.as_str())).collect())
+            }
+            other => Enumerator::Seq(other.as_array().map_or(0, Vec::len)),
+        }
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        Some(match self.json() {
+            Json::Object(members) => members.len(),
+            other => other.as_array().map_or(0, Vec::len),
+        })
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.json())
+    }
+}
