@@ -1,1 +1,23 @@
-//! The embedded store: one SQLite file, one process.
+//! The embedded store: one SQLite file, one process that writes.
+//!
+//! All writing goes through one connection and is flushed to the disk before it is answered; reading
+//! goes through a few others and never waits for a writer. A lock file keeps a second control plane
+//! off the same database, while any number of processes may read.
+//!
+//! Every statement is a file in `sql/`; the rules about what may be appended are in `plan`, so that
+//! a batch costs the same few statements whatever its size.
+
+mod append;
+mod catalog;
+mod encode;
+mod executions;
+mod open;
+mod outbox;
+mod plan;
+mod queue;
+mod row;
+mod small;
+mod store;
+
+pub use open::OpenError;
+pub use store::SqliteStore;

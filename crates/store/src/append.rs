@@ -22,6 +22,16 @@ pub struct Append {
     pub payloads: Vec<(Digest, Vec<u8>)>,
 }
 
+impl Append {
+    /// The number of the last event once this is written; `None` if the events are not numbered
+    /// from `expected + 1` on.
+    pub fn last_seq(&self) -> Option<Seq> {
+        self.events
+            .iter()
+            .try_fold(self.expected, |last, event| (event.seq == last.next()).then_some(event.seq))
+    }
+}
+
 /// A change of the queue of open commands.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueueChange {

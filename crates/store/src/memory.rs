@@ -103,14 +103,10 @@ impl Tables {
             .get(&append.execution)
             .and_then(|row| row.log.last())
             .map_or(Seq::ZERO, |recorded| recorded.seq);
-        let mut next = last;
-        let dense = append.events.iter().all(|recorded| {
-            next = next.next();
-            recorded.seq == next
-        });
         let fresh =
             append.events.iter().all(|recorded| !self.event_ids.contains(&recorded.event_id));
-        if append.expected == last && dense && fresh { Ok(()) } else { Err(AppendError::Conflict) }
+        let continues = append.expected == last && append.last_seq().is_some();
+        if continues && fresh { Ok(()) } else { Err(AppendError::Conflict) }
     }
 
     fn check_child(&self, append: &Append) -> Result<(), AppendError> {

@@ -1,0 +1,12 @@
+-- Writes the events of a whole batch; ?1 is a JSON array of rows. The unique key on
+-- (execution_id, seq) is what refuses a second writer.
+INSERT INTO event (event_id, execution_id, seq, event_type, node_name, created_at, body)
+SELECT
+    value ->> 'event_id',
+    value ->> 'execution_id',
+    value ->> 'seq',
+    value ->> 'event_type',
+    value ->> 'node_name',
+    value ->> 'created_at',
+    value -> 'body'
+FROM json_each(?1)

@@ -1,0 +1,2 @@
+-- A large value by its digest.
+SELECT body FROM payload WHERE digest = ?1

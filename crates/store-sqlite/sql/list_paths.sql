@@ -1,0 +1,7 @@
+-- Every path at its newest version, without the content. With max() the other columns come from
+-- the row that has it.
+SELECT catalog_id, path, max(version) AS version, kind, '' AS content, created_at
+FROM catalog
+GROUP BY path
+ORDER BY path
+LIMIT ?1

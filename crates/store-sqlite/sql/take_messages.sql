@@ -1,0 +1,22 @@
+-- Takes at most ?3 messages at ?1 until ?2: those nobody has taken, oldest first, and those whose
+-- sender has been silent for too long.
+UPDATE outbox
+SET attempts = attempts + 1, taken_until = ?2
+WHERE outbox_id IN (
+    SELECT outbox_id
+    FROM (
+        SELECT * FROM (
+            SELECT outbox_id FROM outbox WHERE taken_until IS NULL ORDER BY outbox_id LIMIT ?3
+        )
+        UNION ALL
+        SELECT * FROM (
+            SELECT outbox_id FROM outbox
+            WHERE taken_until IS NOT NULL AND taken_until <= ?1
+            ORDER BY taken_until, outbox_id
+            LIMIT ?3
+        )
+    )
+    ORDER BY outbox_id
+    LIMIT ?3
+)
+RETURNING outbox_id, execution_id, message, attempts

@@ -1,0 +1,116 @@
+//! Rows as the statements take them: JSON objects whose keys are the names of columns.
+
+use noetl_model::{
+    Event, EventId, EventTag, ExecutionId, Recorded, Seq, StepName, Summary, Timestamp, ToolError,
+};
+use noetl_store::{Holder, OpenCommand};
+use serde::Serialize;
+
+use crate::plan::{CommandKey, LogEnd};
+
+#[derive(Serialize)]
+pub(crate) struct EventRow<'a> {
+    event_id: EventId,
+    execution_id: ExecutionId,
+    seq: Seq,
+    event_type: &'static str,
+    node_name: Option<&'a StepName>,
+    created_at: Timestamp,
+    body: &'a Event,
+}
+
+impl<'a> EventRow<'a> {
+    pub(crate) fn of(execution_id: ExecutionId, recorded: &'a Recorded) -> Self {
+        let Recorded { seq, event_id, at, event } = recorded;
+        Self {
+            event_id: *event_id,
+            execution_id,
+            seq: *seq,
+            event_type: EventTag::as_str(event.tag()),
+            node_name: event.step(),
+            created_at: *at,
+            body: event,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct ExecutionRow<'a> {
+    execution_id: ExecutionId,
+    catalog_id: i64,
+    path: &'a str,
+    path_folded: String,
+    version: u32,
+    status: &'static str,
+    seq: Seq,
+    last_event_at: Timestamp,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    parent_execution_id: Option<i64>,
+    parent_command_id: Option<u64>,
+    current_step: Option<&'a StepName>,
+    steps_total: u32,
+    steps_running: u32,
+    steps_completed: u32,
+    steps_failed: u32,
+    error: Option<&'a ToolError>,
+}
+
+impl<'a> ExecutionRow<'a> {
+    pub(crate) fn of(execution_id: ExecutionId, summary: &'a Summary, end: LogEnd) -> Self {
+        Self {
+            execution_id,
+            catalog_id: summary.playbook.catalog_id.0,
+            path: &summary.playbook.path,
+            path_folded: summary.playbook.path.to_lowercase(),
+            version: summary.playbook.version,
+            status: summary.status.as_str(),
+            seq: end.seq,
+            last_event_at: end.at,
+            started_at: summary.started_at,
+            ended_at: summary.ended_at,
+            parent_execution_id: summary.parent.map(|parent| parent.execution.0),
+            parent_command_id: summary.parent.map(|parent| parent.command.0),
+            current_step: summary.current_step.as_ref(),
+            steps_total: summary.steps.total,
+            steps_running: summary.steps.running,
+            steps_completed: summary.steps.completed,
+            steps_failed: summary.steps.failed,
+            error: summary.error.as_ref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct CommandRow<'a> {
+    execution_id: ExecutionId,
+    command_id: u64,
+    pool: &'a str,
+    step_name: &'a str,
+    attempt: u32,
+    status: &'static str,
+    worker_id: Option<&'a str>,
+    lease_until: Option<Timestamp>,
+}
+
+impl<'a> CommandRow<'a> {
+    pub(crate) fn of((execution_id, command): CommandKey, open: &'a OpenCommand) -> Self {
+        let (status, worker_id, lease_until) = match &open.holder {
+            Holder::Nobody { .. } => ("ISSUED", None, None),
+            Holder::Worker { worker, lease_until } => {
+                ("CLAIMED", Some(worker.as_str()), Some(*lease_until))
+            }
+            Holder::Parked => ("PARKED", None, None),
+        };
+        Self {
+            execution_id,
+            command_id: command.0,
+            pool: open.pool.as_str(),
+            step_name: &open.step,
+            attempt: open.attempt.0,
+            status,
+            worker_id,
+            lease_until,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Opening a database: whose file it is, who may write to it, and its schema.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
+
+use crate::row::primary_code;
+
+static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// The mark in a file's header, set by the first migration.
+const APPLICATION_ID: i64 = 0x4E6F_4554;
+/// How many connections read at a time.
+const READERS_MAX: u32 = 4;
+/// How long a statement waits for another process that copies the write-ahead log.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How large the write-ahead log stays once it has been copied, in bytes.
+const LOG_FILE_MAX: &str = "67108864";
+/// SQLite's code for a file that is none of its own.
+const NOT_A_DATABASE: i32 = 26;
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("another noetl process is already serving {}", path.display())]
+    InUse { path: PathBuf },
+    #[error("there is no database at {}", path.display())]
+    Missing { path: PathBuf },
+    #[error("{} is not a noetl database", path.display())]
+    NotOurs { path: PathBuf },
+    #[error("{} was written by a newer version of noetl", path.display())]
+    Newer { path: PathBuf },
+    #[error("{} was written by an older version of noetl and has to be served once", path.display())]
+    Older { path: PathBuf },
+    #[error("cannot lock {}", path.display())]
+    Lock {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot open {}", path.display())]
+    Connect {
+        path: PathBuf,
+        #[source]
+        source: sqlx::Error,
+    },
+    #[error("cannot bring {} up to date", path.display())]
+    Migrate {
+        path: PathBuf,
+        #[source]
+        source: MigrateError,
+    },
+}
+
+/// Takes the right to write. The lock is a file of its own, since closing any handle on the
+/// database itself would drop SQLite's locks.
+pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let lock_path = PathBuf::from(name);
+    let failed = |source| OpenError::Lock { path: lock_path.clone(), source };
+    let file = File::options()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .open(&lock_path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// The connection that writes, to a database that is ours and up to date.
+pub(crate) async fn writer(path: &Path) -> Result<SqliteConnection, OpenError> {
+    match examine(path).await {
+        Ok(()) | Err(OpenError::Missing { .. } | OpenError::Older { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let options = options(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // An answer that is given survives the loss of power, not only that of the process.
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("journal_size_limit", LOG_FILE_MAX);
+    let mut connection = options.connect().await.map_err(|error| open_error(path, error))?;
+    MIGRATIONS
+        .run(&mut connection)
+        .await
+        .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
+    Ok(connection)
+}
+
+/// Connections that read; each is made when it is first needed.
+pub(crate) fn readers(path: &Path) -> SqlitePool {
+    SqlitePoolOptions::new()
+        .max_connections(READERS_MAX)
+        .test_before_acquire(false)
+        .connect_lazy_with(options(path).read_only(true))
+}
+
+/// Whether a file is a database of ours whose schema is this version's, told without writing to it.
+pub(crate) async fn examine(path: &Path) -> Result<(), OpenError> {
+    // SQLite makes an empty file when it begins a new database.
+    if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) || !path.exists() {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let failed = |error| open_error(path, error);
+    let mut connection = options(path).read_only(true).connect().await.map_err(failed)?;
+    let file = sqlx::query(include_str!("../sql/examine.sql"))
+        .fetch_one(&mut connection)
+        .await
+        .map_err(failed)?;
+    let application_id: i64 = file.try_get("application_id").map_err(failed)?;
+    let in_use: bool = file.try_get("in_use").map_err(failed)?;
+    match (application_id == APPLICATION_ID, in_use) {
+        (true, _) => {}
+        (false, true) => return Err(OpenError::NotOurs { path: path.to_owned() }),
+        (false, false) => return Err(OpenError::Missing { path: path.to_owned() }),
+    }
+    let version: Option<i64> = sqlx::query_scalar(include_str!("../sql/schema_version.sql"))
+        .fetch_one(&mut connection)
+        .await
+        .map_err(failed)?;
+    match version.cmp(&MIGRATIONS.iter().map(|migration| migration.version).max()) {
+        std::cmp::Ordering::Less => Err(OpenError::Older { path: path.to_owned() }),
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(OpenError::Newer { path: path.to_owned() }),
+    }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_WAIT_MAX)
+        .foreign_keys(true)
+        .disable_statement_logging()
+}
+
+fn open_error(path: &Path, source: sqlx::Error) -> OpenError {
+    if primary_code(&source) == Some(NOT_A_DATABASE) {
+        OpenError::NotOurs { path: path.to_owned() }
+    } else {
+        OpenError::Connect { path: path.to_owned(), source }
+    }
+}

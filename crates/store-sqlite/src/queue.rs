@@ -1,0 +1,134 @@
+//! The queue of open commands.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
+use noetl_store::{
+    CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
+};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{SqliteConnection, query, query_as, query_scalar};
+
+use crate::SqliteStore;
+use crate::plan::CommandKey;
+use crate::row::{array, at_most, corrupt, get, store_error};
+use crate::store::begin;
+
+#[async_trait]
+impl CommandQueue for SqliteStore {
+    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
+        let rows: Vec<(i64, u64, u32)> = query_as(include_str!("../sql/ready_commands.sql"))
+            .bind(pool.as_str())
+            .bind(self.clock.now().as_micros())
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        Ok(rows
+            .into_iter()
+            .map(|(execution, command, attempt)| ReadyCommand {
+                execution: ExecutionId(execution),
+                command: CommandId(command),
+                pool: pool.clone(),
+                attempt: Attempt(attempt),
+            })
+            .collect())
+    }
+
+    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+        let keys: Vec<CommandKey> =
+            held.iter().map(|held| (held.execution, held.command)).collect();
+        let mut writer = self.writer().await?;
+        let mut transaction = begin(&mut writer).await?;
+        let until = self.clock.now().after(lease);
+        let open = find_commands(&mut transaction, &keys).await?;
+        let answers: Vec<HeldAnswer> = held
+            .iter()
+            .zip(&keys)
+            .map(|(held, key)| {
+                open.get(key).map_or(HeldAnswer::Gone, |open| open.answer(held.attempt))
+            })
+            .collect();
+        let extended = keys.iter().zip(&answers).filter(|(_, answer)| match answer {
+            HeldAnswer::Extended => true,
+            HeldAnswer::Superseded | HeldAnswer::Gone => false,
+        });
+        query(include_str!("../sql/extend_leases.sql"))
+            .bind(array(extended.map(|(key, _)| key)))
+            .bind(until.as_micros())
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        transaction.commit().await.map_err(store_error)?;
+        Ok(answers)
+    }
+
+    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+        let rows: Vec<(i64, u64, u32)> = query_as(include_str!("../sql/exhausted_leases.sql"))
+            .bind(self.clock.now().as_micros())
+            .bind(attempts)
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        Ok(rows
+            .into_iter()
+            .map(|(execution, command, attempt)| Held {
+                execution: ExecutionId(execution),
+                command: CommandId(command),
+                attempt: Attempt(attempt),
+            })
+            .collect())
+    }
+
+    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+        query_scalar(include_str!("../sql/count_ready_commands.sql"))
+            .bind(pool.as_str())
+            .bind(self.clock.now().as_micros())
+            .fetch_one(&self.readers)
+            .await
+            .map_err(store_error)
+    }
+}
+
+/// Those of some commands that are open.
+pub(crate) async fn find_commands(
+    connection: &mut SqliteConnection,
+    keys: &[CommandKey],
+) -> Result<HashMap<CommandKey, OpenCommand>, StoreError> {
+    let rows = query(include_str!("../sql/find_commands.sql"))
+        .bind(array(keys))
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    rows.iter().map(open_command).collect()
+}
+
+fn open_command(row: &SqliteRow) -> Result<(CommandKey, OpenCommand), StoreError> {
+    let key = (ExecutionId(get(row, "execution_id")?), CommandId(get(row, "command_id")?));
+    let holder = match get(row, "status")? {
+        "ISSUED" => Holder::Nobody { since: Timestamp::from_micros(get(row, "created_at")?) },
+        "CLAIMED" => Holder::Worker {
+            worker: WorkerId::new(get::<&str>(row, "worker_id")?),
+            lease_until: Timestamp::from_micros(get(row, "lease_until")?),
+        },
+        "PARKED" => Holder::Parked,
+        unknown => {
+            let what = format!("command {} of execution {}", key.1, key.0);
+            return Err(corrupt(what, UnknownCommandStatus(unknown.to_owned())));
+        }
+    };
+    let open = OpenCommand {
+        pool: Pool::new(get::<&str>(row, "pool")?),
+        step: get(row, "step_name")?,
+        attempt: Attempt(get(row, "attempt")?),
+        holder,
+    };
+    Ok((key, open))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("unknown command status `{0}`")]
+struct UnknownCommandStatus(String);

@@ -1,0 +1,78 @@
+//! Rows to the words of the model and back, and the driver's errors to the store's.
+
+use std::error::Error;
+use std::str::FromStr;
+
+use noetl_store::StoreError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Decode, Row as _, Sqlite, Type};
+
+/// SQLite's code for a damaged file.
+const DAMAGED: i32 = 11;
+
+pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
+    match error {
+        sqlx::Error::ColumnDecode { index, source } => {
+            StoreError::Corrupt { what: format!("column {index}"), source }
+        }
+        error if primary_code(&error) == Some(DAMAGED) => {
+            StoreError::Corrupt { what: "the database file".to_owned(), source: error.into() }
+        }
+        error => StoreError::Unavailable(error.into()),
+    }
+}
+
+/// SQLite's own code of an error, without its extension.
+pub(crate) fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code = error.as_database_error()?.code()?;
+    Some(code.parse::<i32>().ok()? & 0xff)
+}
+
+/// The value of a column.
+pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &str) -> Result<T, StoreError>
+where
+    T: Decode<'r, Sqlite> + Type<Sqlite>,
+{
+    row.try_get(column).map_err(store_error)
+}
+
+/// A column that holds one of the model's words. `what` names the row.
+pub(crate) fn word<T>(text: &str, what: impl FnOnce() -> String) -> Result<T, StoreError>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    text.parse().map_err(|source| corrupt(what(), source))
+}
+
+/// A column that holds JSON. `what` names the row.
+pub(crate) fn json<T: DeserializeOwned>(
+    text: &str,
+    what: impl FnOnce() -> String,
+) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|source| corrupt(what(), source))
+}
+
+pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Corrupt { what, source: Box::new(source) }
+}
+
+/// An [`array`] without rows.
+pub(crate) const NO_ROWS: &str = "[]";
+
+/// Rows or keys as a statement takes them: one JSON array.
+pub(crate) fn array<T: Serialize>(rows: impl IntoIterator<Item = T>) -> String {
+    let rows: Vec<T> = rows.into_iter().collect();
+    serde_json::to_string(&rows).expect("the model's words are JSON")
+}
+
+/// A number that is never negative, as SQLite holds it; none of ours comes near the end.
+pub(crate) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How many rows a statement gives: what was asked for, up to a bound.
+pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
+    i64::try_from(limit.min(max)).expect("a bound on rows fits")
+}
