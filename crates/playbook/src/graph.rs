@@ -1,6 +1,6 @@
 //! The shape of a playbook: who can come before whom.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_model::StepName;
 
@@ -12,7 +12,29 @@ pub struct Graph {
     by_name: BTreeMap<StepName, StepIndex>,
     predecessors: Vec<BTreeSet<StepIndex>>,
     /// For a step with several predecessors: from where each can still be reached.
-    upstream: BTreeMap<StepIndex, BTreeMap<StepIndex, BTreeSet<StepIndex>>>,
+    upstream: BTreeMap<StepIndex, Vec<(StepIndex, Steps)>>,
+}
+
+/// A set of steps, one bit each: a large playbook has thousands of such sets.
+#[derive(Debug, Clone)]
+struct Steps(Vec<u64>);
+
+impl Steps {
+    fn none_of(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    /// Adds a step; false if it was there.
+    fn insert(&mut self, step: StepIndex) -> bool {
+        let (word, bit) = (step.0 / 64, 1 << (step.0 % 64));
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+
+    fn contains(&self, step: StepIndex) -> bool {
+        self.0[step.0 / 64] & (1 << (step.0 % 64)) != 0
+    }
 }
 
 impl Graph {
@@ -63,24 +85,19 @@ impl Graph {
             per_predecessor
                 .iter()
                 .filter(|(from, _)| !arrived.contains(from))
-                .any(|(_, sources)| live.iter().any(|step| sources.contains(step)))
+                .any(|(_, sources)| live.iter().any(|step| sources.contains(*step)))
         })
     }
 }
 
 /// Every step from which `to` can be reached without passing `avoid`; `to` included.
-fn ancestors(
-    to: StepIndex,
-    avoid: StepIndex,
-    predecessors: &[BTreeSet<StepIndex>],
-) -> BTreeSet<StepIndex> {
-    let mut found = BTreeSet::new();
-    let mut waiting = VecDeque::from([to]);
-    while let Some(step) = waiting.pop_front() {
-        if step == avoid || !found.insert(step) {
-            continue;
+fn ancestors(to: StepIndex, avoid: StepIndex, predecessors: &[BTreeSet<StepIndex>]) -> Steps {
+    let mut found = Steps::none_of(predecessors.len());
+    let mut waiting = vec![to];
+    while let Some(step) = waiting.pop() {
+        if step != avoid && found.insert(step) {
+            waiting.extend(predecessors[step.0].iter().copied());
         }
-        waiting.extend(predecessors[step.0].iter().copied());
     }
     found
 }

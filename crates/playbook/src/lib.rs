@@ -5,10 +5,12 @@
 //! parsing.
 
 mod diagnostic;
+pub mod draw;
 mod graph;
 mod parse;
 mod playbook;
 mod read;
+mod schema;
 mod source;
 mod suggest;
 mod words;
@@ -22,3 +24,4 @@ pub use playbook::{
     LoopSource, Metadata, Playbook, Retry, Router, RouterMode, Rule, Step, StepIndex, Task,
     Verdict,
 };
+pub use schema::schema;

@@ -227,7 +227,12 @@ pub(crate) const STEP: &Table = &Table {
         old("with", Shape::FreeMap, "`input`", "Variables for every task of the step."),
         old("type", Shape::Tool, "`tool: {kind: …}`", "The tool's kind, its settings next to it."),
         old("call", Shape::FreeMap, "`tool: {kind: …}`", "The tool."),
-        old("retry", Shape::Special("retry"), RULES_INSTEAD, "How often to try each task."),
+        old(
+            "retry",
+            Shape::Special("retry-or-count"),
+            RULES_INSTEAD,
+            "How often to try each task.",
+        ),
         old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
         old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
@@ -304,7 +309,7 @@ pub(crate) const TOOL: &Table = &Table {
         old("type", Shape::Tool, "`kind`", "Which tool."),
         old("args", Shape::Any, "`input`", "Variables for this task."),
         old("with", Shape::Any, "`input`", "Variables for this task."),
-        old("retry", Shape::Special("retry"), "`spec.policy.rules`", "How often to try."),
+        old("retry", Shape::Special("retry-or-count"), "`spec.policy.rules`", "How often to try."),
         old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
         old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
@@ -325,7 +330,7 @@ pub(crate) const TOOL_SPEC: &Table = &Table {
     words: &[
         now(
             "policy",
-            Shape::Special("policy"),
+            Shape::Special("policy-or-rules"),
             "Rules, looked at in order once the task has ended.",
         ),
         now("timeout", Shape::Duration, "How long the task may take."),

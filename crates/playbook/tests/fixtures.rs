@@ -50,3 +50,18 @@ fn strange_warnings(warnings: &Problems) -> String {
     }
     warnings.to_string()
 }
+
+#[test]
+fn the_examples_are_read_without_a_warning() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files = std::fs::read_dir(root).expect("the examples are in the workspace");
+    let mut said = String::new();
+    for file in files {
+        let path = file.expect("the directory is readable").path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let problems = read(&path).map_or_else(|problems| problems, |checked| checked.warnings);
+            said.push_str(&problems.to_string());
+        }
+    }
+    assert!(said.is_empty(), "{said}");
+}

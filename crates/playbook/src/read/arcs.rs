@@ -110,7 +110,7 @@ impl Reader<'_> {
 
     /// `{when, then: targets}` or `{else: targets}`.
     fn case(&mut self, item: &Node, origin: &Origin<'_>) -> Vec<Arc> {
-        let when = item.get("when").map(|when| self.condition(when));
+        let guard = item.get("when").and_then(|when| self.condition(when));
         let targets = item.get("then").or_else(|| item.get("else"));
         let targets: Vec<Rc<Node>> = match targets {
             Some(node) => match (node.get("then"), node.list()) {
@@ -120,7 +120,6 @@ impl Reader<'_> {
             },
             None => Vec::new(),
         };
-        let guard: Option<Condition> = when.flatten();
         let arcs = targets.iter().filter_map(|target| self.arc(target, origin));
         arcs.map(|arc| {
             let tests_failure =
@@ -147,20 +146,14 @@ impl Reader<'_> {
                 None
             }
         };
-        let when = match node.get("when").filter(|when| !when.is_null()) {
-            Some(when) => Some(self.condition(when)),
-            None => None,
-        };
+        let when = node.get("when").filter(|when| !when.is_null());
+        let when = when.and_then(|when| self.condition(when));
         let mut set: Vec<Assignment> = Vec::new();
         for entry in entries {
             if matches!(entry.key.text.as_str(), "set" | "args" | "input" | "with") {
                 set.extend(self.assignments(&entry.value, AssignmentScope::Bare));
             }
         }
-        let when = match when {
-            Some(when) => Some(when?),
-            None => None,
-        };
         let tests_failure = when.as_ref().is_some_and(|guard| tests_failure(guard, origin.step));
         Some(Arc { to: to?, when, set, tests_failure })
     }
@@ -168,7 +161,8 @@ impl Reader<'_> {
     fn find_unreachable_arcs(&mut self, router: &Router, node: &Node) {
         let always = router.arcs.iter().position(|arc| arc.when.is_none());
         let shadowed = always.is_some_and(|at| at + 1 < router.arcs.len());
-        if shadowed && router.mode == RouterMode::Exclusive {
+        let in_order = router.mode == RouterMode::Exclusive && !self.findings.has_errors();
+        if shadowed && in_order {
             let message = "no arc after one without `when` is ever taken";
             let finding = Finding::warning(Code::UnreachableArc, &node.span, message);
             self.add(

@@ -68,7 +68,9 @@ impl Reader<'_> {
         let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
         let entry =
             executor.entry.or_else(|| self.steps.get(START).copied()).unwrap_or(StepIndex(0));
-        self.find_unreachable(&steps, &named, [Some(entry), executor.final_step]);
+        if !self.findings.has_errors() {
+            self.find_unreachable(&steps, &named, [Some(entry), executor.final_step]);
+        }
         let graph = Graph::of(&steps);
         Some(Playbook {
             metadata: metadata?,

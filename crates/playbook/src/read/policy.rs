@@ -35,7 +35,8 @@ impl Reader<'_> {
     pub(super) fn rules(&mut self, node: &Node, seat: &Seat<'_>) -> Vec<Rule> {
         let mut rules: Vec<Rule> = Vec::new();
         for item in self.rule_items(node) {
-            if rules.last().is_some_and(|rule| rule.when.is_none()) {
+            let is_settled = rules.last().is_some_and(|rule| rule.when.is_none());
+            if is_settled && !self.findings.has_errors() {
                 let message = "no rule after an `else` is looked at";
                 self.add(Finding::warning(Code::UnreachableArc, &item.span, message));
             }
@@ -59,7 +60,7 @@ impl Reader<'_> {
                 if item.entries().is_some() && when.is_none() {
                     self.missing(item, "a rule", "when");
                 }
-                let when = Some(when.and_then(|when| self.condition(when)));
+                let when = when.and_then(|when| self.condition(when));
                 (when, item.get("then").unwrap_or(item))
             }
         };
@@ -71,10 +72,7 @@ impl Reader<'_> {
         }
         let set = self.set_blocks(then.entries()?);
         let verdict = self.verdict(then, seat)?;
-        match when {
-            Some(when) => Some(Rule { when: Some(when?), set, verdict }),
-            None => Some(Rule { when: None, set, verdict }),
-        }
+        Some(Rule { when, set, verdict })
     }
 
     /// A rule whose `do` stands next to its `when`.
@@ -262,9 +260,7 @@ impl Reader<'_> {
             return None;
         };
         let allow = self.truth(allow, "`allow`")?;
-        match when {
-            Some(when) => Some(AdmitRule { when: Some(self.condition(when)?), allow }),
-            None => Some(AdmitRule { when: None, allow }),
-        }
+        let when = when.and_then(|when| self.condition(when));
+        Some(AdmitRule { when, allow })
     }
 }

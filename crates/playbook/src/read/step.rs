@@ -37,11 +37,11 @@ impl Reader<'_> {
         let next = self.router(node.get("next"), &Origin { step: name, mode });
         let input = self.step_input(node);
         let when = node.get("when").filter(|when| !when.is_null());
-        let when = when.map(|when| self.condition(when));
+        let when = when.and_then(|when| self.condition(when));
         let admit = policy.and_then(|policy| policy.get("admit"));
         let admit = admit.map(|admit| self.admit(admit)).unwrap_or_default();
         let repeat = node.get("loop").filter(|repeat| !repeat.is_null());
-        let repeat = repeat.map(|repeat| self.repeat(repeat));
+        let repeat = repeat.and_then(|repeat| self.repeat(repeat));
         let set = self.step_set(node);
         let timeout = self.step_timeout(node);
         let description = node.get("desc").or_else(|| node.get("description"));
@@ -50,12 +50,12 @@ impl Reader<'_> {
         Some(Step {
             name: StepName::new(name),
             description,
-            when: when.map_or(Some(None), |when| when.map(Some))?,
+            when,
             admit,
-            input: input.map_or(Some(None), |input| input.map(Some))?,
+            input,
             tasks,
             form,
-            repeat: repeat.map_or(Some(None), |repeat| repeat.map(Some))?,
+            repeat,
             set,
             next,
             timeout,
@@ -143,7 +143,7 @@ impl Reader<'_> {
         body
     }
 
-    fn step_input(&mut self, node: &Node) -> Option<Option<Template>> {
+    fn step_input(&mut self, node: &Node) -> Option<Template> {
         let input = ["input", "args", "with"].into_iter().find_map(|key| node.get(key))?;
         if input.is_null() {
             return None;
@@ -151,7 +151,7 @@ impl Reader<'_> {
         if input.entries().is_none() && input.text().is_none() {
             self.wrong_type(input, "a step's input", "a map");
         }
-        Some(self.template(input))
+        self.template(input)
     }
 
     fn step_set(&mut self, node: &Node) -> Vec<Assignment> {

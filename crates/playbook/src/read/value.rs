@@ -130,7 +130,7 @@ impl Reader<'_> {
         match Template::parse(node.to_json()) {
             Ok(template) => Some(template),
             Err(error) => {
-                if !self.find_bad_leaves(node) {
+                if self.find_bad_leaves(node) == 0 {
                     self.bad_template(node, error);
                 }
                 None
@@ -138,23 +138,21 @@ impl Reader<'_> {
         }
     }
 
-    /// Says what is wrong with each text below a node; false if each for itself is fine.
-    fn find_bad_leaves(&mut self, node: &Node) -> bool {
+    /// Says what is wrong with each text below a node, and with how many something is.
+    fn find_bad_leaves(&mut self, node: &Node) -> usize {
         match &node.yaml {
-            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => false,
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => 0,
             Yaml::Text { text, .. } => match Template::parse(Value::String(text.clone())) {
-                Ok(_) => false,
+                Ok(_) => 0,
                 Err(error) => {
                     self.bad_template(node, error);
-                    true
+                    1
                 }
             },
-            Yaml::List(items) => {
-                items.iter().fold(false, |found, item| self.find_bad_leaves(item) || found)
+            Yaml::List(items) => items.iter().map(|item| self.find_bad_leaves(item)).sum(),
+            Yaml::Map(entries) => {
+                entries.iter().map(|entry| self.find_bad_leaves(&entry.value)).sum()
             }
-            Yaml::Map(entries) => entries
-                .iter()
-                .fold(false, |found, entry| self.find_bad_leaves(&entry.value) || found),
         }
     }
 

@@ -1,0 +1,245 @@
+//! Where the boxes go: layers from top to bottom, boxes side by side within a layer.
+//!
+//! Arcs that lead back up are found first and left out of the layering, so that every other arc
+//! leads down. An arc over several layers is bent around boxes by way of a point in each layer
+//! between.
+
+use crate::playbook::Playbook;
+
+pub(super) const BOX_WIDTH: f64 = 190.0;
+pub(super) const BOX_HEIGHT: f64 = 46.0;
+const GAP_X: f64 = 40.0;
+const GAP_Y: f64 = 74.0;
+/// How wide a point on the way is, so that boxes keep clear of the arc.
+const BEND_WIDTH: f64 = 24.0;
+/// With more points on the way than this, long arcs are drawn straight.
+const BENDS_MAX: usize = 4000;
+/// How often orders and places are improved.
+const SWEEPS: usize = 8;
+
+pub(super) struct Layout {
+    /// Centres of the steps, then of the points on the way.
+    pub(super) places: Vec<Place>,
+    pub(super) ways: Vec<Way>,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// How an arc is drawn: from a step, by way of places, to a step.
+pub(super) struct Way {
+    pub(super) from: usize,
+    /// Its place among the arcs of its step.
+    pub(super) arc: usize,
+    pub(super) to: usize,
+    pub(super) via: Vec<usize>,
+    pub(super) leads_back: bool,
+}
+
+pub(super) fn layout(playbook: &Playbook) -> Layout {
+    let steps = playbook.steps.len();
+    let mut ways = find_ways(playbook);
+    let mut layers = layer(playbook, steps, &mut ways);
+    let mut rows: Vec<Vec<usize>> = vec![Vec::new(); layers.iter().max().map_or(0, |max| max + 1)];
+    let links = bend(&mut ways, &mut layers);
+    for (vertex, layer) in layers.iter().enumerate() {
+        rows[*layer].push(vertex);
+    }
+    let neighbours = Neighbours::of(layers.len(), &links);
+    for sweep in 0..SWEEPS {
+        order(&mut rows, &neighbours, sweep % 2 == 0, layers.len());
+    }
+    let xs = spread(&rows, &neighbours, steps, layers.len());
+    let left = xs.iter().copied().fold(f64::INFINITY, f64::min) - BOX_WIDTH;
+    let right = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let places =
+        xs.iter().zip(&layers).map(|(x, layer)| Place { x: x - left, y: row_y(*layer) }).collect();
+    Layout {
+        places,
+        ways,
+        width: right - left + BOX_WIDTH,
+        height: row_y(rows.len()) - BOX_HEIGHT / 2.0,
+    }
+}
+
+fn row_y(row: usize) -> f64 {
+    let row = u32::try_from(row).unwrap_or(u32::MAX);
+    BOX_HEIGHT + f64::from(row) * (BOX_HEIGHT + GAP_Y)
+}
+
+/// Every arc, and whether it leads back to a step on the path that led to it.
+fn find_ways(playbook: &Playbook) -> Vec<Way> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Visit {
+        Not,
+        Open,
+        Done,
+    }
+    let mut visits = vec![Visit::Not; playbook.steps.len()];
+    let mut ways = Vec::new();
+    let roots = std::iter::once(playbook.entry.0).chain(0..playbook.steps.len());
+    for root in roots {
+        if visits[root] != Visit::Not {
+            continue;
+        }
+        visits[root] = Visit::Open;
+        let mut path = vec![(root, 0)];
+        while let Some((from, arc)) = path.last().copied() {
+            let Some(target) = playbook.steps[from].next.arcs.get(arc) else {
+                visits[from] = Visit::Done;
+                path.pop();
+                continue;
+            };
+            path.last_mut().expect("the path was looked at just now").1 += 1;
+            let to = target.to.0;
+            ways.push(Way {
+                from,
+                arc,
+                to,
+                via: Vec::new(),
+                leads_back: visits[to] == Visit::Open,
+            });
+            if visits[to] == Visit::Not {
+                visits[to] = Visit::Open;
+                path.push((to, 0));
+            }
+        }
+    }
+    ways
+}
+
+/// The layer of each step: below all that lead to it.
+fn layer(playbook: &Playbook, steps: usize, ways: &mut [Way]) -> Vec<usize> {
+    let mut waiting = vec![0_usize; steps];
+    let mut down = vec![Vec::new(); steps];
+    for way in ways.iter().filter(|way| !way.leads_back) {
+        waiting[way.to] += 1;
+        down[way.from].push(way.to);
+    }
+    let mut layers = vec![0; steps];
+    let mut ready: Vec<usize> = (0..steps).filter(|step| waiting[*step] == 0).collect();
+    while let Some(from) = ready.pop() {
+        for to in &down[from] {
+            layers[*to] = layers[*to].max(layers[from] + 1);
+            waiting[*to] -= 1;
+            if waiting[*to] == 0 {
+                ready.push(*to);
+            }
+        }
+    }
+    let last = layers.iter().max().map_or(0, |max| max + 1);
+    if let Some(step) = playbook.final_step
+        && playbook.graph.predecessors(step).is_empty()
+        && playbook.step(step).next.arcs.is_empty()
+    {
+        layers[step.0] = last;
+    }
+    layers
+}
+
+/// Gives long ways a point in each layer they cross; the links are between neighbouring layers.
+fn bend(ways: &mut [Way], layers: &mut Vec<usize>) -> Vec<(usize, usize)> {
+    let crossed: usize =
+        ways.iter().map(|way| layers[way.to].saturating_sub(layers[way.from] + 1)).sum();
+    let mut links = Vec::new();
+    for way in ways.iter_mut().filter(|way| !way.leads_back) {
+        let mut last = way.from;
+        if crossed <= BENDS_MAX {
+            for layer in layers[way.from] + 1..layers[way.to] {
+                let point = layers.len();
+                layers.push(layer);
+                way.via.push(point);
+                links.push((last, point));
+                last = point;
+            }
+        }
+        links.push((last, way.to));
+    }
+    links
+}
+
+struct Neighbours {
+    above: Vec<Vec<usize>>,
+    below: Vec<Vec<usize>>,
+}
+
+impl Neighbours {
+    fn of(vertices: usize, links: &[(usize, usize)]) -> Self {
+        let mut neighbours =
+            Self { above: vec![Vec::new(); vertices], below: vec![Vec::new(); vertices] };
+        for (from, to) in links {
+            neighbours.below[*from].push(*to);
+            neighbours.above[*to].push(*from);
+        }
+        neighbours
+    }
+}
+
+/// Puts each row in the order of the middle of its neighbours, so that arcs cross less.
+fn order(rows: &mut [Vec<usize>], neighbours: &Neighbours, downwards: bool, vertices: usize) {
+    let mut at = vec![0.0; vertices];
+    let number = |rows: &[usize], at: &mut Vec<f64>| {
+        for (place, vertex) in (0_u32..).zip(rows) {
+            at[*vertex] = f64::from(place);
+        }
+    };
+    for row in rows.iter() {
+        number(row, &mut at);
+    }
+    let count = rows.len();
+    for step in 0..count {
+        let row = if downwards { step } else { count - 1 - step };
+        let look = if downwards { &neighbours.above } else { &neighbours.below };
+        let key =
+            |vertex: &usize| mean(look[*vertex].iter().map(|n| at[*n])).unwrap_or(at[*vertex]);
+        let mut keyed: Vec<(f64, usize)> = rows[row].iter().map(|v| (key(v), *v)).collect();
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rows[row] = keyed.into_iter().map(|(_, vertex)| vertex).collect();
+        number(&rows[row], &mut at);
+    }
+}
+
+/// Moves each vertex towards the middle of its neighbours as far as its row allows.
+fn spread(rows: &[Vec<usize>], neighbours: &Neighbours, steps: usize, vertices: usize) -> Vec<f64> {
+    let width = |vertex: usize| if vertex < steps { BOX_WIDTH } else { BEND_WIDTH };
+    let gap = |a: usize, b: usize| (width(a) + width(b)) / 2.0 + GAP_X;
+    let mut xs = vec![0.0; vertices];
+    for row in rows {
+        for pair in row.windows(2) {
+            xs[pair[1]] = xs[pair[0]] + gap(pair[0], pair[1]);
+        }
+        let middle = row.last().map_or(0.0, |last| xs[*last] / 2.0);
+        row.iter().for_each(|vertex| xs[*vertex] -= middle);
+    }
+    for sweep in 0..SWEEPS {
+        for index in 0..rows.len() {
+            let row = &rows[if sweep % 2 == 0 { index } else { rows.len() - 1 - index }];
+            let wish = |vertex: usize| {
+                let near = neighbours.above[vertex].iter().chain(&neighbours.below[vertex]);
+                mean(near.map(|n| xs[*n])).unwrap_or(xs[vertex])
+            };
+            let wishes: Vec<f64> = row.iter().map(|vertex| wish(*vertex)).collect();
+            let (mut right, mut left) = (wishes.clone(), wishes);
+            for i in 1..row.len() {
+                right[i] = right[i].max(right[i - 1] + gap(row[i - 1], row[i]));
+            }
+            for i in (1..row.len()).rev() {
+                left[i - 1] = left[i - 1].min(left[i] - gap(row[i - 1], row[i]));
+            }
+            for (i, vertex) in row.iter().enumerate() {
+                xs[*vertex] = (left[i] + right[i]) / 2.0;
+            }
+        }
+    }
+    xs
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    (count > 0.0).then(|| sum / count)
+}

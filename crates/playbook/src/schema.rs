@@ -1,0 +1,237 @@
+//! A JSON Schema of the language, for editors: completion, descriptions, red lines.
+//!
+//! It is made of the same tables the reader works with. Old spellings are there, marked as
+//! deprecated; what only the reader can check is left to it.
+
+use serde_json::{Map, Value, json};
+
+use crate::words::{Shape, Standing, TABLES, Table, Word, tool_kinds};
+
+/// The schema, draft 2020-12.
+pub fn schema() -> Value {
+    let mut definitions: Map<String, Value> =
+        TABLES.iter().map(|table| (table.name.to_owned(), object(table))).collect();
+    definitions.extend(special().into_iter().map(|(name, schema)| (name.to_owned(), schema)));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Playbook",
+        "description": "A playbook: steps that call tools, and the arcs between them.",
+        "$ref": "#/$defs/playbook",
+        "$defs": definitions,
+        "examples": [example()],
+    })
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+fn object(table: &Table) -> Value {
+    let properties: Map<String, Value> =
+        table.words.iter().map(|word| (word.name.to_owned(), property(word))).collect();
+    let mut object = json!({ "type": "object", "properties": properties });
+    if !table.required.is_empty() {
+        object["required"] = json!(table.required);
+    }
+    // Unknown keys are warnings, not errors; an editor that knows no warnings should see them.
+    if !table.open {
+        object["additionalProperties"] = json!(false);
+    }
+    object
+}
+
+fn property(word: &Word) -> Value {
+    let mut schema = of_shape(word.shape);
+    let mut about = word.about.to_owned();
+    match word.standing {
+        Standing::Current => {}
+        Standing::Old(instead) => {
+            schema["deprecated"] = json!(true);
+            about.push_str(&format!(" Write {instead} instead."));
+        }
+        Standing::Ignored(why) => {
+            schema["deprecated"] = json!(true);
+            about.push_str(&format!(" It has no effect: {why}."));
+        }
+    }
+    schema["description"] = json!(about);
+    if let Some(examples) = examples(word.name) {
+        schema["examples"] = examples;
+    }
+    schema
+}
+
+fn of_shape(shape: Shape) -> Value {
+    match shape {
+        Shape::Any => json!({}),
+        Shape::Text => json!({ "type": ["string", "number", "boolean"] }),
+        Shape::Truth => json!({ "type": "boolean" }),
+        Shape::Condition => json!({ "type": ["string", "boolean", "number"] }),
+        Shape::Integer => json!({ "type": ["integer", "string"], "minimum": 1 }),
+        Shape::Number | Shape::Duration => json!({ "type": ["number", "string"] }),
+        Shape::FreeMap | Shape::Assignments => json!({ "type": ["object", "null"] }),
+        Shape::OneOf(words) => json!({ "enum": words }),
+        Shape::Tool => json!({ "enum": tool_kinds() }),
+        Shape::Table(name) | Shape::Special(name) => reference(name),
+        Shape::ListOf(name) => json!({ "type": "array", "items": reference(name) }),
+    }
+}
+
+fn examples(name: &str) -> Option<Value> {
+    Some(match name {
+        "when" => json!(["{{ output.status == 'error' }}", "{{ ctx.page < 10 }}"]),
+        "set" => json!([{ "ctx.page": "{{ output.data.page + 1 }}" }]),
+        "in" => json!(["{{ workload.cities }}", ["a", "b"], 10]),
+        "iterator" => json!(["city"]),
+        "timeout" | "delay" | "max_delay" => json!([30, "500ms", "5m"]),
+        "next" => json!([{ "arcs": [{ "step": "end" }] }]),
+        "tool" => json!([{ "kind": "http", "method": "GET", "url": "{{ workload.url }}" }]),
+        "path" => json!(["weather/forecast"]),
+        "to" => json!(["fetch", "previous"]),
+        _ => return None,
+    })
+}
+
+/// What is written in several ways.
+fn special() -> Vec<(&'static str, Value)> {
+    let name = json!({ "type": ["string", "number", "boolean"] });
+    let rules = json!({ "type": ["array", "null"], "items": reference("rule") });
+    let admit_rules = json!({ "type": "array", "items": reference("admit-rule") });
+    let item = json!({ "anyOf": [
+        reference("tool"),
+        { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": reference("tool") },
+    ] });
+    let case = json!({ "type": "object", "properties": {
+        "when": { "type": ["string", "boolean"] },
+        "then": {},
+        "else": {},
+    }, "deprecated": true });
+    vec![
+        (
+            "tool-or-list",
+            json!({ "anyOf": [
+            reference("tool"),
+            { "type": "array", "minItems": 1, "items": item },
+            { "enum": tool_kinds(), "deprecated": true },
+        ] }),
+        ),
+        (
+            "next",
+            json!({ "anyOf": [
+            reference("router"),
+            reference("arc"),
+            name,
+            { "type": "array", "items": { "anyOf": [name, reference("arc"), case] } },
+            { "type": "null" },
+        ] }),
+        ),
+        ("policy-or-rules", json!({ "anyOf": [reference("policy"), rules] })),
+        ("rules", rules),
+        (
+            "else",
+            json!({ "anyOf": [
+            { "type": "object", "properties": { "then": reference("then") }, "required": ["then"] },
+            reference("then"),
+        ] }),
+        ),
+        (
+            "admit",
+            json!({ "anyOf": [
+            { "type": "object", "properties": { "rules": admit_rules }, "required": ["rules"] },
+            admit_rules,
+        ] }),
+        ),
+        (
+            "admit-else",
+            json!({ "anyOf": [
+            { "type": "object", "properties": { "then": reference("allow") }, "required": ["then"] },
+            reference("allow"),
+        ] }),
+        ),
+        (
+            "retry-or-count",
+            json!({ "anyOf": [
+            reference("retry"),
+            { "type": ["integer", "boolean", "null"] },
+        ] }),
+        ),
+        (
+            "workbook",
+            json!({ "anyOf": [
+            { "type": "array", "items": { "type": "object", "required": ["name"] } },
+            { "type": "object" },
+            { "type": "null" },
+        ] }),
+        ),
+    ]
+}
+
+fn example() -> Value {
+    json!({
+        "apiVersion": "noetl.io/v2",
+        "kind": "Playbook",
+        "metadata": { "name": "hello", "path": "examples/hello" },
+        "workload": { "name": "world" },
+        "workflow": [
+            {
+                "step": "start",
+                "tool": { "kind": "python", "input": { "name": "{{ workload.name }}" },
+                          "code": "result = {'greeting': f'hello {name}'}" },
+                "next": { "arcs": [{ "step": "end", "when": "{{ output.greeting }}" }] },
+            },
+            { "step": "end", "tool": { "kind": "noop" } },
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `$ref` below a schema.
+    fn references(schema: &Value, found: &mut Vec<String>) {
+        match schema {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                map.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_definition_is_used() {
+        let schema = schema();
+        let mut found = Vec::new();
+        references(&schema, &mut found);
+        let definitions = schema["$defs"].as_object().unwrap();
+        for reference in &found {
+            let name = reference.strip_prefix("#/$defs/").unwrap();
+            assert!(definitions.contains_key(name), "{reference}");
+        }
+        for name in definitions.keys() {
+            assert!(found.contains(&format!("#/$defs/{name}")), "{name} is never used");
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_description() {
+        for table in TABLES {
+            let properties = &schema()["$defs"][table.name]["properties"];
+            for word in table.words {
+                let about = properties[word.name]["description"].as_str().unwrap();
+                assert!(about.ends_with('.'), "{}.{}: {about}", table.name, word.name);
+            }
+            for required in table.required {
+                assert!(table.word(required).is_some(), "{}.{required}", table.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_example_is_a_playbook_without_a_warning() {
+        let checked = crate::parse("example", example().to_string().as_bytes()).unwrap();
+        assert_eq!(checked.warnings.to_string(), "");
+    }
+}
