@@ -45,6 +45,36 @@ pub(super) fn examples_say_what_they_show(tree: &Tree) -> Vec<Fault> {
         .collect()
 }
 
+pub(super) fn links_lead_somewhere(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
+        for (index, line) in text.lines().enumerate() {
+            for link in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                if !link.contains("://") && !leads_somewhere(tree, path, link) {
+                    faults.push(Fault::at(path, index + 1, format!("`{link}` leads nowhere")));
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// Whether a link of a file names another file, or a directory that has some.
+fn leads_somewhere(tree: &Tree, from: &str, link: &str) -> bool {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in link.split('#').next().unwrap_or_default().trim_end_matches('/').split('/') {
+        match part {
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let target = parts.join("/");
+    tree.get(&target).is_some() || tree.below(&target).next().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::check;
@@ -68,6 +98,16 @@ mod tests {
                 ("examples/b.yaml", "kind: x\n"),
             ],
             &["examples/b.yaml:1: begins without a comment that says what it shows"],
+        );
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_found() {
+        let text = "[a](docs/a.md) [b](b.md#x)\n[c](https://example.org/c) [docs](docs/)\n";
+        check(
+            links_lead_somewhere,
+            &[("README.md", text), ("docs/a.md", "[up](../README.md) [no](../no.md)\n")],
+            &["README.md:1: `b.md#x` leads nowhere", "docs/a.md:1: `../no.md` leads nowhere"],
         );
     }
 }
