@@ -1,1 +1,45 @@
-//! The shell around the engine: mailboxes, submit, group commit, timers, leases, children.
+//! The shell around the engine: what is decided is written, what is written is told to others.
+//!
+//! Everything that happens to an execution goes through its mailbox: the inputs that wait are
+//! decided one after another on its state and appended at once, together with what other executions
+//! append at the same moment. Loops turn rows that fall due (timers, expired leases, owed messages,
+//! children to start) into further inputs.
+//!
+//! Invariants: a caller is answered after the commit; an input that is decided again after a
+//! conflict is decided on what is stored; any number of control planes may share a store.
+
+mod catalog;
+mod children;
+mod commit;
+mod control;
+mod draft;
+mod error;
+mod follow;
+mod lease;
+mod load;
+mod mailbox;
+mod needs;
+mod payloads;
+mod relay;
+mod report;
+mod reserve;
+mod settings;
+mod snapshot;
+mod start;
+mod sweep;
+mod tasks;
+mod timers;
+mod turn;
+
+#[cfg(test)]
+mod tests;
+
+pub use catalog::Registered;
+pub use control::Control;
+pub use error::{Damage, LoadError, PayloadError, RegisterError, StartError, SubmitError};
+pub use follow::Follow;
+pub use lease::Heartbeat;
+pub use mailbox::{Answer, MAILBOX_MAX};
+pub use report::ReportAnswer;
+pub use settings::Settings;
+pub use start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest};

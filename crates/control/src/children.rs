@@ -1,0 +1,204 @@
+//! Child executions: commands that the control plane carries out itself.
+//!
+//! A command has at most one child: starting it twice gives the same execution, so a crash between the
+//! start and the word to the parent is repaired by doing both again.
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures::future::join_all;
+use noetl_engine::{
+    ChildCall, ChildRequest, Ended, Execution, Given, Input, Loaded, child_request,
+};
+use noetl_model::{
+    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, Pool, Seq, ToolError,
+};
+use noetl_store::{PAGE_MAX, ReadyCommand, StoreError};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LoadError;
+use crate::lease::ReadyKey;
+use crate::needs::Log;
+use crate::reserve::{ASIDE, InHand};
+use crate::start::{PlaybookChoice, StartRequest};
+use crate::tasks::pause;
+use crate::{Answer, Control, StartError, SubmitError};
+
+/// How many children are started at once.
+const CHILDREN_MAX: usize = 64;
+
+impl Control {
+    /// Starts children as they are asked for, until it is to stop.
+    pub(crate) async fn start_children(self, stop: CancellationToken) {
+        let wakes = &self.parts.wakes;
+        loop {
+            let wait = match self.start_waiting().await {
+                Ok(0) => self.parts.settings.poll,
+                Ok(_) => Duration::ZERO,
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "children to start not read");
+                    self.parts.settings.poll
+                }
+            };
+            if !pause(&stop, &wakes.children, wait).await {
+                return;
+            }
+        }
+    }
+
+    /// Starts the children that wait; the answer is how many there were.
+    async fn start_waiting(&self) -> Result<usize, StoreError> {
+        let claims = &self.parts.claims;
+        let limit = (CHILDREN_MAX + claims.held()).min(PAGE_MAX);
+        let ready = self.parts.store.ready(&Pool::control(), limit).await?;
+        let starting = ready.into_iter().filter_map(|row| {
+            let in_hand = claims.take((row.execution, row.command, row.attempt))?;
+            Some(self.carry_out(row, in_hand))
+        });
+        let carried = join_all(starting.take(CHILDREN_MAX)).await;
+        Ok(carried.len())
+    }
+
+    async fn carry_out(&self, row: ReadyCommand, in_hand: InHand<'_, ReadyKey>) {
+        let (execution, command) = (row.execution, row.command);
+        match self.start_child(execution, command).await {
+            Ok(Carried::Out) => {}
+            Ok(Carried::Over) => in_hand.set_aside(ASIDE),
+            Err(error) => {
+                in_hand.set_aside(self.aside_after(&error));
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %execution, %command, "child not started");
+            }
+        }
+    }
+
+    async fn start_child(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<Carried, SubmitError> {
+        let (state, call) = self.child_call(parent, command).await?;
+        let error = match call {
+            ChildCall::Settled => return Ok(Carried::Over),
+            ChildCall::Invalid(error) => error,
+            ChildCall::Start(wanted) => {
+                let path = wanted.path.clone();
+                let request = self.child_start(&state, wanted).await?;
+                match self.start(request).await {
+                    Ok(child) => {
+                        self.tell_started(parent, command, child).await?;
+                        return Ok(Carried::Out);
+                    }
+                    Err(StartError::Submit(error)) if error.is_passing() => return Err(error),
+                    Err(error) => unstartable(&path, &error),
+                }
+            }
+        };
+        let ended = Ended::Failed { error, output: None };
+        self.submit(parent, Input::ChildEnded { command, ended }).await?;
+        Ok(Carried::Out)
+    }
+
+    /// What a command asks for, and the execution it belongs to.
+    async fn child_call(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<(Execution, ChildCall), LoadError> {
+        let state = self.known_state(parent).await?;
+        let call = self.read_call(&state, command).await?;
+        if call != ChildCall::Settled {
+            return Ok((state, call));
+        }
+        // The command may be younger than what this process remembers of the execution.
+        let state = self.state(parent, Cutoff::Latest).await?;
+        let call = self.read_call(&state, command).await?;
+        Ok((state, call))
+    }
+
+    async fn read_call(
+        &self,
+        state: &Execution,
+        command: CommandId,
+    ) -> Result<ChildCall, LoadError> {
+        let playbook = self.playbook_of(state).await?;
+        let now = self.parts.stamps.now();
+        let log = Log { execution: state.id(), expected: state.seq(), events: &[] };
+        self.satisfy(log, &mut Loaded::default(), |loaded| {
+            child_request(state, command, Given { playbook: &playbook, now, loaded })
+        })
+        .await
+    }
+
+    /// How the child of a command is started: where and as its parent runs.
+    async fn child_start(
+        &self,
+        parent: &Execution,
+        wanted: ChildRequest,
+    ) -> Result<StartRequest, LoadError> {
+        let ChildRequest { path, version, payload, origin } = wanted;
+        Ok(StartRequest {
+            playbook: PlaybookChoice::Path { path, version },
+            payload,
+            error_mode: match parent.error_mode() {
+                ErrorMode::Strict => None,
+                ErrorMode::Lenient => Some(ErrorMode::Lenient),
+            },
+            origin,
+            pool: parent.pool().clone(),
+            trace: self.trace_of(parent.id()).await?,
+        })
+    }
+
+    async fn trace_of(&self, execution: ExecutionId) -> Result<Option<Value>, LoadError> {
+        let first = self.parts.store.read(execution, Seq::ZERO, 1).await;
+        let first = first.map_err(|error| LoadError::of_store(execution, error))?;
+        Ok(first.into_iter().find_map(|recorded| match recorded.event {
+            Event::ExecutionStarted { trace, .. } => trace,
+            _ => None,
+        }))
+    }
+
+    /// Tells the parent about its child, and the child if its parent no longer wants it.
+    async fn tell_started(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+        child: ExecutionId,
+    ) -> Result<(), SubmitError> {
+        match self.submit(parent, Input::ChildStarted { command, child }).await? {
+            Answer::Accepted | Answer::Leased(_) => Ok(()),
+            Answer::Refused(refusal) => {
+                tracing::debug!(%parent, %command, %child, %refusal, "child came too late");
+                self.cancel(child, "its parent no longer waits for it").await.map(|_| ())
+            }
+        }
+    }
+}
+
+/// What became of a row of the control plane's own pool.
+enum Carried {
+    Out,
+    /// Its command no longer asks for anything.
+    Over,
+}
+
+/// Why a child cannot be started, in the words of a tool.
+fn unstartable(path: &str, error: &StartError) -> ToolError {
+    let kind = match error {
+        StartError::UnknownPlaybook(_) => ErrorKind::NotFound,
+        StartError::PayloadTooLarge => ErrorKind::StorageQuota,
+        StartError::TooDeep { .. } | StartError::Refused(_) | StartError::Submit(_) => {
+            ErrorKind::Child
+        }
+    };
+    let mut reasons = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        reasons = format!("{reasons}: {error}");
+        cause = error.source();
+    }
+    ToolError::new(kind, format!("child `{path}` cannot be started: {reasons}"))
+}

@@ -1,0 +1,165 @@
+//! Group commit: while one batch of appends is being written, the next gathers.
+//!
+//! Nothing waits for company: a lone append is written at once. What a commit sets off in this
+//! process (hints, loops that have something to do) is told right after it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use noetl_bus::Hint;
+use noetl_model::{Message, Pool};
+use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange};
+use tokio::sync::{Notify, oneshot};
+
+use crate::Control;
+use crate::tasks::OnPanic;
+
+/// How many executions' appends share a transaction at most.
+const BATCH_MAX: usize = 256;
+
+/// Why an append was not, or perhaps not, written.
+#[derive(Debug, Clone)]
+pub(crate) enum CommitError {
+    /// It was not.
+    Refused(AppendError),
+    /// Nobody knows.
+    Unanswered(Arc<StoreError>),
+}
+
+/// The appends that wait to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Committer {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<(Append, oneshot::Sender<Result<(), CommitError>>)>,
+    /// Whether a task is writing, and will look again when it is done.
+    committing: bool,
+}
+
+/// The loops that a commit may have given something to do.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes {
+    pub(crate) relay: Notify,
+    pub(crate) timers: Notify,
+    pub(crate) children: Notify,
+}
+
+impl Wakes {
+    fn committed(&self, append: &Append) {
+        let sets_timer = append.timers.iter().any(|change| match change {
+            TimerChange::Set { .. } => true,
+            TimerChange::Remove { .. } => false,
+        });
+        if sets_timer {
+            self.timers.notify_one();
+        }
+        let control = Pool::control();
+        let wants_child = append.queue.iter().any(|change| match change {
+            QueueChange::Add { pool, .. } => *pool == control,
+            QueueChange::Lease { .. } | QueueChange::Park { .. } | QueueChange::Remove { .. } => {
+                false
+            }
+        });
+        if wants_child {
+            self.children.notify_one();
+        }
+        if !append.outbox.is_empty() {
+            self.relay.notify_one();
+        }
+    }
+}
+
+impl Committer {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("nothing panics while it holds the queue")
+    }
+
+    /// The next batch; with none left, nobody is committing.
+    fn next_batch(&self) -> Vec<(Append, oneshot::Sender<Result<(), CommitError>>)> {
+        let mut queue = self.queue();
+        let count = queue.waiting.len().min(BATCH_MAX);
+        queue.committing = count > 0;
+        queue.waiting.drain(..count).collect()
+    }
+
+    /// Whoever waits learns that nobody answers.
+    fn give_up(&self) {
+        *self.queue() = Queue::default();
+    }
+}
+
+impl Control {
+    /// Writes an append together with those that others want written, and waits until it is durable.
+    pub(crate) async fn commit(&self, append: Append) -> Result<(), CommitError> {
+        let (answer, answered) = oneshot::channel();
+        let idle = {
+            let mut queue = self.parts.committer.queue();
+            queue.waiting.push_back((append, answer));
+            !std::mem::replace(&mut queue.committing, true)
+        };
+        if idle {
+            let control = self.clone();
+            self.parts.tasks.spawn(async move { control.commit_waiting().await });
+        }
+        answered.await.unwrap_or_else(|_| {
+            let gone = StoreError::Unavailable("the committer has stopped".into());
+            Err(CommitError::Unanswered(Arc::new(gone)))
+        })
+    }
+
+    async fn commit_waiting(&self) {
+        let committer = &self.parts.committer;
+        let _guard = OnPanic(|| committer.give_up());
+        loop {
+            let (appends, answers): (Vec<_>, Vec<_>) = committer.next_batch().into_iter().unzip();
+            if appends.is_empty() {
+                return;
+            }
+            match self.parts.store.append(&appends).await {
+                Ok(outcomes) => {
+                    let written =
+                        outcomes.iter().zip(&appends).filter(|(outcome, _)| outcome.is_ok());
+                    self.tell(written.map(|(_, append)| append));
+                    for (outcome, answer) in outcomes.into_iter().zip(answers) {
+                        // A caller that has gone does not want to know.
+                        let _gone = answer.send(outcome.map_err(CommitError::Refused));
+                    }
+                }
+                Err(error) => {
+                    let error = Arc::new(error);
+                    for answer in answers {
+                        let _gone = answer.send(Err(CommitError::Unanswered(Arc::clone(&error))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells whoever waits in this process, and workers everywhere, what has just been written. The
+    /// relay repeats the latter from the outbox, so a hint lost here is only late.
+    fn tell<'a>(&self, written: impl Iterator<Item = &'a Append>) {
+        let mut pools = BTreeSet::new();
+        for append in written {
+            self.parts.wakes.committed(append);
+            self.parts.followers.advanced(append.execution, append.summary.seq);
+            pools.extend(append.outbox.iter().filter_map(|message| match message {
+                Message::CommandReady { pool, .. } => Some(pool.clone()),
+                Message::CommandCancelled { .. }
+                | Message::ChildEnded { .. }
+                | Message::CancelChild { .. } => None,
+            }));
+        }
+        if pools.is_empty() {
+            return;
+        }
+        let bus = Arc::clone(&self.parts.bus);
+        self.parts.tasks.spawn(async move {
+            for pool in pools {
+                bus.publish(Hint::CommandReady { pool }).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! The handle: what others hold of the control plane, and what it is made of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_bus::Bus;
+use noetl_engine::Input;
+use noetl_model::{ExecutionId, ExecutionStatus, IdGenerator, Recorded, Seq, Summary};
+use noetl_store::{Clock, ExecutionFilter, Page, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::PlaybookCache;
+use crate::commit::{Committer, Wakes};
+use crate::draft::Stamps;
+use crate::follow::Followers;
+use crate::lease::ReadyKey;
+use crate::load::StateCache;
+use crate::mailbox::Mailboxes;
+use crate::payloads::PayloadCache;
+use crate::reserve::{ASIDE, Reserve};
+use crate::tasks::Tasks;
+use crate::timers::TimerKey;
+use crate::{Answer, Settings, SubmitError};
+
+/// The control plane of one process. Cheap to clone: all clones are the same one.
+#[derive(Clone)]
+pub struct Control {
+    pub(crate) parts: Arc<Parts>,
+}
+
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) stamps: Stamps,
+    pub(crate) settings: Settings,
+    pub(crate) tasks: Tasks,
+    pub(crate) mailboxes: Mailboxes,
+    pub(crate) committer: Committer,
+    pub(crate) wakes: Wakes,
+    pub(crate) followers: Followers,
+    pub(crate) states: StateCache,
+    pub(crate) playbooks: PlaybookCache,
+    pub(crate) payloads: PayloadCache,
+    pub(crate) claims: Reserve<ReadyKey>,
+    pub(crate) timers_aside: Reserve<TimerKey>,
+}
+
+impl Control {
+    pub fn new(
+        store: Arc<dyn Store>,
+        bus: Arc<dyn Bus>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<IdGenerator>,
+        settings: Settings,
+    ) -> Self {
+        let parts = Parts {
+            store,
+            bus,
+            stamps: Stamps { clock, ids },
+            tasks: Tasks::default(),
+            mailboxes: Mailboxes::default(),
+            committer: Committer::default(),
+            wakes: Wakes::default(),
+            followers: Followers::default(),
+            states: StateCache::new(settings.states_max),
+            playbooks: PlaybookCache::new(settings.playbooks_max),
+            payloads: PayloadCache::new(settings.payload_bytes_max),
+            claims: Reserve::new(),
+            timers_aside: Reserve::new(),
+            settings,
+        };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Does what falls due by itself (timers, lost leases, children, owed messages) until `shutdown`,
+    /// then waits for what is under way. Inputs are answered whether this runs or not.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let tasks = &self.parts.tasks;
+        tasks.spawn(self.clone().relay_outbox(shutdown.clone()));
+        tasks.spawn(self.clone().start_children(shutdown.clone()));
+        tasks.spawn(self.clone().fire_timers(shutdown.clone()));
+        tasks.spawn(self.clone().sweep_leases(shutdown.clone()));
+        tasks.spawn(self.clone().sweep_stalls(shutdown));
+        tasks.finished().await;
+    }
+
+    /// Ends an execution by hand, as completed or as failed.
+    pub async fn finalize(
+        &self,
+        execution: ExecutionId,
+        status: ExecutionStatus,
+        reason: impl Into<String>,
+    ) -> Result<Answer, SubmitError> {
+        self.submit(execution, Input::Finalize { status, reason: reason.into() }).await
+    }
+
+    /// An execution at a glance.
+    pub async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
+        self.parts.store.summary(execution).await
+    }
+
+    /// Executions at a glance, newest first.
+    pub async fn list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
+        self.parts.store.list(filter, page).await
+    }
+
+    /// The events of an execution after one of them, in order.
+    pub async fn events(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.parts.store.read(execution, after, limit).await
+    }
+
+    /// For how long to leave a row alone after its input got no answer.
+    pub(crate) fn aside_after(&self, error: &SubmitError) -> Duration {
+        if error.is_passing() { self.parts.settings.poll } else { ASIDE }
+    }
+}

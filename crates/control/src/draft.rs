@@ -1,0 +1,188 @@
+//! A decision being written down: its events numbered and folded, and all they mean beside.
+//!
+//! Invariant: the draft's state is the fold of the stored log and the draft's events, so what was
+//! drafted before is seen by what is decided next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use noetl_engine::{Effect, Execution, Illegal, Loaded, begin, effects_of, evolve};
+use noetl_model::{
+    Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, Message, PAYLOAD_INLINE_MAX,
+    Payload, PayloadRef, Recorded, Seq, Timestamp,
+};
+use noetl_store::{Append, Clock, QueueChange, TimerChange};
+use serde_json::Value;
+
+use crate::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
+
+/// Where events get their ids and times.
+#[derive(Clone)]
+pub(crate) struct Stamps {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<IdGenerator>,
+}
+
+impl Stamps {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn next_id(&self) -> i64 {
+        self.ids.next(self.now())
+    }
+
+    fn record(&self, seq: Seq, event: Event) -> Recorded {
+        let at = self.now();
+        Recorded { seq, event_id: EventId(self.ids.next(at)), at, event }
+    }
+}
+
+/// What will be appended to one execution.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// As it will be once the draft is written.
+    pub(crate) state: Execution,
+    /// What has been fetched for the decisions of this draft.
+    pub(crate) loaded: Loaded,
+    expected: Seq,
+    pages: Pages,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    events: Vec<Recorded>,
+    queue: Vec<QueueChange>,
+    timers: Vec<TimerChange>,
+    outbox: Vec<Message>,
+    payloads: BTreeMap<Digest, Vec<u8>>,
+    /// Large values that came with an input; stored if an event refers to them.
+    offered: BTreeMap<Digest, Large>,
+    /// Values moved out already, by address; the value is kept so that its address stays its own.
+    moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
+}
+
+impl Draft {
+    /// A draft that continues a stored log.
+    pub(crate) fn onto(state: Execution) -> Self {
+        let expected = state.seq();
+        Self { state, loaded: Loaded::default(), expected, pages: Pages::default() }
+    }
+
+    /// A draft that begins an execution.
+    pub(crate) fn opening(
+        execution: ExecutionId,
+        mut first: Event,
+        stamps: &Stamps,
+    ) -> Result<Self, Illegal> {
+        let mut pages = Pages::default();
+        let mut loaded = Loaded::default();
+        pages.move_out(&mut first, &mut loaded);
+        let recorded = stamps.record(Seq::ZERO.next(), first);
+        let state = begin(execution, &recorded)?;
+        pages.note(&state, recorded);
+        Ok(Self { state, loaded, expected: Seq::ZERO, pages })
+    }
+
+    /// A large value that an input brought along.
+    pub(crate) fn offer(&mut self, large: &Large) {
+        let digest = large.reference.digest;
+        self.loaded.payloads.insert(digest, Arc::clone(&large.value));
+        self.pages.offered.entry(digest).or_insert_with(|| large.clone());
+    }
+
+    /// Writes down an event that has been decided. On an error the draft is of no use any more.
+    pub(crate) fn record(&mut self, mut event: Event, stamps: &Stamps) -> Result<(), Illegal> {
+        self.pages.move_out(&mut event, &mut self.loaded);
+        let recorded = stamps.record(self.state.seq().next(), event);
+        let before = self.state.clone();
+        evolve(&mut self.state, &recorded)?;
+        self.pages.note(&before, recorded);
+        Ok(())
+    }
+
+    pub(crate) fn expected(&self) -> Seq {
+        self.expected
+    }
+
+    pub(crate) fn events(&self) -> &[Recorded] {
+        &self.pages.events
+    }
+
+    /// The values that were moved out of events.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = (PayloadRef, &Arc<Value>)> {
+        self.pages.moved.values().map(|(value, reference)| (*reference, value))
+    }
+
+    /// What is to be written, and the state it leads to.
+    pub(crate) fn finish(self) -> (Append, Execution) {
+        let Pages { events, queue, timers, outbox, payloads, offered: _, moved: _ } = self.pages;
+        let append = Append {
+            execution: self.state.id(),
+            expected: self.expected,
+            events,
+            summary: self.state.summary(),
+            queue,
+            timers,
+            outbox,
+            payloads: payloads.into_iter().collect(),
+        };
+        (append, self.state)
+    }
+}
+
+impl Pages {
+    /// Replaces every large value of an event by a reference to it.
+    fn move_out(&mut self, event: &mut Event, loaded: &mut Loaded) {
+        let is_command = event.tag() == EventTag::CommandIssued;
+        let inline_max = if is_command { BINDING_INLINE_MAX } else { PAYLOAD_INLINE_MAX };
+        for payload in event.payloads_mut() {
+            match payload {
+                Payload::Ref(reference) => {
+                    if let Some(large) = self.offered.remove(&reference.digest) {
+                        self.payloads.insert(reference.digest, large.bytes);
+                    }
+                }
+                Payload::Inline(value) => {
+                    if json_len_within(&**value, inline_max).is_none() {
+                        *payload = Payload::Ref(self.moved_out(value, loaded));
+                    }
+                }
+            }
+        }
+    }
+
+    fn moved_out(&mut self, value: &Arc<Value>, loaded: &mut Loaded) -> PayloadRef {
+        let address = Arc::as_ptr(value).addr();
+        if let Some((_, reference)) = self.moved.get(&address) {
+            return *reference;
+        }
+        let Large { reference, bytes, value } = Large::of(Arc::clone(value));
+        loaded.payloads.insert(reference.digest, Arc::clone(&value));
+        self.payloads.insert(reference.digest, bytes);
+        self.moved.insert(address, (value, reference));
+        reference
+    }
+
+    /// Notes an event and what it means for the world outside.
+    fn note(&mut self, before: &Execution, recorded: Recorded) {
+        for effect in effects_of(before, &recorded) {
+            match effect {
+                Effect::Enqueue { command, pool, step } => {
+                    self.queue.push(QueueChange::Add { command, pool, step: step.to_string() });
+                }
+                Effect::Lease { command, attempt, worker, lease_until } => {
+                    self.queue.push(QueueChange::Lease { command, attempt, worker, lease_until });
+                }
+                Effect::Park { command } => self.queue.push(QueueChange::Park { command }),
+                Effect::Dequeue { command } => self.queue.push(QueueChange::Remove { command }),
+                Effect::SetTimer { timer, due_at } => {
+                    self.timers.push(TimerChange::Set { timer, due_at });
+                }
+                Effect::DropTimer { timer } => self.timers.push(TimerChange::Remove { timer }),
+                Effect::Send(message) => self.outbox.push(message),
+            }
+        }
+        self.events.push(recorded);
+    }
+}

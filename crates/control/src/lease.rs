@@ -1,0 +1,134 @@
+//! Handing out commands: claims, and the heartbeats that keep them.
+//!
+//! What waits is read from the queue, but a claim is an input like any other: the event, the lease and
+//! the answer belong to one commit, and whoever was faster is told by the engine.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use noetl_bus::{Hint, HintReceiver};
+use noetl_engine::{Input, Refusal};
+use noetl_model::{Attempt, CommandId, ExecutionId, Lease, Pool, Timestamp, WorkerId};
+use noetl_store::{Held, HeldAnswer, PAGE_MAX, ReadyCommand, StoreError};
+use tokio::time::Instant;
+
+use crate::reserve::{ASIDE, InHand};
+use crate::{Answer, Control};
+
+/// A command in the queue, at one stage of its life.
+pub(crate) type ReadyKey = (ExecutionId, CommandId, Attempt);
+
+/// Whether a worker may go on with a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heartbeat {
+    Extended {
+        until: Timestamp,
+    },
+    /// Someone else holds it now.
+    Superseded,
+    /// The command is over.
+    Gone,
+}
+
+impl Control {
+    /// Leases up to `max` commands of a pool to a worker. Answers as soon as there is one, or with
+    /// none after `wait`.
+    pub async fn lease(
+        &self,
+        worker: &WorkerId,
+        pool: &Pool,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let deadline = Instant::now() + wait;
+        // Listening begins before the first look, so that nothing falls in between.
+        let mut hints = self.parts.bus.subscribe();
+        loop {
+            let leases = self.claim_ready(worker, pool, max).await?;
+            if !leases.is_empty() || Instant::now() >= deadline {
+                return Ok(leases);
+            }
+            let poll = (Instant::now() + self.parts.settings.poll).min(deadline);
+            tokio::select! {
+                biased;
+                () = ready_in(&mut hints, pool) => {}
+                () = tokio::time::sleep_until(poll) => {}
+            }
+        }
+    }
+
+    /// Prolongs the leases of what a worker runs; one answer for each, in order.
+    pub async fn heartbeat(&self, held: &[Held]) -> Result<Vec<Heartbeat>, StoreError> {
+        let lease = self.parts.settings.lease;
+        let until = self.parts.stamps.now().after(lease);
+        let answers = self.parts.store.extend(held, lease).await?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| match answer {
+                HeldAnswer::Extended => Heartbeat::Extended { until },
+                HeldAnswer::Superseded => Heartbeat::Superseded,
+                HeldAnswer::Gone => Heartbeat::Gone,
+            })
+            .collect())
+    }
+
+    async fn claim_ready(
+        &self,
+        worker: &WorkerId,
+        pool: &Pool,
+        max: usize,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let claims = &self.parts.claims;
+        let limit = max.saturating_add(claims.held()).min(PAGE_MAX);
+        let ready = self.parts.store.ready(pool, limit).await?;
+        let free = ready.into_iter().filter_map(|row| {
+            let in_hand = claims.take((row.execution, row.command, row.attempt))?;
+            Some(self.claim(worker, row, in_hand))
+        });
+        let leases = join_all(free.take(max)).await;
+        Ok(leases.into_iter().flatten().collect())
+    }
+
+    async fn claim(
+        &self,
+        worker: &WorkerId,
+        row: ReadyCommand,
+        in_hand: InHand<'_, ReadyKey>,
+    ) -> Option<Lease> {
+        let (execution, command) = (row.execution, row.command);
+        let claim = Input::Claim {
+            command,
+            attempt: row.attempt.next(),
+            worker: worker.clone(),
+            lease_until: self.parts.stamps.now().after(self.parts.settings.lease),
+        };
+        match self.submit(execution, claim).await {
+            Ok(Answer::Leased(lease)) => Some(*lease),
+            Ok(Answer::Refused(Refusal::AlreadyClaimed(_))) => None,
+            Ok(Answer::Accepted | Answer::Refused(_)) => {
+                tracing::debug!(%execution, %command, "command in the queue cannot be claimed");
+                in_hand.set_aside(ASIDE);
+                None
+            }
+            Err(error) => {
+                in_hand.set_aside(self.aside_after(&error));
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %execution, %command, "command not claimed");
+                None
+            }
+        }
+    }
+}
+
+/// Waits for a hint that a command waits in the pool.
+async fn ready_in(hints: &mut HintReceiver, pool: &Pool) {
+    loop {
+        match hints.next().await {
+            Hint::CommandReady { pool: hinted } if hinted == *pool => return,
+            Hint::LookAgain => return,
+            Hint::CommandReady { .. }
+            | Hint::CommandCancelled { .. }
+            | Hint::ExecutionAdvanced { .. } => {}
+        }
+    }
+}

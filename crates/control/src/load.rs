@@ -1,0 +1,146 @@
+//! The state of an execution: kept in memory, else folded from its last snapshot and what came after.
+//!
+//! States in memory are committed ones. A stale one does no harm: what is decided on it is refused by
+//! the store, and the next load reads what is stored.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard};
+
+use lru::LruCache;
+use noetl_engine::{Execution, begin, evolve};
+use noetl_model::{Cutoff, ExecutionId, Recorded, Seq};
+use noetl_store::READ_EVENTS_MAX;
+
+use crate::error::{Damage, LoadError};
+use crate::{Control, snapshot};
+
+/// The states of executions used lately.
+#[derive(Debug)]
+pub(crate) struct StateCache {
+    states: Mutex<LruCache<ExecutionId, Execution>>,
+}
+
+impl StateCache {
+    pub(crate) fn new(states_max: NonZeroUsize) -> Self {
+        Self { states: Mutex::new(LruCache::sparse(states_max)) }
+    }
+
+    fn get(&self, execution: ExecutionId) -> Option<Execution> {
+        self.states().get(&execution).cloned()
+    }
+
+    /// Keeps a committed state, unless a later one is known.
+    pub(crate) fn put(&self, state: Execution) {
+        let mut states = self.states();
+        if states.peek(&state.id()).is_none_or(|kept| kept.seq() <= state.seq()) {
+            states.put(state.id(), state);
+        }
+    }
+
+    pub(crate) fn forget(&self, execution: ExecutionId) {
+        self.states().pop(&execution);
+    }
+
+    fn states(&self) -> MutexGuard<'_, LruCache<ExecutionId, Execution>> {
+        self.states.lock().expect("nothing panics while it holds the states")
+    }
+}
+
+impl Control {
+    /// An execution as it was at a cutoff.
+    pub async fn state(
+        &self,
+        execution: ExecutionId,
+        cutoff: Cutoff,
+    ) -> Result<Execution, LoadError> {
+        match cutoff {
+            Cutoff::Latest => {
+                let saved = self.saved_state(execution).await?;
+                self.fold_from(execution, saved, cutoff).await
+            }
+            Cutoff::Seq(_) | Cutoff::Event(_) | Cutoff::Time(_) => {
+                self.fold_from(execution, None, cutoff).await
+            }
+        }
+    }
+
+    /// An execution as this control plane last knew it; read from the store if it does not.
+    pub(crate) async fn known_state(&self, execution: ExecutionId) -> Result<Execution, LoadError> {
+        if let Some(state) = self.parts.states.get(execution) {
+            return Ok(state);
+        }
+        let state = self.state(execution, Cutoff::Latest).await?;
+        self.parts.states.put(state.clone());
+        Ok(state)
+    }
+
+    /// Saves a state, off the hot path. A snapshot that is not written costs time, nothing else.
+    pub(crate) fn save_snapshot(&self, state: Execution) {
+        let control = self.clone();
+        self.parts.tasks.spawn(async move {
+            let execution = state.id();
+            let snapshot = match snapshot::encode(&state) {
+                Ok(snapshot) => snapshot,
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::error!(error, %execution, "state has no stored form");
+                    return;
+                }
+            };
+            if let Err(error) = control.parts.store.save(execution, &snapshot).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %execution, "snapshot not saved");
+            }
+        });
+    }
+
+    async fn saved_state(&self, execution: ExecutionId) -> Result<Option<Execution>, LoadError> {
+        let latest = self.parts.store.latest(execution).await;
+        let saved = latest.map_err(|error| LoadError::of_store(execution, error))?;
+        Ok(saved.and_then(|saved| match snapshot::decode(execution, &saved) {
+            Ok(state) => Some(state),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %execution, seq = %saved.seq, "snapshot ignored");
+                None
+            }
+        }))
+    }
+
+    /// Folds what is stored after `state`, a page at a time, up to the cutoff.
+    async fn fold_from(
+        &self,
+        execution: ExecutionId,
+        mut state: Option<Execution>,
+        cutoff: Cutoff,
+    ) -> Result<Execution, LoadError> {
+        loop {
+            let after = state.as_ref().map_or(Seq::ZERO, Execution::seq);
+            let page = self.read_page(execution, after).await?;
+            let ends = page.is_empty();
+            for recorded in &page {
+                if !cutoff.admits(recorded) {
+                    return state.ok_or(LoadError::NotFound(execution));
+                }
+                let folded = match state {
+                    None => begin(execution, recorded),
+                    Some(mut state) => evolve(&mut state, recorded).map(|()| state),
+                };
+                let illegal = |error| LoadError::damaged(execution, Damage::Illegal(error));
+                state = Some(folded.map_err(illegal)?);
+            }
+            if ends {
+                return state.ok_or(LoadError::NotFound(execution));
+            }
+        }
+    }
+
+    pub(crate) async fn read_page(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> Result<Vec<Recorded>, LoadError> {
+        let page = self.parts.store.read(execution, after, READ_EVENTS_MAX).await;
+        page.map_err(|error| LoadError::of_store(execution, error))
+    }
+}

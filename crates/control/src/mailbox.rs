@@ -1,0 +1,128 @@
+//! One mailbox per execution: inputs wait there while an earlier turn is being written.
+//!
+//! A mailbox exists as long as somebody drives it: the first input opens it and spawns its driver, which
+//! takes all that waits, turn after turn, and closes it once nothing does.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use noetl_engine::{Input, Refusal};
+use noetl_model::{ExecutionId, Lease};
+use tokio::sync::oneshot;
+
+use crate::payloads::Large;
+use crate::tasks::OnPanic;
+use crate::{Control, SubmitError};
+
+/// How many inputs may wait for one execution.
+pub const MAILBOX_MAX: usize = 4096;
+
+/// What became of an input, durably.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It has, or had already, its effect.
+    Accepted,
+    /// A claim was accepted: this is the command.
+    Leased(Box<Lease>),
+    /// It has none.
+    Refused(Refusal),
+}
+
+/// An input that waits for its turn.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    pub(crate) input: Input,
+    /// The large values it refers to.
+    pub(crate) large: Vec<Large>,
+    pub(crate) answer: oneshot::Sender<Result<Answer, SubmitError>>,
+}
+
+/// The inputs that wait, by execution.
+#[derive(Debug, Default)]
+pub(crate) struct Mailboxes {
+    open: Mutex<BTreeMap<ExecutionId, Vec<Posted>>>,
+}
+
+enum Posting {
+    /// The mailbox is new: somebody has to drive it.
+    Opened,
+    Queued,
+    Full,
+}
+
+impl Mailboxes {
+    fn post(&self, execution: ExecutionId, posted: Posted) -> Posting {
+        let mut open = self.open();
+        match open.get_mut(&execution) {
+            None => {
+                open.insert(execution, vec![posted]);
+                Posting::Opened
+            }
+            Some(waiting) if waiting.len() >= MAILBOX_MAX => Posting::Full,
+            Some(waiting) => {
+                waiting.push(posted);
+                Posting::Queued
+            }
+        }
+    }
+
+    /// Takes all that waits; closes the mailbox if nothing does.
+    fn take(&self, execution: ExecutionId) -> Vec<Posted> {
+        let mut open = self.open();
+        let posted = open.get_mut(&execution).map(std::mem::take).unwrap_or_default();
+        if posted.is_empty() {
+            open.remove(&execution);
+        }
+        posted
+    }
+
+    fn close(&self, execution: ExecutionId) {
+        self.open().remove(&execution);
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<ExecutionId, Vec<Posted>>> {
+        self.open.lock().expect("nothing panics while it holds the mailboxes")
+    }
+}
+
+impl Control {
+    /// Tells an execution something and waits until what follows from it is durable.
+    pub async fn submit(
+        &self,
+        execution: ExecutionId,
+        input: Input,
+    ) -> Result<Answer, SubmitError> {
+        self.submit_with(execution, input, Vec::new()).await
+    }
+
+    /// The same for an input that refers to large values which are not stored yet.
+    pub(crate) async fn submit_with(
+        &self,
+        execution: ExecutionId,
+        input: Input,
+        large: Vec<Large>,
+    ) -> Result<Answer, SubmitError> {
+        let (answer, answered) = oneshot::channel();
+        match self.parts.mailboxes.post(execution, Posted { input, large, answer }) {
+            Posting::Queued => {}
+            Posting::Full => return Err(SubmitError::Busy(execution)),
+            Posting::Opened => {
+                let control = self.clone();
+                self.parts.tasks.spawn(async move { control.drive(execution).await });
+            }
+        }
+        answered.await.unwrap_or(Err(SubmitError::Stopped))
+    }
+
+    async fn drive(&self, execution: ExecutionId) {
+        let mailboxes = &self.parts.mailboxes;
+        let _guard = OnPanic(|| mailboxes.close(execution));
+        loop {
+            let posted = mailboxes.take(execution);
+            if posted.is_empty() {
+                return;
+            }
+            self.take_turn(execution, posted).await;
+        }
+    }
+}

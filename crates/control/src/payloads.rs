@@ -1,0 +1,168 @@
+//! Large values: moved out of events on their way to the store, fetched when a decision needs them.
+//!
+//! Content is its own address, so a value in the cache is never stale.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use lru::LruCache;
+use noetl_model::{Digest, PayloadRef};
+use noetl_store::StoreError;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Control, PayloadError};
+
+/// A value of a command's bindings whose JSON is longer than this travels by reference, so that
+/// the cost of a command does not grow with what its templates mention.
+pub(crate) const BINDING_INLINE_MAX: usize = 4 * 1024;
+
+/// A value on its way out of an event: its JSON is what is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Large {
+    pub(crate) reference: PayloadRef,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) value: Arc<Value>,
+}
+
+impl Large {
+    pub(crate) fn of(value: Arc<Value>) -> Self {
+        let bytes = serde_json::to_vec(&*value).expect("a JSON value has a JSON text");
+        let size = u64::try_from(bytes.len()).expect("a length in memory fits");
+        let reference = PayloadRef { digest: Digest::of(&bytes), size };
+        Self { reference, bytes, value }
+    }
+}
+
+/// The length of a value's JSON, or nothing if it is longer than `max`. Stops as soon as it is.
+pub(crate) fn json_len_within(value: &impl Serialize, max: usize) -> Option<usize> {
+    let mut counter = Counter { left: max };
+    serde_json::to_writer(&mut counter, value).is_ok().then(|| max - counter.left)
+}
+
+struct Counter {
+    left: usize,
+}
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Large values used lately, bounded by the length of their JSON.
+#[derive(Debug)]
+pub(crate) struct PayloadCache {
+    kept: Mutex<Kept>,
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    values: LruCache<Digest, (Arc<Value>, usize)>,
+    bytes: usize,
+}
+
+impl PayloadCache {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        let kept = Kept { values: LruCache::unbounded(), bytes: 0 };
+        Self { kept: Mutex::new(kept), bytes_max }
+    }
+
+    pub(crate) fn get(&self, digest: &Digest) -> Option<Arc<Value>> {
+        self.kept().values.get(digest).map(|(value, _)| value.clone())
+    }
+
+    pub(crate) fn put(&self, reference: PayloadRef, value: &Arc<Value>) {
+        let digest = reference.digest;
+        let len = usize::try_from(reference.size).unwrap_or(usize::MAX);
+        if len > self.bytes_max {
+            return;
+        }
+        let value = Arc::clone(value);
+        let mut kept = self.kept();
+        kept.bytes += len;
+        if let Some((_, replaced)) = kept.values.put(digest, (value, len)) {
+            kept.bytes -= replaced;
+        }
+        while kept.bytes > self.bytes_max {
+            let Some((_, (_, oldest))) = kept.values.pop_lru() else { break };
+            kept.bytes -= oldest;
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("nothing panics while it holds the values")
+    }
+}
+
+impl Control {
+    /// A value that an event or a lease refers to.
+    pub async fn payload(&self, digest: Digest) -> Result<Arc<Value>, PayloadError> {
+        if let Some(value) = self.parts.payloads.get(&digest) {
+            return Ok(value);
+        }
+        let bytes = match self.parts.store.payload(&digest).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Err(PayloadError::Missing(digest)),
+            Err(error @ StoreError::Unavailable(_)) => {
+                return Err(PayloadError::Unavailable(Arc::new(error)));
+            }
+            Err(StoreError::Corrupt { .. }) => return Err(PayloadError::Damaged(digest)),
+        };
+        if Digest::of(&bytes) != digest {
+            return Err(PayloadError::Damaged(digest));
+        }
+        let value = serde_json::from_slice(&bytes).map_err(|_| PayloadError::Damaged(digest))?;
+        let value = Arc::new(value);
+        let size = u64::try_from(bytes.len()).expect("a length in memory fits");
+        self.parts.payloads.put(PayloadRef { digest, size }, &value);
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_json_length_is_counted_up_to_the_limit() {
+        let value = json!({ "a": [1, 2, "é"] });
+        let len = value.to_string().len();
+        assert_eq!(json_len_within(&value, len), Some(len));
+        assert_eq!(json_len_within(&value, len + 1), Some(len));
+        assert_eq!(json_len_within(&value, len - 1), None);
+    }
+
+    #[test]
+    fn the_cache_forgets_what_was_used_longest_ago() {
+        let cache = PayloadCache::new(10);
+        let references =
+            [b"a", b"b", b"c"].map(|bytes| PayloadRef { digest: Digest::of(bytes), size: 4 });
+        cache.put(references[0], &Arc::new(json!(0)));
+        cache.put(references[1], &Arc::new(json!(1)));
+        cache.put(references[1], &Arc::new(json!(1)));
+        assert!(cache.get(&references[0].digest).is_some());
+        cache.put(references[2], &Arc::new(json!(2)));
+        let left = references.map(|reference| cache.get(&reference.digest).is_some());
+        assert_eq!(left, [true, false, true]);
+    }
+
+    #[test]
+    fn a_value_larger_than_the_cache_is_not_kept() {
+        let cache = PayloadCache::new(10);
+        let [small, large] =
+            [4, 11].map(|size| PayloadRef { digest: Digest::of(&[size]), size: size.into() });
+        cache.put(small, &Arc::new(json!(0)));
+        cache.put(large, &Arc::new(json!(0)));
+        assert!(cache.get(&large.digest).is_none());
+        assert!(cache.get(&small.digest).is_some(), "and drives nothing else out");
+    }
+}

@@ -1,0 +1,132 @@
+//! What workers say became of their commands.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use noetl_engine::{Ended, Input, Refusal};
+use noetl_model::{
+    ErrorKind, Outcome, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report, ToolError,
+};
+use serde_json::Value;
+
+use crate::error::LoadError;
+use crate::payloads::{Large, json_len_within};
+use crate::{Answer, Control, SubmitError};
+
+/// What became of a report. Each of these is final: it is not to be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReportAnswer {
+    /// Recorded, now or when it came first.
+    Accepted,
+    /// The attempt is not the command's latest, or the command is over; nothing changed.
+    Superseded,
+    /// There is no such command.
+    Unknown,
+}
+
+impl Control {
+    /// Takes what became of a command; answers once it is durable.
+    pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
+        let Report { execution, command, attempt, worker, outcome, logs } = report;
+        let mut large = Vec::new();
+        let ended = ended(outcome, &mut large);
+        for large in &large {
+            self.parts.payloads.put(large.reference, &large.value);
+        }
+        let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
+        match self.submit_with(execution, input, large).await {
+            Ok(Answer::Accepted | Answer::Leased(_)) => Ok(ReportAnswer::Accepted),
+            Ok(Answer::Refused(refusal)) => {
+                tracing::debug!(%execution, %command, %attempt, %refusal, "report refused");
+                Ok(refused(&refusal))
+            }
+            Err(SubmitError::Load(LoadError::NotFound(_))) => Ok(ReportAnswer::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes many reports at once; an answer for each, in order.
+    pub async fn report_all(&self, reports: Vec<Report>) -> Vec<Result<ReportAnswer, SubmitError>> {
+        join_all(reports.into_iter().map(|report| self.report(report))).await
+    }
+}
+
+fn refused(refusal: &Refusal) -> ReportAnswer {
+    match refusal {
+        Refusal::UnknownCommand(_) => ReportAnswer::Unknown,
+        Refusal::Finished(_)
+        | Refusal::CommandFinished(_)
+        | Refusal::Superseded { .. }
+        | Refusal::AlreadyClaimed(_)
+        | Refusal::UnknownTimer(_)
+        | Refusal::NotAnEnd(_) => ReportAnswer::Superseded,
+    }
+}
+
+/// An outcome with its data where events keep it; an output above the limit is a failure.
+fn ended(outcome: Outcome, large: &mut Vec<Large>) -> Ended {
+    match outcome {
+        Outcome::Completed { output } => match kept(output, large) {
+            Some(output) => Ended::Completed { output },
+            None => {
+                let message = format!("the output has more than {PAYLOAD_MAX} bytes of JSON");
+                Ended::Failed {
+                    error: ToolError::new(ErrorKind::StorageQuota, message),
+                    output: None,
+                }
+            }
+        },
+        // The error is what matters: what comes with it is left out if it is too large.
+        Outcome::Failed { error, output } => {
+            Ended::Failed { error, output: output.and_then(|output| kept(output, large)) }
+        }
+    }
+}
+
+/// A value as events keep it, or nothing if it is above the limit.
+fn kept(value: Value, large: &mut Vec<Large>) -> Option<Payload> {
+    let len = json_len_within(&value, PAYLOAD_MAX)?;
+    if len <= PAYLOAD_INLINE_MAX {
+        return Some(Payload::inline(value));
+    }
+    let moved = Large::of(Arc::new(value));
+    let reference = moved.reference;
+    large.push(moved);
+    Some(Payload::Ref(reference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(len: usize, expected: &str) {
+        let mut large = Vec::new();
+        // A JSON string has two quotes more.
+        let output = Value::String("x".repeat(len - 2));
+        let found = match ended(Outcome::Completed { output }, &mut large) {
+            Ended::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
+            Ended::Completed { output: Payload::Ref(reference) } => {
+                assert_eq!(large[0].reference, reference);
+                format!("stored, {} bytes", large[0].bytes.len())
+            }
+            Ended::Failed { error, .. } => format!("{}: {error}", error.kind),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_small_output_stays_where_it_is() {
+        check(PAYLOAD_INLINE_MAX, "inline");
+    }
+
+    #[test]
+    fn a_large_output_is_stored_apart() {
+        check(PAYLOAD_INLINE_MAX + 1, "stored, 65537 bytes");
+    }
+
+    #[test]
+    fn an_output_above_the_limit_fails_the_command() {
+        check(PAYLOAD_MAX + 1, "storage_quota: the output has more than 67108864 bytes of JSON");
+    }
+}

@@ -1,0 +1,142 @@
+//! Rows in hand: what this process works on already, and what it leaves alone for a while.
+//!
+//! Two loops of one process should not race for the same row, and a row that cannot be dealt with
+//! must not keep the rows behind it waiting.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How many rows are left alone at most; beyond that the earliest to return is looked at again.
+const SET_ASIDE_MAX: usize = 200;
+
+/// For how long a row is left alone that can only be dealt with once something has changed.
+pub(crate) const ASIDE: Duration = Duration::from_secs(10);
+
+/// The rows that this process is not to touch now.
+#[derive(Debug)]
+pub(crate) struct Reserve<K> {
+    rows: Mutex<BTreeMap<K, Hold>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Hold {
+    InHand,
+    Until(Instant),
+}
+
+impl<K: Ord + Copy> Reserve<K> {
+    pub(crate) fn new() -> Self {
+        Self { rows: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// How many rows are held, to be asked for on top of those that are wanted.
+    pub(crate) fn held(&self) -> usize {
+        let now = Instant::now();
+        let mut rows = self.rows();
+        rows.retain(|_, hold| match hold {
+            Hold::InHand => true,
+            Hold::Until(instant) => *instant > now,
+        });
+        rows.len()
+    }
+
+    /// Takes a row in hand, unless it is in hand or set aside.
+    pub(crate) fn take(&self, row: K) -> Option<InHand<'_, K>> {
+        let now = Instant::now();
+        let mut rows = self.rows();
+        let free = match rows.get(&row) {
+            None => true,
+            Some(Hold::InHand) => false,
+            Some(Hold::Until(instant)) => *instant <= now,
+        };
+        free.then(|| {
+            rows.insert(row, Hold::InHand);
+            InHand { reserve: self, row }
+        })
+    }
+
+    fn set_aside(&self, row: K, duration: Duration) {
+        let mut rows = self.rows();
+        rows.insert(row, Hold::Until(Instant::now() + duration));
+        if rows.len() > SET_ASIDE_MAX {
+            let aside = rows.iter().filter_map(|(row, hold)| match hold {
+                Hold::InHand => None,
+                Hold::Until(instant) => Some((*instant, *row)),
+            });
+            if let Some((_, earliest)) = aside.min() {
+                rows.remove(&earliest);
+            }
+        }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, BTreeMap<K, Hold>> {
+        self.rows.lock().expect("nothing panics while it holds the rows")
+    }
+}
+
+/// A row that nobody else of this process touches, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InHand<'a, K: Ord + Copy> {
+    reserve: &'a Reserve<K>,
+    row: K,
+}
+
+impl<K: Ord + Copy> InHand<'_, K> {
+    /// Nothing can be done with the row now; others come first for a while.
+    pub(crate) fn set_aside(self, duration: Duration) {
+        self.reserve.set_aside(self.row, duration);
+    }
+}
+
+impl<K: Ord + Copy> Drop for InHand<'_, K> {
+    fn drop(&mut self) {
+        let mut rows = self.reserve.rows();
+        match rows.get(&self.row) {
+            Some(Hold::InHand) => {
+                rows.remove(&self.row);
+            }
+            Some(Hold::Until(_)) | None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_row_in_hand_is_not_taken_twice() {
+        let reserve = Reserve::new();
+        let in_hand = reserve.take(1);
+        assert!(in_hand.is_some());
+        assert!(reserve.take(1).is_none());
+        assert_eq!(reserve.held(), 1);
+        drop(in_hand);
+        assert!(reserve.take(1).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_row_set_aside_comes_back_after_a_while() {
+        let reserve = Reserve::new();
+        reserve.take(1).unwrap().set_aside(Duration::from_secs(2));
+        assert!(reserve.take(1).is_none());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(reserve.held(), 0);
+        assert!(reserve.take(1).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rows_set_aside_are_bounded() {
+        let reserve = Reserve::new();
+        for row in 0..=SET_ASIDE_MAX {
+            reserve.take(row).unwrap().set_aside(Duration::from_secs(60));
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(reserve.held(), SET_ASIDE_MAX);
+        assert!(reserve.take(0).is_some(), "the earliest to return makes room");
+        assert!(reserve.take(1).is_none());
+    }
+}

@@ -1,0 +1,40 @@
+//! What an operator may set.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
+
+/// What an operator may set; the defaults suit both a laptop and a server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How long a worker may go without a heartbeat.
+    pub lease: Duration,
+    /// How long any loop waits for a hint before it looks by itself.
+    pub poll: Duration,
+    /// How often leases that ran out for the last time are looked for.
+    pub sweep_every: Duration,
+    /// How often executions that nothing moves are looked for, and how long they have to be idle.
+    pub stall_after: Duration,
+    /// After how many events the state of an execution is saved.
+    pub snapshot_every: NonZeroU64,
+    /// How many executions' states are kept in memory.
+    pub states_max: NonZeroUsize,
+    /// How many playbooks are kept compiled.
+    pub playbooks_max: NonZeroUsize,
+    /// How many bytes of large values are kept in memory.
+    pub payload_bytes_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(30),
+            poll: Duration::from_secs(1),
+            sweep_every: Duration::from_secs(1),
+            stall_after: Duration::from_secs(30),
+            snapshot_every: NonZeroU64::new(1000).expect("not zero"),
+            states_max: NonZeroUsize::new(4096).expect("not zero"),
+            playbooks_max: NonZeroUsize::new(256).expect("not zero"),
+            payload_bytes_max: 256 * 1024 * 1024,
+        }
+    }
+}

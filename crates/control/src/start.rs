@@ -1,0 +1,212 @@
+//! Starting executions: by request, again, or for a command of another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_engine::{Decision, Given, Input, Loaded, Start, start};
+use noetl_model::{CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq};
+use noetl_playbook::Playbook;
+use noetl_store::{Append, AppendError};
+use serde_json::{Map, Value};
+
+use crate::commit::CommitError;
+use crate::draft::Draft;
+use crate::error::{Damage, LoadError};
+use crate::needs::Log;
+use crate::payloads::json_len_within;
+use crate::{Answer, Control, StartError, SubmitError};
+
+/// How many executions may stand above one.
+pub const CHILD_DEPTH_MAX: u32 = 16;
+/// How often a start that got no answer is looked for and repeated.
+const UNANSWERED_RETRIES_MAX: u32 = 6;
+/// The first pause before that; each further one is twice as long.
+const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
+
+/// Which playbook is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaybookChoice {
+    /// A version of a path; the newest if none is named.
+    Path {
+        path: String,
+        version: Option<u32>,
+    },
+    Id(CatalogId),
+}
+
+/// A wish for an execution.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    pub playbook: PlaybookChoice,
+    /// Merged over the playbook's workload.
+    pub payload: Map<String, Value>,
+    /// `None`: as the playbook says.
+    pub error_mode: Option<ErrorMode>,
+    pub origin: Origin,
+    /// Where its commands wait.
+    pub pool: Pool,
+    /// The W3C trace context the wish came with.
+    pub trace: Option<Value>,
+}
+
+impl StartRequest {
+    /// A wish from outside with nothing but a payload.
+    pub fn new(playbook: PlaybookChoice, payload: Map<String, Value>) -> Self {
+        let origin = Origin::Request;
+        Self { playbook, payload, error_mode: None, origin, pool: Pool::shared(), trace: None }
+    }
+}
+
+impl Control {
+    /// Starts an execution. For a command that has its child already, this is that child.
+    pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
+        let depth = match &request.origin {
+            Origin::Request => 0,
+            Origin::Parent { depth, .. } => *depth,
+        };
+        if depth > CHILD_DEPTH_MAX {
+            return Err(StartError::TooDeep { depth });
+        }
+        if json_len_within(&request.payload, PAYLOAD_MAX).is_none() {
+            return Err(StartError::PayloadTooLarge);
+        }
+        let execution = ExecutionId(self.parts.stamps.next_id());
+        let (reference, playbook) = self.chosen(execution, request.playbook).await?;
+        let start = Start {
+            playbook: reference,
+            payload: request.payload,
+            origin: request.origin,
+            error_mode: request.error_mode,
+            pool: request.pool,
+            trace: request.trace,
+        };
+        let draft = self.opening(execution, &start, &playbook).await?;
+        draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
+        let (append, state) = draft.finish();
+        let started = self.write_start(append).await?;
+        if started == execution {
+            self.committed(Seq::ZERO, state);
+            tracing::info!(%execution, path = start.playbook.path, "execution started");
+        }
+        Ok(started)
+    }
+
+    /// Starts the same playbook version once more, with the same workload.
+    pub async fn rerun(&self, execution: ExecutionId) -> Result<ExecutionId, StartError> {
+        let state = self.known_state(execution).await?;
+        let workload = self.resolve(execution, state.workload(), &Loaded::default()).await?;
+        let payload = match Arc::unwrap_or_clone(workload) {
+            Value::Object(payload) => payload,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                return Err(LoadError::damaged(execution, Damage::NoWorkload).into());
+            }
+        };
+        let playbook = PlaybookChoice::Id(state.playbook().catalog_id);
+        self.start(StartRequest {
+            error_mode: Some(state.error_mode()),
+            pool: state.pool().clone(),
+            ..StartRequest::new(playbook, payload)
+        })
+        .await
+    }
+
+    /// Cancels an execution and everything it has under way.
+    pub async fn cancel(
+        &self,
+        execution: ExecutionId,
+        reason: impl Into<String>,
+    ) -> Result<Answer, SubmitError> {
+        self.submit(execution, Input::Cancel { reason: reason.into() }).await
+    }
+
+    /// The first events of an execution, decided but not written.
+    async fn opening(
+        &self,
+        execution: ExecutionId,
+        request: &Start,
+        playbook: &Playbook,
+    ) -> Result<Draft, StartError> {
+        let log = Log { execution, expected: Seq::ZERO, events: &[] };
+        let mut loaded = Loaded::default();
+        let decision = self
+            .satisfy(log, &mut loaded, |loaded| {
+                let given = Given { playbook, now: self.parts.stamps.now(), loaded };
+                start(execution, request, given)
+            })
+            .await?;
+        let events = match decision {
+            Decision::Accepted(events) => events,
+            Decision::Refused { refusal, recorded: _ } => return Err(StartError::Refused(refusal)),
+        };
+        let mut events = events.into_iter();
+        let first = events.next().ok_or(LoadError::damaged(execution, Damage::NoStart))?;
+        let stamps = &self.parts.stamps;
+        let drafted = Draft::opening(execution, first, stamps).and_then(|mut draft| {
+            events.try_for_each(|event| draft.record(event, stamps)).map(|()| draft)
+        });
+        drafted.map_err(|illegal| {
+            let error = LoadError::damaged(execution, Damage::Illegal(illegal));
+            tracing::error!(error = &error as &dyn std::error::Error, "start cannot be folded");
+            error.into()
+        })
+    }
+
+    /// Writes the start of an execution. The same append may be repeated after a lost answer: its id
+    /// is its own, so at most one of them is written.
+    async fn write_start(&self, append: Append) -> Result<ExecutionId, SubmitError> {
+        let execution = append.execution;
+        let first = append.events.first().map(|recorded| recorded.event_id);
+        let mut unanswered = 0;
+        loop {
+            match self.commit(append.clone()).await {
+                Ok(()) => return Ok(execution),
+                Err(CommitError::Refused(AppendError::ChildExists { child })) => return Ok(child),
+                Err(CommitError::Refused(AppendError::Conflict)) => {
+                    let stored = self.read_page(execution, Seq::ZERO).await?;
+                    let stored = stored.first().map(|recorded| recorded.event_id);
+                    return if stored == first {
+                        Ok(execution)
+                    } else {
+                        Err(SubmitError::Contended(execution))
+                    };
+                }
+                Err(CommitError::Unanswered(_)) if unanswered < UNANSWERED_RETRIES_MAX => {
+                    tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(unanswered)).await;
+                    unanswered += 1;
+                }
+                Err(CommitError::Unanswered(error)) => {
+                    return Err(LoadError::Unavailable(error).into());
+                }
+            }
+        }
+    }
+
+    async fn chosen(
+        &self,
+        execution: ExecutionId,
+        choice: PlaybookChoice,
+    ) -> Result<(PlaybookRef, Arc<Playbook>), StartError> {
+        let store = &self.parts.store;
+        let (found, name) = match choice {
+            PlaybookChoice::Id(id) => (store.by_id(id).await, id.to_string()),
+            PlaybookChoice::Path { path, version } => {
+                let found = store.by_path(&path, version).await;
+                let name = match version {
+                    Some(version) => format!("{path} in version {version}"),
+                    None => path,
+                };
+                (found, name)
+            }
+        };
+        let entry = found.map_err(|error| LoadError::of_store(execution, error))?;
+        let entry = entry.ok_or(StartError::UnknownPlaybook(name))?;
+        let playbook = self.compiled(execution, &entry)?;
+        let reference =
+            PlaybookRef { catalog_id: entry.catalog_id, path: entry.path, version: entry.version };
+        Ok((reference, playbook))
+    }
+}

@@ -1,0 +1,57 @@
+//! Background work: everything that is spawned is known, so that a stop can wait for it.
+
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Spawns tasks and remembers which still run.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    running: TaskTracker,
+}
+
+impl Tasks {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // Detached on purpose: the tracker is what waits for it.
+        drop(self.running.spawn(task));
+    }
+
+    /// Waits until no task runs.
+    pub(crate) async fn finished(&self) {
+        self.running.close();
+        self.running.wait().await;
+        self.running.reopen();
+    }
+}
+
+/// Waits until something wakes a loop or it is time to look anyway; false once it is to stop.
+pub(crate) async fn pause(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => false,
+        () = wake.notified() => true,
+        () = tokio::time::sleep(at_most) => true,
+    }
+}
+
+/// Waits for a while; false once the loop is to stop.
+pub(crate) async fn rest(stop: &CancellationToken, duration: Duration) -> bool {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(duration) => true,
+    }
+}
+
+/// Cleans up if the task that holds it panics, so that one bug does not block what comes after.
+pub(crate) struct OnPanic<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for OnPanic<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0)();
+        }
+    }
+}

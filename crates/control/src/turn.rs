@@ -1,0 +1,302 @@
+//! One turn of an execution: everything that waits is decided, then appended at once.
+//!
+//! A turn that loses a race is decided again on what is stored. One whose append got no answer is
+//! looked for in the log before it is: the answer may have been lost after the write.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
+use noetl_model::{Attempt, EventId, ExecutionId, Seq};
+use noetl_playbook::Playbook;
+use noetl_store::{Append, StoreError};
+
+use crate::commit::CommitError;
+use crate::draft::Draft;
+use crate::error::{Damage, LoadError};
+use crate::mailbox::Posted;
+use crate::{Answer, Control, SubmitError};
+
+/// How often a turn is decided anew after losing a race before the callers are told to come back.
+const CONFLICT_RETRIES_MAX: u32 = 8;
+/// How often a store that does not answer is asked again.
+const UNANSWERED_RETRIES_MAX: u32 = 6;
+/// The first pause before asking again; each further one is twice as long.
+const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
+
+/// An input's place in its turn.
+type Slot = usize;
+type Answers = Vec<(Slot, Result<Answer, SubmitError>)>;
+
+/// A turn until all of its inputs are answered.
+struct Turn {
+    execution: ExecutionId,
+    open: BTreeMap<Slot, Posted>,
+    /// What may have been written.
+    doubts: Vec<Doubt>,
+    /// Where the last append was refused.
+    conflict: Option<Seq>,
+}
+
+/// An append that got no answer, and what its callers are told if it was written.
+struct Doubt {
+    expected: Seq,
+    first: EventId,
+    answers: Answers,
+}
+
+/// What became of an append that got no answer.
+enum Fate {
+    Written,
+    /// Its place is taken: it can no longer be written.
+    Lost,
+    /// It may still be on its way.
+    Open,
+}
+
+/// What is to be written if a turn is decided as it stands.
+struct Decided {
+    append: Append,
+    state: Execution,
+    answers: Answers,
+}
+
+/// Why a turn did not come to its end at the first go.
+enum Setback {
+    Conflict,
+    Unanswered(Arc<StoreError>),
+    Hopeless(SubmitError),
+}
+
+impl From<LoadError> for Setback {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Unavailable(source) => Self::Unanswered(source),
+            LoadError::NotFound(_) => Self::Hopeless(error.into()),
+            LoadError::Corrupt { .. } => {
+                tracing::error!(error = &error as &dyn std::error::Error, "execution cannot go on");
+                Self::Hopeless(error.into())
+            }
+        }
+    }
+}
+
+impl Turn {
+    fn answer(&mut self, answers: Answers) {
+        for (slot, answer) in answers {
+            if let Some(posted) = self.open.remove(&slot) {
+                // A caller that has gone does not want to know.
+                let _gone = posted.answer.send(answer);
+            }
+        }
+    }
+
+    fn answer_all(&mut self, error: &SubmitError) {
+        let slots: Vec<Slot> = self.open.keys().copied().collect();
+        self.answer(slots.into_iter().map(|slot| (slot, Err(error.clone()))).collect());
+    }
+
+    /// Refuses the claims that take over from somebody: the log has not moved, so it was a lease that
+    /// the store did not admit, and only one that was prolonged meanwhile can be in the way.
+    fn refuse_takeovers(&mut self) {
+        let claims = self.open.iter().filter_map(|(slot, posted)| match posted.input {
+            Input::Claim { command, attempt, .. } => {
+                (attempt > Attempt(1)).then_some((*slot, command))
+            }
+            Input::Report { .. }
+            | Input::LeaseExhausted { .. }
+            | Input::ChildStarted { .. }
+            | Input::ChildEnded { .. }
+            | Input::TimerFired { .. }
+            | Input::Cancel { .. }
+            | Input::Finalize { .. }
+            | Input::Stalled { .. }
+            | Input::Reported { .. } => None,
+        });
+        let refusals = claims
+            .map(|(slot, command)| (slot, Ok(Answer::Refused(Refusal::AlreadyClaimed(command)))));
+        let refusals: Answers = refusals.collect();
+        self.answer(refusals);
+    }
+}
+
+impl Control {
+    /// Decides everything that was posted and answers it once it is durable.
+    pub(crate) async fn take_turn(&self, execution: ExecutionId, posted: Vec<Posted>) {
+        let open = posted.into_iter().enumerate().collect();
+        let mut turn = Turn { execution, open, doubts: Vec::new(), conflict: None };
+        let (mut conflicts, mut unanswered) = (0, 0);
+        while !turn.open.is_empty() {
+            let Err(setback) = self.advance(&mut turn).await else { continue };
+            self.parts.states.forget(execution);
+            match setback {
+                Setback::Conflict if conflicts < CONFLICT_RETRIES_MAX => conflicts += 1,
+                Setback::Conflict => turn.answer_all(&SubmitError::Contended(execution)),
+                Setback::Unanswered(_) if unanswered < UNANSWERED_RETRIES_MAX => {
+                    tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(unanswered)).await;
+                    unanswered += 1;
+                }
+                Setback::Unanswered(error) => {
+                    turn.answer_all(&LoadError::Unavailable(error).into());
+                }
+                Setback::Hopeless(error) => turn.answer_all(&error),
+            }
+        }
+    }
+
+    /// One go at a turn: answers what it can.
+    async fn advance(&self, turn: &mut Turn) -> Result<(), Setback> {
+        let state = self.known_state(turn.execution).await?;
+        self.settle_doubts(turn).await?;
+        if turn.conflict.take() == Some(state.seq()) {
+            turn.refuse_takeovers();
+        }
+        if turn.open.is_empty() {
+            return Ok(());
+        }
+        let playbook = self.playbook_of(&state).await?;
+        let Decided { append, state, answers } =
+            match self.decide_all(state, &playbook, turn).await? {
+                Ok(decided) => decided,
+                Err((slot, illegal)) => {
+                    // The others of the turn are innocent: without this one they are decided again.
+                    let error = LoadError::damaged(turn.execution, Damage::Illegal(illegal));
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        input = ?turn.open.get(&slot).map(|posted| &posted.input),
+                        "decision cannot be folded"
+                    );
+                    turn.answer(vec![(slot, Err(error.into()))]);
+                    return Ok(());
+                }
+            };
+        let Some(first) = append.events.first().map(|recorded| recorded.event_id) else {
+            // Nothing refuses an answer that writes nothing, so it is given only if it rests on the
+            // whole log and not on what this process happens to remember of it.
+            if !self.read_page(turn.execution, state.seq()).await?.is_empty() {
+                return Err(Setback::Conflict);
+            }
+            turn.answer(answers);
+            return Ok(());
+        };
+        let expected = append.expected;
+        match self.commit(append).await {
+            Ok(()) => {
+                self.committed(expected, state);
+                turn.answer(answers);
+                Ok(())
+            }
+            Err(CommitError::Refused(_)) => {
+                turn.conflict = Some(expected);
+                Err(Setback::Conflict)
+            }
+            Err(CommitError::Unanswered(error)) => {
+                turn.doubts.push(Doubt { expected, first, answers });
+                Err(Setback::Unanswered(error))
+            }
+        }
+    }
+
+    /// Decides the inputs of a turn one after another, each on what the ones before have made of the
+    /// execution; the inner error is the input whose events are illegal.
+    async fn decide_all(
+        &self,
+        state: Execution,
+        playbook: &Playbook,
+        turn: &Turn,
+    ) -> Result<Result<Decided, (Slot, Illegal)>, Setback> {
+        let mut draft = Draft::onto(state);
+        let mut answers = Answers::new();
+        for (slot, posted) in &turn.open {
+            posted.large.iter().for_each(|large| draft.offer(large));
+            let decision = self
+                .decide_on(&mut draft, playbook, |state, given| decide(state, &posted.input, given))
+                .await;
+            let (events, refusal) = match decision {
+                Ok(Decision::Accepted(events)) => (events, None),
+                Ok(Decision::Refused { refusal, recorded }) => (recorded, Some(refusal)),
+                Err(LoadError::Unavailable(source)) => return Err(Setback::Unanswered(source)),
+                Err(error @ (LoadError::NotFound(_) | LoadError::Corrupt { .. })) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "input cannot be decided"
+                    );
+                    answers.push((*slot, Err(error.into())));
+                    continue;
+                }
+            };
+            for event in events {
+                if let Err(illegal) = draft.record(event, &self.parts.stamps) {
+                    return Ok(Err((*slot, illegal)));
+                }
+            }
+            let answer = match refusal {
+                Some(refusal) => Answer::Refused(refusal),
+                None => accepted(&draft.state, playbook, &posted.input),
+            };
+            answers.push((*slot, Ok(answer)));
+        }
+        draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
+        let (append, state) = draft.finish();
+        Ok(Ok(Decided { append, state, answers }))
+    }
+
+    /// Looks in the log for appends that got no answer.
+    async fn settle_doubts(&self, turn: &mut Turn) -> Result<(), Setback> {
+        let mut unsettled = Vec::new();
+        let mut failure = None;
+        for doubt in std::mem::take(&mut turn.doubts) {
+            match self.fate_of(turn.execution, &doubt).await {
+                Ok(Fate::Written) => turn.answer(doubt.answers),
+                Ok(Fate::Lost) => {}
+                Ok(Fate::Open) => unsettled.push(doubt),
+                Err(error) => {
+                    unsettled.push(doubt);
+                    failure = Some(error);
+                }
+            }
+        }
+        turn.doubts = unsettled;
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    async fn fate_of(&self, execution: ExecutionId, doubt: &Doubt) -> Result<Fate, LoadError> {
+        let found = self.parts.store.read(execution, doubt.expected, 1).await;
+        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+        Ok(match found.first() {
+            None => Fate::Open,
+            Some(recorded) if recorded.event_id == doubt.first => Fate::Written,
+            Some(_) => Fate::Lost,
+        })
+    }
+
+    /// What is to be done once a state is durable.
+    pub(crate) fn committed(&self, before: Seq, state: Execution) {
+        let every = self.parts.settings.snapshot_every;
+        let due = before.0 / every != state.seq().0 / every;
+        self.parts.states.put(state.clone());
+        if due && !state.status().is_terminal() {
+            self.save_snapshot(state);
+        }
+    }
+}
+
+/// What an input that was accepted is answered with.
+fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> Answer {
+    match input {
+        Input::Claim { command, .. } => match lease_of(state, playbook, *command) {
+            Some(lease) => Answer::Leased(Box::new(lease)),
+            None => Answer::Refused(Refusal::CommandFinished(*command)),
+        },
+        Input::Report { .. }
+        | Input::LeaseExhausted { .. }
+        | Input::ChildStarted { .. }
+        | Input::ChildEnded { .. }
+        | Input::TimerFired { .. }
+        | Input::Cancel { .. }
+        | Input::Finalize { .. }
+        | Input::Stalled { .. }
+        | Input::Reported { .. } => Answer::Accepted,
+    }
+}
