@@ -149,8 +149,7 @@ pub(crate) fn is_list(value: &Value) -> bool {
 
 /// How often something is repeated; less than never is never.
 fn repetitions(value: &Value) -> Option<usize> {
-    let count = value.is_integer().then(|| value.as_i64())??;
-    Some(usize::try_from(count).unwrap_or(0))
+    Some(usize::try_from(value.as_i64()?).unwrap_or(0))
 }
 
 fn arithmetic(

@@ -4,7 +4,7 @@
 //! null or a missing value is nothing.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
@@ -163,13 +163,20 @@ fn write_line(
 }
 
 fn write_data(text: &mut String, json: &Json) -> Result<(), Error> {
-    let left = TEXT_MAX.checked_sub(text.len()).ok_or_else(text_too_long)?;
-    // Measured first: JSON takes at least a byte for every sixteen the measure counts.
-    if crate::value::size(json, left.saturating_mul(16)) > left.saturating_mul(16) {
-        return Err(text_too_long());
+    write!(Bounded(text), "{json}").map_err(|_| text_too_long())
+}
+
+/// A text that refuses to grow beyond [`TEXT_MAX`].
+struct Bounded<'t>(&'t mut String);
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > TEXT_MAX {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
     }
-    write!(text, "{json}")?;
-    if text.len() > TEXT_MAX { Err(text_too_long()) } else { Ok(()) }
 }
 
 /// The members of a map, or the items of a list with their places.

@@ -7,6 +7,8 @@
 
 mod guard;
 mod lexer;
+mod mentions;
+mod operand;
 mod statement;
 
 use std::collections::BTreeSet;
@@ -17,8 +19,8 @@ use minijinja::syntax::SyntaxConfig;
 
 use crate::ParseError;
 use crate::bounds::{ELIF_MAX, OPERATORS_MAX, SOURCE_MAX, TAGS_MAX};
-use crate::syntax::guard::Mentions;
-use crate::syntax::lexer::{Kind, Piece, Tag};
+use crate::syntax::lexer::{Kind, Piece, Tag, Token};
+use crate::syntax::mentions::Mentions;
 
 /// A string that holds a template, ready to be compiled.
 pub(crate) struct Reading {
@@ -63,9 +65,10 @@ impl Fault {
     }
 }
 
-/// Whether a string is a template at all.
+/// Whether a string is a template at all; `{#` alone, as in a shell's `${#list}`, makes none.
 pub(crate) fn is_template(text: &str) -> bool {
-    text.contains("{{") || text.contains("{%") || text.contains("{#")
+    let has_comment = || text.split_once("{#").is_some_and(|(_, rest)| rest.contains("#}"));
+    text.contains("{{") || text.contains("{%") || has_comment()
 }
 
 /// How templates are written: as everywhere, and a last newline is kept.
@@ -122,8 +125,12 @@ fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
             Piece::Output(tag) | Piece::Statement(tag) => tag,
         };
         elifs += usize::from(tag.tokens.first().is_some_and(|it| it.text == "elif"));
-        let operators = tag.tokens.iter().filter(|token| match token.kind {
-            Kind::Sign => !matches!(token.text, "," | ":" | "(" | ")" | "[" | "]" | "{" | "}"),
+        let operators = tag.tokens.iter().enumerate().filter(|(place, token)| match token.kind {
+            Kind::Sign => match token.text {
+                "(" | "[" => *place > 0 && ends_operand(tag.tokens[place - 1]),
+                "," | ":" | ")" | "]" | "{" | "}" => false,
+                _ => true,
+            },
             Kind::Name => matches!(token.text, "not" | "and" | "or" | "if" | "else" | "in" | "is"),
             Kind::Text | Kind::Number => false,
         });
@@ -142,6 +149,14 @@ fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether a bracket after this token is a call or an index, and not a list.
+fn ends_operand(token: Token<'_>) -> bool {
+    match token.kind {
+        Kind::Name | Kind::Text | Kind::Number => true,
+        Kind::Sign => matches!(token.text, ")" | "]" | "}"),
+    }
+}
+
 /// Lets minijinja say whether the template is one.
 fn check_grammar(source: &str) -> Result<(), Fault> {
     let mut environment = Environment::empty();
@@ -150,10 +165,20 @@ fn check_grammar(source: &str) -> Result<(), Fault> {
         Ok(_) => Ok(()),
         Err(error) => {
             let range = error.range().map(|it| clamp(source, it.start)..clamp(source, it.end));
-            let message = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+            let message = error.detail().map_or_else(|| error.kind().to_string(), plain_words);
             Err(Fault { message, range })
         }
     }
+}
+
+/// Says in the author's words what minijinja says in the parser's.
+fn plain_words(detail: &str) -> String {
+    let message = detail
+        .replace("end of variable block", "the end of the expression")
+        .replace("end of block", "the end of the statement")
+        .replace("end of input", "the end of the template");
+    let hint = if message.starts_with("unexpected `=`") { "; `==` compares" } else { "" };
+    message + hint
 }
 
 fn clamp(source: &str, at: usize) -> usize {

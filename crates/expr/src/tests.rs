@@ -1,8 +1,14 @@
 //! What templates and conditions promise, as tables of what goes in and what comes out.
 
+mod attacks;
+mod conditions;
+mod errors;
+mod mentions;
+mod properties;
 mod rendering;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -21,6 +27,14 @@ impl Variables for Given {
 fn render(template: Value, variables: Value) -> Result<Value, String> {
     let template = Template::parse(template).map_err(|it| it.to_string())?;
     template.render(&Given(variables)).map_err(|it| it.to_string())
+}
+
+/// How long something takes.
+#[expect(clippy::disallowed_types, reason = "a test may hold a stopwatch, a template may not")]
+fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
+    let started = std::time::Instant::now();
+    let result = run();
+    (result, started.elapsed())
 }
 
 /// Something of everything.

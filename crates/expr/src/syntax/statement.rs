@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 
 use crate::syntax::Fault;
-use crate::syntax::guard::{self, Guard, Mentions};
+use crate::syntax::guard::{self, Guard};
 use crate::syntax::lexer::{Kind, Piece, Tag};
+use crate::syntax::mentions::Mentions;
 
 /// Guards every tag of a template.
 pub(super) fn guarded(pieces: &[Piece<'_>], mentions: &mut Mentions) -> Result<String, Fault> {

@@ -1,0 +1,202 @@
+//! What stands between operators: literals, names with what follows them, lists and maps.
+
+use crate::environment::{FUNCTIONS, known_function};
+use crate::syntax::guard::{Bond, Guard, Guarded, unknown};
+use crate::syntax::lexer::{Kind, Token};
+use crate::syntax::{Fault, Path, PathStep};
+
+impl Guard<'_, '_> {
+    pub(super) fn signed(&mut self) -> Result<Guarded, Fault> {
+        if self.eat("-") {
+            let operand = self.signed()?;
+            let bond = if operand.bond == Bond::Literal { Bond::Literal } else { Bond::Tight };
+            return Ok(Guarded::new(format!("(-{})", operand.tight()), bond));
+        }
+        let value = self.primary()?;
+        self.postfix(value)
+    }
+
+    /// Attributes, indexes, slices and calls; what they follow never needs brackets.
+    fn postfix(&mut self, mut value: Guarded) -> Result<Guarded, Fault> {
+        // How many steps of the path have been taken when it stops being a path.
+        let mut closed: Option<usize> = None;
+        let mut path = value.path.take();
+        loop {
+            if self.eat(".") {
+                let name = self.next()?;
+                value.text = format!("{}.{}", value.text, name.text);
+                if let (Some(path), None) = (&mut path, closed) {
+                    path.steps.push(match name.text.parse() {
+                        Ok(index) => PathStep::Index(index),
+                        Err(_) => PathStep::Name(name.text.to_owned()),
+                    });
+                }
+            } else if self.sees("[") {
+                let (text, step) = self.subscript(std::mem::take(&mut value.text))?;
+                value.text = text;
+                match (&mut path, step, closed) {
+                    (Some(path), Some(step), None) => path.steps.push(step),
+                    (Some(path), None, None) => closed = Some(path.steps.len()),
+                    (Some(_) | None, _, _) => {}
+                }
+            } else if self.sees("(") {
+                let callee = self.tokens.get(self.at.wrapping_sub(1)).copied();
+                let arguments = self.arguments()?;
+                if let (Some(path), None) = (&path, closed) {
+                    closed = Some(path.steps.len().saturating_sub(1));
+                    if path.steps.is_empty() {
+                        self.check_function(&path.root, callee)?;
+                    }
+                }
+                value.text.push_str(&arguments);
+            } else {
+                break;
+            }
+            value.bond = Bond::Tight;
+        }
+        if let Some(path) = path {
+            let is_function =
+                closed == Some(0) && known_function(&path.root) && path.steps.is_empty();
+            if !is_function {
+                self.mentions.record(&path, closed.unwrap_or(path.steps.len()));
+            }
+            let is_plain = closed.is_none() && !self.mentions.is_local(&path.root);
+            value.path = is_plain.then_some(path);
+        }
+        Ok(value)
+    }
+
+    fn check_function(&self, name: &str, token: Option<Token<'_>>) -> Result<(), Fault> {
+        if known_function(name) || self.mentions.is_local(name) {
+            return Ok(());
+        }
+        match token {
+            Some(token) => Err(unknown("function", token, FUNCTIONS)),
+            None => Err(self.unreadable()),
+        }
+    }
+
+    fn subscript(&mut self, base: String) -> Result<(String, Option<PathStep>), Fault> {
+        self.expect("[")?;
+        let first = self.peek();
+        let start = if self.sees(":") { None } else { Some(self.expression()?) };
+        if !self.sees(":") {
+            self.expect("]")?;
+            let index = start.ok_or_else(|| self.unreadable())?;
+            let step = match (index.bond, first) {
+                (Bond::Literal, Some(token)) => literal_step(token),
+                (Bond::Literal | Bond::Tight | Bond::Loose, _) => None,
+            };
+            let guard = if step.is_some() { "" } else { "|__indexed" };
+            let base = if guard.is_empty() { base } else { format!("({base}{guard})") };
+            return Ok((format!("{base}[{}]", index.text), step));
+        }
+        let mut range = start.map_or(String::new(), |it| it.text);
+        while self.eat(":") {
+            range.push(':');
+            if !self.sees(":") && !self.sees("]") {
+                range.push_str(&self.expression()?.text);
+            }
+        }
+        self.expect("]")?;
+        Ok((format!("(({base}|__indexed)[{range}]|__kept)"), None))
+    }
+
+    pub(super) fn arguments(&mut self) -> Result<String, Fault> {
+        self.expect("(")?;
+        let mut parts = Vec::new();
+        while !self.eat(")") {
+            let splat = ["**", "*"].into_iter().find(|sign| self.eat(sign)).unwrap_or("");
+            let keyword = match (self.peek(), self.tokens.get(self.at + 1)) {
+                (Some(name), Some(sign)) if name.kind == Kind::Name && sign.text == "=" => {
+                    self.at += 2;
+                    format!("{}=", name.text)
+                }
+                _ => String::new(),
+            };
+            let value = self.expression()?;
+            let value =
+                if splat.is_empty() { value.text } else { format!("{}|__kept", value.tight()) };
+            parts.push(format!("{splat}{keyword}{value}"));
+            if !self.eat(",") && !self.sees(")") {
+                return Err(self.unreadable());
+            }
+        }
+        Ok(format!("({})", parts.join(", ")))
+    }
+
+    fn primary(&mut self) -> Result<Guarded, Fault> {
+        let token = self.next()?;
+        match (token.kind, token.text) {
+            (Kind::Number, text) => Ok(Guarded::new(text.to_owned(), Bond::Literal)),
+            (Kind::Text, text) => {
+                let mut written = Guarded::new(text.to_owned(), Bond::Literal);
+                while let Some(more) = self.peek().filter(|it| it.kind == Kind::Text) {
+                    self.at += 1;
+                    written = Guarded::new(format!("{} {}", written.text, more.text), Bond::Tight);
+                }
+                Ok(written)
+            }
+            (Kind::Name, text @ ("true" | "True" | "false" | "False" | "none" | "None")) => {
+                Ok(Guarded::new(text.to_owned(), Bond::Literal))
+            }
+            (Kind::Name, name) => {
+                let path = Path { root: name.to_owned(), steps: Vec::new() };
+                Ok(Guarded { text: name.to_owned(), path: Some(path), bond: Bond::Tight })
+            }
+            (Kind::Sign, "(") => self.sequence("(", ")"),
+            (Kind::Sign, "[") => self.sequence("[", "]"),
+            (Kind::Sign, "{") => self.map(),
+            (Kind::Sign, _) => {
+                self.at -= 1;
+                Err(self.unreadable())
+            }
+        }
+    }
+
+    fn sequence(&mut self, open: &str, close: &str) -> Result<Guarded, Fault> {
+        let mut text = open.to_owned();
+        while !self.eat(close) {
+            text.push_str(&self.expression()?.text);
+            if self.eat(",") {
+                text.push_str(", ");
+            } else if !self.sees(close) {
+                return Err(self.unreadable());
+            }
+        }
+        text.push_str(close);
+        Ok(Guarded::new(text, Bond::Tight))
+    }
+
+    fn map(&mut self) -> Result<Guarded, Fault> {
+        let mut text = "{".to_owned();
+        while !self.eat("}") {
+            // A key is hashed, which walks it.
+            let key = self.expression()?;
+            match key.bond {
+                Bond::Literal => text.push_str(&key.text),
+                Bond::Tight | Bond::Loose => text.push_str(&format!("{}|__weighed", key.tight())),
+            }
+            self.expect(":")?;
+            text.push_str(": ");
+            text.push_str(&self.expression()?.text);
+            if self.eat(",") {
+                text.push_str(", ");
+            } else if !self.sees("}") {
+                return Err(self.unreadable());
+            }
+        }
+        text.push('}');
+        Ok(Guarded::new(text, Bond::Tight))
+    }
+}
+
+fn literal_step(token: Token<'_>) -> Option<PathStep> {
+    match token.kind {
+        Kind::Number => token.text.parse().ok().map(PathStep::Index),
+        Kind::Text if !token.text.contains('\\') => {
+            Some(PathStep::Name(token.text[1..token.text.len() - 1].to_owned()))
+        }
+        Kind::Text | Kind::Name | Kind::Sign => None,
+    }
+}
