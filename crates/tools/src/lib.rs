@@ -1,1 +1,37 @@
 //! One module per tool kind, and how a command's templates become a tool's configuration.
+//!
+//! A [`Registry`] holds the tools a worker has. It renders a lease's templates, runs the tool and
+//! ends it when its time is over. What a tool needs of its surroundings (environment, credentials,
+//! network policy) comes in through [`Settings`].
+//!
+//! Invariant: whatever a tool started has ended once its run has ended, be it by itself, by
+//! time-out or by cancellation.
+
+#![expect(
+    clippy::result_large_err,
+    reason = "an error is what a call ends with, once, and is as large as what it tells"
+)]
+
+mod call;
+mod capture;
+mod credentials;
+mod group;
+mod http;
+mod keys;
+mod noop;
+mod outgoing;
+mod prepare;
+mod python;
+mod registry;
+mod rhai;
+mod settings;
+mod shell;
+
+#[cfg(test)]
+mod testing;
+
+pub use call::{Call, Ended, Tool};
+pub use credentials::{Credentials, FixedCredentials};
+pub use outgoing::Egress;
+pub use registry::{Registry, TIMEOUT_DEFAULT};
+pub use settings::Settings;

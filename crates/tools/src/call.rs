@@ -1,0 +1,89 @@
+//! What a tool is asked to do, and what it answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{Attempt, ErrorKind, ExecutionId, Logs, Outcome, StepName, ToolError};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+/// One kind of work a worker can do.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// Works until done, or until `call.cancel` is cancelled: then it stops what it started and
+    /// answers soon with whatever logs it has. Who cancelled says how the command ended.
+    async fn run(&self, call: &Call) -> Ended;
+}
+
+/// A command, ready to run: nothing in it is a template any more.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The tool's own keys.
+    pub config: Map<String, Value>,
+    /// The arguments: `input` and `args`.
+    pub input: Map<String, Value>,
+    /// Every value that came with the command, by name.
+    pub variables: BTreeMap<String, Arc<Value>>,
+    pub execution: ExecutionId,
+    pub step: StepName,
+    /// The task's name in its pipeline; the step's name for a single tool.
+    pub label: String,
+    pub attempt: Attempt,
+    /// The same for every attempt.
+    pub idempotency_key: String,
+    pub timeout: Duration,
+    pub cancel: CancellationToken,
+}
+
+impl Call {
+    /// What a process that runs for this call finds in its environment, beside what it inherits.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
+        [
+            ("NOETL_EXECUTION_ID", self.execution.to_string()),
+            ("NOETL_STEP", self.step.to_string()),
+            ("NOETL_IDEMPOTENCY_KEY", self.idempotency_key.clone()),
+        ]
+    }
+}
+
+/// How a run ended, and what was printed meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    pub outcome: Outcome,
+    pub logs: Logs,
+}
+
+impl Ended {
+    pub fn completed(output: Value) -> Self {
+        Self { outcome: Outcome::Completed { output }, logs: Logs::default() }
+    }
+
+    pub fn failed(error: ToolError) -> Self {
+        Self { outcome: Outcome::Failed { error, output: None }, logs: Logs::default() }
+    }
+
+    /// A failure that left something to look at, such as the body of a 404.
+    pub fn failed_with(error: ToolError, output: Value) -> Self {
+        Self { outcome: Outcome::Failed { error, output: Some(output) }, logs: Logs::default() }
+    }
+
+    /// The answer of a tool that was told to stop.
+    pub fn stopped(logs: Logs) -> Self {
+        Self::failed(ToolError::new(ErrorKind::Unknown, "stopped before it was done"))
+            .with_logs(logs)
+    }
+
+    #[must_use]
+    pub fn with_logs(mut self, logs: Logs) -> Self {
+        self.logs = logs.bounded();
+        self
+    }
+}
+
+impl From<Result<Ended, ToolError>> for Ended {
+    fn from(result: Result<Ended, ToolError>) -> Self {
+        result.unwrap_or_else(Ended::failed)
+    }
+}

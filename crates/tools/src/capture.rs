@@ -1,0 +1,148 @@
+//! What a process prints, kept within bounds: the beginning and the end, however much it is.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What is kept of one output stream; beyond it the middle is left out.
+pub(crate) const CAPTURE_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// The beginning and the end of some bytes.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    half_max: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out: u64,
+}
+
+impl Capture {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { half_max: bytes_max / 2, head: Vec::new(), tail: VecDeque::new(), left_out: 0 }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let to_head = bytes.len().min(self.half_max - self.head.len());
+        let (head, rest) = bytes.split_at(to_head);
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        if let Some(excess) = self.tail.len().checked_sub(self.half_max) {
+            self.tail.drain(..excess);
+            self.left_out += excess as u64;
+        }
+    }
+
+    /// The text, leaving nothing; bytes that are not UTF-8 become replacement characters.
+    pub(crate) fn take_text(&mut self) -> String {
+        let mut bytes = std::mem::take(&mut self.head);
+        if self.left_out > 0 {
+            bytes.extend(format!("\n… {} bytes left out …\n", self.left_out).into_bytes());
+        }
+        bytes.extend(std::mem::take(&mut self.tail));
+        self.left_out = 0;
+        match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        }
+    }
+}
+
+/// An output stream that is read into a [`Capture`]. Reading may be given up at any point and taken
+/// up again; what was read is kept.
+#[derive(Debug)]
+pub(crate) struct Captured<R> {
+    reader: Option<R>,
+    /// Read, but perhaps the beginning of a mark.
+    pending: Vec<u8>,
+    capture: Capture,
+}
+
+impl<R: AsyncRead + Unpin> Captured<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self { reader: Some(reader), pending: Vec::new(), capture: Capture::new(CAPTURE_BYTES_MAX) }
+    }
+
+    /// Reads until the stream ends. A stream that cannot be read has ended.
+    pub(crate) async fn read_to_end(&mut self) {
+        while self.read_chunk().await {
+            self.capture.push(&self.pending);
+            self.pending.clear();
+        }
+    }
+
+    /// Reads up to `mark`, which is dropped; or until the stream ends.
+    pub(crate) async fn read_to_mark(&mut self, mark: &[u8]) {
+        loop {
+            if let Some(at) = find(&self.pending, mark) {
+                self.capture.push(&self.pending[..at]);
+                self.pending.drain(..at + mark.len());
+                return;
+            }
+            let safe = self.pending.len().saturating_sub(mark.len() - 1);
+            self.capture.push(&self.pending[..safe]);
+            self.pending.drain(..safe);
+            if !self.read_chunk().await {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn take_text(&mut self) -> String {
+        let pending = std::mem::take(&mut self.pending);
+        self.capture.push(&pending);
+        self.capture.take_text()
+    }
+
+    /// Appends what is there to `pending`; false at the end of the stream.
+    async fn read_chunk(&mut self) -> bool {
+        let Some(reader) = &mut self.reader else { return false };
+        self.pending.reserve(CHUNK_BYTES);
+        match reader.read_buf(&mut self.pending).await {
+            Ok(count) if 0 < count => true,
+            Ok(_) | Err(_) => {
+                self.reader = None;
+                false
+            }
+        }
+    }
+}
+
+fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    bytes.windows(mark.len()).position(|window| window == mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_long_output_is_left_out() {
+        let mut capture = Capture::new(8);
+        for chunk in [&b"ab"[..], b"cdef", b"ghijkl", b"m"] {
+            capture.push(chunk);
+        }
+        assert_eq!(capture.take_text(), "abcd\n… 5 bytes left out …\njklm");
+        assert_eq!(capture.take_text(), "");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        let mut capture = Capture::new(8);
+        capture.push(b"a\xffb");
+        assert_eq!(capture.take_text(), "a\u{fffd}b");
+    }
+
+    #[tokio::test]
+    async fn a_mark_is_found_wherever_the_chunks_part() {
+        for split in 1..9 {
+            let text = b"xyENDz123";
+            let mut captured = Captured::new(text[..split].chain(&text[split..]));
+            captured.read_to_mark(b"END").await;
+            assert_eq!(captured.capture.take_text(), "xy", "split at {split}");
+            captured.read_to_end().await;
+            assert_eq!(captured.take_text(), "z123", "split at {split}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Where secrets come from that a playbook names by alias.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::{Map, Value};
+
+/// Finds credentials by alias.
+#[async_trait]
+pub trait Credentials: Send + Sync {
+    /// The credential's fields, `type` among them; nothing if there is none of that name.
+    async fn resolve(&self, alias: &str) -> Result<Option<Map<String, Value>>, ToolError>;
+}
+
+/// Credentials known from the start, each a JSON map given in a variable of the environment:
+/// `NOETL_CREDENTIAL_<ALIAS>`.
+#[derive(Default)]
+pub struct FixedCredentials {
+    by_variable: BTreeMap<String, String>,
+}
+
+impl FixedCredentials {
+    const PREFIX: &'static str = "NOETL_CREDENTIAL_";
+
+    /// Takes from `variables` those that hold credentials.
+    pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let by_variable =
+            variables.into_iter().filter(|(name, _)| name.starts_with(Self::PREFIX)).collect();
+        Self { by_variable }
+    }
+
+    /// The variable that holds a credential: its alias in upper case, `_` for other characters.
+    pub(crate) fn variable(alias: &str) -> String {
+        let name = alias.chars().map(|c| match c.to_ascii_uppercase() {
+            c if c.is_ascii_alphanumeric() => c,
+            _ => '_',
+        });
+        Self::PREFIX.chars().chain(name).collect()
+    }
+}
+
+#[async_trait]
+impl Credentials for FixedCredentials {
+    async fn resolve(&self, alias: &str) -> Result<Option<Map<String, Value>>, ToolError> {
+        let variable = Self::variable(alias);
+        let Some(text) = self.by_variable.get(&variable) else { return Ok(None) };
+        // The reason of a parse error would quote the secret, so it is not told.
+        let Ok(Value::Object(mut credential)) = serde_json::from_str(text) else {
+            return Err(ToolError::new(
+                ErrorKind::Config,
+                format!("credential `{alias}`: the variable {variable} must hold a JSON map"),
+            ));
+        };
+        if let Some(Value::Object(data)) = credential.remove("data") {
+            credential.extend(data);
+        }
+        Ok(Some(credential))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn resolve(variable: &str, text: &str, alias: &str) -> String {
+        let credentials = FixedCredentials::from_environment([(variable.into(), text.into())]);
+        match credentials.resolve(alias).await {
+            Ok(Some(found)) => Value::Object(found).to_string(),
+            Ok(None) => "none".into(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_alias_is_looked_up_in_its_variable() {
+        let text = r#"{"type": "bearer", "data": {"token": "t"}}"#;
+        let found = resolve("NOETL_CREDENTIAL_MY_API_2", text, "my-api.2").await;
+        assert_eq!(found, r#"{"type":"bearer","token":"t"}"#);
+        assert_eq!(resolve("NOETL_CREDENTIAL_OTHER", text, "my-api").await, "none");
+    }
+
+    #[tokio::test]
+    async fn a_credential_that_is_no_json_map_is_not_quoted() {
+        let found = resolve("NOETL_CREDENTIAL_A", "hunter2", "a").await;
+        assert_eq!(found, "credential `a`: the variable NOETL_CREDENTIAL_A must hold a JSON map");
+    }
+}

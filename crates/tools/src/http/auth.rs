@@ -1,0 +1,114 @@
+//! How a request proves who sends it: said in the configuration, or kept under an alias.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use noetl_model::ToolError;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+
+use crate::credentials::{Credentials, FixedCredentials};
+use crate::keys::{Keys, scalar_text};
+
+const API_KEY_HEADER: &str = "X-API-Key";
+
+/// What goes into the header of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Auth {
+    None,
+    Bearer { token: String },
+    Basic { username: String, password: String },
+    ApiKey { header: String, value: String },
+}
+
+impl Auth {
+    /// From `auth`, a map or an alias, or from `credential`, an alias.
+    pub(crate) async fn read(
+        keys: Keys<'_>,
+        credentials: &dyn Credentials,
+    ) -> Result<Self, ToolError> {
+        match keys.find(&["auth", "credential"]) {
+            None => Ok(Auth::None),
+            Some((_, Value::String(alias))) => {
+                Self::of(keys, &resolve(keys, credentials, alias).await?)
+            }
+            Some((_, Value::Object(said))) => {
+                match said.get("credential").and_then(Value::as_str) {
+                    None => Self::of(keys, said),
+                    Some(alias) => {
+                        let mut fields = resolve(keys, credentials, alias).await?;
+                        let said = said.iter().filter(|(key, value)| {
+                            key.as_str() != "credential" && !value.is_null()
+                        });
+                        fields.extend(said.map(|(key, value)| (key.clone(), value.clone())));
+                        Self::of(keys, &fields)
+                    }
+                }
+            }
+            Some((key, other)) => Err(keys.wrong(key, "a map or the alias of a credential", other)),
+        }
+    }
+
+    fn of(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
+        let field = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| fields.get(*name).and_then(scalar_text))
+                .ok_or_else(|| keys.error(format!("`auth.{}` is missing", names[0])))
+        };
+        let kind = field(&["type"])?;
+        match kind.to_ascii_lowercase().as_str() {
+            "none" => Ok(Auth::None),
+            "bearer" | "bearer_token" => Ok(Auth::Bearer {
+                token: field(&["token", "access_token", "bearer_token", "value"])?,
+            }),
+            "basic" => Ok(Auth::Basic {
+                username: field(&["username", "user"])?,
+                password: field(&["password", "db_password"])?,
+            }),
+            "api_key" | "apikey" => Ok(Auth::ApiKey {
+                header: field(&["header"]).unwrap_or_else(|_| API_KEY_HEADER.into()),
+                value: field(&["value", "api_key", "key", "token"])?,
+            }),
+            other => Err(keys.error(format!(
+                "`auth.type` is `{other}`; known are bearer, basic, api_key and none"
+            ))),
+        }
+    }
+
+    /// The header to send; its value is marked as sensitive.
+    pub(crate) fn header(
+        &self,
+        keys: Keys<'_>,
+    ) -> Result<Option<(HeaderName, HeaderValue)>, ToolError> {
+        let (name, value) = match self {
+            Auth::None => return Ok(None),
+            Auth::Bearer { token } => (AUTHORIZATION, format!("Bearer {token}")),
+            Auth::Basic { username, password } => {
+                let pair = STANDARD.encode(format!("{username}:{password}"));
+                (AUTHORIZATION, format!("Basic {pair}"))
+            }
+            Auth::ApiKey { header, value } => {
+                let name = HeaderName::from_bytes(header.as_bytes())
+                    .map_err(|_| keys.error("`auth.header` is not the name of a header"))?;
+                (name, value.clone())
+            }
+        };
+        let mut value = HeaderValue::from_str(&value)
+            .map_err(|_| keys.error("`auth` holds characters that no header can carry"))?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}
+
+async fn resolve(
+    keys: Keys<'_>,
+    credentials: &dyn Credentials,
+    alias: &str,
+) -> Result<Map<String, Value>, ToolError> {
+    credentials.resolve(alias).await?.ok_or_else(|| {
+        keys.error(format!(
+            "there is no credential `{alias}`; this worker takes it from the variable {}",
+            FixedCredentials::variable(alias)
+        ))
+    })
+}

@@ -1,0 +1,159 @@
+//! From the keys of an `http` tool to the request it means.
+
+use noetl_model::ToolError;
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use url::Url;
+use url::form_urlencoded;
+
+use super::auth::Auth;
+use crate::keys::{Keys, scalar_text};
+use crate::outgoing::{Certificates, Connection, Redirects, Request};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+
+/// What is sent, with the type to declare unless the headers do.
+struct Body {
+    bytes: Vec<u8>,
+    content_type: Option<HeaderValue>,
+}
+
+pub(super) fn build(
+    keys: Keys<'_>,
+    auth: Auth,
+    idempotency_key: &str,
+) -> Result<Request, ToolError> {
+    let text = keys.required_text(&["url", "endpoint"])?;
+    let mut url: Url = text
+        .trim()
+        .parse()
+        .map_err(|error| keys.error(format!("`url` is not a URL: {error}: \"{text}\"")))?;
+    let method = method(keys)?;
+    let mut headers = headers(keys)?;
+    headers.extend(auth.header(keys)?.into_iter().map(|(name, value)| (Some(name), value)));
+    if let Some(params) = keys.map(&["params", "query_params"])? {
+        append_query(keys, "params", &mut url, params)?;
+    }
+    let body = body(keys, &method, &mut url)?;
+    if let Some(content_type) = body.as_ref().and_then(|body| body.content_type.clone()) {
+        headers.entry(CONTENT_TYPE).or_insert(content_type);
+    }
+    if !method.is_safe()
+        && let Ok(key) = HeaderValue::from_str(idempotency_key)
+    {
+        headers.entry(IDEMPOTENCY_KEY).or_insert(key);
+    }
+    let follow = keys.flag(&["follow_redirects"])?.unwrap_or(true);
+    Ok(Request {
+        method,
+        url,
+        headers,
+        body: body.map(|body| body.bytes),
+        redirects: if follow { Redirects::Follow } else { Redirects::Keep },
+        connection: connection(keys)?,
+    })
+}
+
+fn method(keys: Keys<'_>) -> Result<Method, ToolError> {
+    let Some(text) = keys.text(&["method"])? else { return Ok(Method::GET) };
+    let upper = text.trim().to_ascii_uppercase();
+    match upper.as_str() {
+        "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS" => {
+            Ok(Method::from_bytes(upper.as_bytes()).expect("a known method"))
+        }
+        _ => Err(keys.error(format!(
+            "`method` is `{text}`; known are GET, POST, PUT, PATCH, DELETE, HEAD and OPTIONS"
+        ))),
+    }
+}
+
+fn headers(keys: Keys<'_>) -> Result<HeaderMap, ToolError> {
+    keys.texts(&["headers"])?
+        .into_iter()
+        .map(|(name, value)| {
+            let header = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| keys.error(format!("`headers.{name}` is not the name of a header")))?;
+            let value = HeaderValue::from_str(&value).map_err(|_| {
+                keys.error(format!("`headers.{name}` holds characters that no header can carry"))
+            })?;
+            Ok((header, value))
+        })
+        .collect()
+}
+
+/// Null is left out, a list is repeated, any other value is written out.
+fn append_query(
+    keys: Keys<'_>,
+    key: &str,
+    url: &mut Url,
+    params: &Map<String, Value>,
+) -> Result<(), ToolError> {
+    let pairs = pairs(keys, key, params)?;
+    if !pairs.is_empty() {
+        url.query_pairs_mut().extend_pairs(pairs);
+    }
+    Ok(())
+}
+
+fn pairs(
+    keys: Keys<'_>,
+    key: &str,
+    params: &Map<String, Value>,
+) -> Result<Vec<(String, String)>, ToolError> {
+    let mut pairs = Vec::new();
+    for (name, value) in params {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        for item in items.iter().filter(|item| !item.is_null()) {
+            let text = scalar_text(item).ok_or_else(|| {
+                keys.wrong(&format!("{key}.{name}"), "a text or a list of texts", item)
+            })?;
+            pairs.push((name.clone(), text));
+        }
+    }
+    Ok(pairs)
+}
+
+/// The first of `json`, `form`, `body`, `data`, `payload` that is given.
+fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<Body>, ToolError> {
+    let json = |value: &Value| Body { bytes: value.to_string().into(), content_type: Some(JSON) };
+    let raw = |text: &str| Body { bytes: text.into(), content_type: None };
+    Ok(match keys.find(&["json", "form", "body", "data", "payload"]) {
+        None => None,
+        Some(("json", value)) => Some(json(value)),
+        Some(("form", value)) => {
+            let form = value.as_object().ok_or_else(|| keys.wrong("form", "a map", value))?;
+            let encoded = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(pairs(keys, "form", form)?)
+                .finish();
+            Some(Body { bytes: encoded.into(), content_type: Some(FORM) })
+        }
+        Some((key @ ("data" | "payload"), Value::Object(params))) if *method == Method::GET => {
+            append_query(keys, key, url, params)?;
+            None
+        }
+        Some((_, Value::String(text))) => Some(raw(text)),
+        Some((_, value)) => Some(json(value)),
+    })
+}
+
+/// How to connect. The time for the whole exchange is the registry's affair.
+fn connection(keys: Keys<'_>) -> Result<Connection, ToolError> {
+    let mut connection = Connection::default();
+    if keys.flag(&["verify_ssl", "verify"])? == Some(false) {
+        connection.certificates = Certificates::Ignore;
+    }
+    if let Some(Value::Object(timeout)) = keys.value(&["timeout"]) {
+        let timeout = Keys::new("http: timeout", timeout);
+        if let Some(connect) = timeout.duration(&["connect"])? {
+            connection.connect_timeout = connect;
+        }
+        connection.read_timeout = timeout.duration(&["read"])?;
+    }
+    Ok(connection)
+}

@@ -1,0 +1,213 @@
+//! Reading a rendered configuration: one spelling table per question, one wording for what is wrong.
+//!
+//! A key whose value is null counts as absent, so that a template may leave a key out.
+
+use std::time::Duration;
+
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::{Map, Value};
+
+/// No tool runs longer than a week.
+const SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
+
+/// A tool's configuration, with the tool's name for messages.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys<'a> {
+    tool: &'static str,
+    config: &'a Map<String, Value>,
+}
+
+impl<'a> Keys<'a> {
+    pub(crate) fn new(tool: &'static str, config: &'a Map<String, Value>) -> Self {
+        Self { tool, config }
+    }
+
+    /// The first of the spellings that is given, with its value.
+    pub(crate) fn find(&self, spellings: &[&'static str]) -> Option<(&'static str, &'a Value)> {
+        spellings
+            .iter()
+            .filter_map(|&key| Some((key, self.config.get(key)?)))
+            .find(|(_, value)| !value.is_null())
+    }
+
+    pub(crate) fn value(&self, spellings: &[&'static str]) -> Option<&'a Value> {
+        self.find(spellings).map(|(_, value)| value)
+    }
+
+    pub(crate) fn text(&self, spellings: &[&'static str]) -> Result<Option<String>, ToolError> {
+        self.find(spellings)
+            .map(|(key, value)| scalar_text(value).ok_or_else(|| self.wrong(key, "a text", value)))
+            .transpose()
+    }
+
+    pub(crate) fn required_text(&self, spellings: &[&'static str]) -> Result<String, ToolError> {
+        self.text(spellings)?.ok_or_else(|| self.error(format!("`{}` is missing", spellings[0])))
+    }
+
+    pub(crate) fn flag(&self, spellings: &[&'static str]) -> Result<Option<bool>, ToolError> {
+        self.find(spellings)
+            .map(|(key, value)| match value {
+                Value::Bool(flag) => Ok(*flag),
+                Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+                Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+                other => Err(self.wrong(key, "true or false", other)),
+            })
+            .transpose()
+    }
+
+    pub(crate) fn map(
+        &self,
+        spellings: &[&'static str],
+    ) -> Result<Option<&'a Map<String, Value>>, ToolError> {
+        self.find(spellings)
+            .map(|(key, value)| value.as_object().ok_or_else(|| self.wrong(key, "a map", value)))
+            .transpose()
+    }
+
+    /// A map of texts; entries that are null are left out, numbers and booleans are written out.
+    pub(crate) fn texts(
+        &self,
+        spellings: &[&'static str],
+    ) -> Result<Vec<(String, String)>, ToolError> {
+        let Some((key, _)) = self.find(spellings) else { return Ok(Vec::new()) };
+        let map = self.map(spellings)?.expect("the key was just found");
+        map.iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| {
+                let text = scalar_text(value)
+                    .ok_or_else(|| self.wrong(&format!("{key}.{name}"), "a text", value))?;
+                Ok((name.clone(), text))
+            })
+            .collect()
+    }
+
+    /// A number of seconds, or a text such as `500ms`, `30s`, `5m`, `1h`.
+    pub(crate) fn duration(
+        &self,
+        spellings: &[&'static str],
+    ) -> Result<Option<Duration>, ToolError> {
+        self.find(spellings)
+            .map(|(key, value)| {
+                let seconds = match value {
+                    Value::Number(number) => number.as_f64(),
+                    Value::String(text) => seconds(text),
+                    Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+                };
+                seconds
+                    .filter(|seconds| 0.0 < *seconds && *seconds <= SECONDS_MAX)
+                    .map(Duration::from_secs_f64)
+                    .ok_or_else(|| self.wrong(key, "seconds above 0 and up to 7 days", value))
+            })
+            .transpose()
+    }
+
+    /// The error for a value of the wrong shape.
+    pub(crate) fn wrong(&self, key: &str, expected: &str, found: &Value) -> ToolError {
+        self.error(format!("`{key}` must be {expected}, but is {}", describe(found)))
+    }
+
+    pub(crate) fn error(&self, message: impl std::fmt::Display) -> ToolError {
+        ToolError::new(ErrorKind::Config, format!("{}: {message}", self.tool))
+    }
+}
+
+/// A scalar as text; nothing for a list, a map and null.
+pub(crate) fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    number.trim().parse::<f64>().ok().map(|number| number * scale)
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+        Value::String(text) if text.chars().count() <= 40 => format!("\"{text}\""),
+        Value::String(_) => "a long text".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "a map".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(
+        read: impl Fn(Keys<'_>) -> Result<String, ToolError>,
+        config: Value,
+        expected: Expect,
+    ) {
+        let config = config.as_object().unwrap();
+        let actual = match read(Keys::new("shell", config)) {
+            Ok(text) => text,
+            Err(error) => format!("{}: {error}", error.kind),
+        };
+        expected.assert_eq(&actual);
+    }
+
+    fn timeout(keys: Keys<'_>) -> Result<String, ToolError> {
+        keys.duration(&["timeout", "timeout_seconds"]).map(|found| format!("{found:?}"))
+    }
+
+    #[test]
+    fn a_duration_is_a_number_of_seconds_or_has_a_unit() {
+        check(timeout, json!({"timeout": 1.5}), expect!["Some(1.5s)"]);
+        check(timeout, json!({"timeout_seconds": "20"}), expect!["Some(20s)"]);
+        check(timeout, json!({"timeout": "500ms"}), expect!["Some(500ms)"]);
+        check(timeout, json!({"timeout": "5 m"}), expect!["Some(300s)"]);
+        check(timeout, json!({"timeout": null}), expect!["None"]);
+    }
+
+    #[test]
+    fn a_duration_that_is_none_is_a_config_error() {
+        check(
+            timeout,
+            json!({"timeout": "soon"}),
+            expect![[
+                r#"config: shell: `timeout` must be seconds above 0 and up to 7 days, but is "soon""#
+            ]],
+        );
+        check(
+            timeout,
+            json!({"timeout": -1}),
+            expect![
+                "config: shell: `timeout` must be seconds above 0 and up to 7 days, but is `-1`"
+            ],
+        );
+    }
+
+    #[test]
+    fn a_map_of_texts_writes_out_scalars_and_drops_nulls() {
+        check(
+            |keys| keys.texts(&["env"]).map(|found| format!("{found:?}")),
+            json!({"env": {"A": 1, "B": true, "C": null, "D": "d"}}),
+            expect![[r#"[("A", "1"), ("B", "true"), ("D", "d")]"#]],
+        );
+        check(
+            |keys| keys.texts(&["env"]).map(|found| format!("{found:?}")),
+            json!({"env": {"A": [1]}}),
+            expect!["config: shell: `env.A` must be a text, but is a list"],
+        );
+    }
+}

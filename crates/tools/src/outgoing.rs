@@ -1,0 +1,253 @@
+//! The one client for outgoing HTTP. Everything the tools fetch goes through here, so that the
+//! network policy, the bounds and the handling of redirects hold everywhere.
+
+mod egress;
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_model::{ErrorKind, ToolError};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, PROXY_AUTHORIZATION,
+    TRANSFER_ENCODING,
+};
+use reqwest::{Client, Method, StatusCode, redirect};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use egress::{Blocked, Resolver};
+
+pub use egress::Egress;
+
+/// The longest body that is read, after decompression.
+pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The most redirects that are followed.
+pub(crate) const REDIRECTS_MAX: usize = 10;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What to fetch, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    /// Values marked sensitive stay with the origin they were meant for.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) redirects: Redirects,
+    pub(crate) connection: Connection,
+}
+
+impl Request {
+    pub(crate) fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            body: None,
+            redirects: Redirects::Follow,
+            connection: Connection::default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    Follow,
+    Keep,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Certificates {
+    Verify,
+    Ignore,
+}
+
+/// How a connection is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Connection {
+    pub(crate) certificates: Certificates,
+    pub(crate) connect_timeout: Duration,
+    /// The longest pause between two parts of a body.
+    pub(crate) read_timeout: Option<Duration>,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self {
+            certificates: Certificates::Verify,
+            connect_timeout: CONNECT_TIMEOUT,
+            read_timeout: None,
+        }
+    }
+}
+
+/// A whole response.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+/// The client, shared by all tools of a worker.
+pub(crate) struct Outgoing {
+    egress: Egress,
+    proxy_from_environment: bool,
+    usual: OnceCell<Client>,
+}
+
+impl Outgoing {
+    pub(crate) fn new(egress: Egress, proxy_from_environment: bool) -> Self {
+        Self { egress, proxy_from_environment, usual: OnceCell::new() }
+    }
+
+    /// Sends a request, follows its redirects if asked to, and reads the whole response.
+    pub(crate) async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
+        let client = self.client(request.connection).await?;
+        for _ in 0..=REDIRECTS_MAX {
+            self.egress.check_url(&request.url).map_err(|error| refused(&request, &error))?;
+            let mut sending = client
+                .request(request.method.clone(), request.url.clone())
+                .headers(request.headers.clone());
+            if let Some(body) = &request.body {
+                sending = sending.body(body.clone());
+            }
+            let response = sending.send().await.map_err(|error| failed(&request, &error))?;
+            match redirect_target(&request, &response)? {
+                Some(target) => follow(&mut request, target, response.status()),
+                None => return read(&request, response).await,
+            }
+        }
+        Err(ToolError::new(
+            ErrorKind::Connection,
+            format!("{} leads to more than {REDIRECTS_MAX} redirects", named(&request)),
+        ))
+    }
+
+    async fn client(&self, connection: Connection) -> Result<Client, ToolError> {
+        if connection == Connection::default() {
+            let client = self.usual.get_or_try_init(async || self.build(connection)).await?;
+            return Ok(client.clone());
+        }
+        self.build(connection)
+    }
+
+    fn build(&self, connection: Connection) -> Result<Client, ToolError> {
+        // An error means that a provider is there already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .user_agent(concat!("noetl/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(connection.connect_timeout)
+            .dns_resolver(Arc::new(Resolver::new(self.egress)));
+        if let Some(read_timeout) = connection.read_timeout {
+            builder = builder.read_timeout(read_timeout);
+        }
+        if connection.certificates == Certificates::Ignore {
+            builder = builder.tls_danger_accept_invalid_certs(true);
+        }
+        if !self.proxy_from_environment {
+            builder = builder.no_proxy();
+        }
+        builder.build().map_err(|error| {
+            let message = format!("cannot set up outgoing HTTP: {}", reason(&error));
+            ToolError::new(ErrorKind::Config, message)
+        })
+    }
+}
+
+/// Where a response sends us, if it does and we go.
+fn redirect_target(
+    request: &Request,
+    response: &reqwest::Response,
+) -> Result<Option<Url>, ToolError> {
+    let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    let (Redirects::Follow, true, Some(location)) =
+        (request.redirects, is_redirect, response.headers().get(LOCATION))
+    else {
+        return Ok(None);
+    };
+    let target = location.to_str().ok().and_then(|location| request.url.join(location).ok());
+    target.map(Some).ok_or_else(|| {
+        let message = format!("{} redirects to something that is no URL", named(request));
+        ToolError::new(ErrorKind::Connection, message)
+    })
+}
+
+/// Turns a request into the one its redirect asks for. Secrets stay with the origin they are for.
+fn follow(request: &mut Request, target: Url, status: StatusCode) {
+    if target.origin() != request.url.origin() {
+        let kept: HeaderMap = request
+            .headers
+            .iter()
+            .filter(|(name, value)| {
+                !value.is_sensitive()
+                    && ![AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION].contains(name)
+            })
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        request.headers = kept;
+    }
+    let becomes_get = match status.as_u16() {
+        303 => request.method != Method::HEAD,
+        301 | 302 => request.method == Method::POST,
+        _ => false,
+    };
+    if becomes_get {
+        request.method = Method::GET;
+        request.body = None;
+        for name in [CONTENT_TYPE, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            request.headers.remove(name);
+        }
+    }
+    request.url = target;
+}
+
+/// Reads the whole body, or fails: part of a body is no body.
+async fn read(request: &Request, mut response: reqwest::Response) -> Result<Response, ToolError> {
+    let (status, headers) = (response.status(), response.headers().clone());
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(request, &error))? {
+        if BODY_BYTES_MAX < body.len() + chunk.len() {
+            let message =
+                format!("{} answers with more than {BODY_BYTES_MAX} bytes", named(request));
+            return Err(ToolError::new(ErrorKind::ClientError, message));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Response { status, headers, body })
+}
+
+/// `GET https://host/path`: without query and user, which may hold secrets.
+pub(crate) fn named(request: &Request) -> String {
+    let url = &request.url;
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let host = url.host_str().unwrap_or_default();
+    format!("{} {}://{host}{port}{}", request.method, url.scheme(), url.path())
+}
+
+fn refused(request: &Request, error: &Blocked) -> ToolError {
+    ToolError::new(ErrorKind::Config, format!("{} is not allowed: {error}", named(request)))
+}
+
+fn failed(request: &Request, error: &reqwest::Error) -> ToolError {
+    if let Some(blocked) = sources(error).find_map(|source| source.downcast_ref::<Blocked>()) {
+        return refused(request, blocked);
+    }
+    if error.is_timeout() {
+        return ToolError::new(ErrorKind::Timeout, format!("{} took too long", named(request)));
+    }
+    let doing = if error.is_connect() { "cannot connect" } else { "the connection broke" };
+    ToolError::new(ErrorKind::Connection, format!("{}: {doing}: {}", named(request), reason(error)))
+}
+
+/// The innermost cause, which says what the outer ones only wrap.
+fn reason(error: &reqwest::Error) -> String {
+    sources(error).last().map_or_else(|| "unknown reason".into(), ToString::to_string)
+}
+
+fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |&source| source.source())
+}

@@ -1,0 +1,209 @@
+//! Where outgoing connections may go. Names are resolved once, and the connection goes to an address
+//! that was checked.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use thiserror::Error;
+use url::{Host, Url};
+
+/// Which addresses a worker connects to on behalf of a playbook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Egress {
+    /// All of them: the playbook's author and the worker's owner are the same.
+    Any,
+    /// Only addresses of the public internet.
+    Public,
+}
+
+/// A target that the policy rules out. What answered there, if anything, is not told.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum Blocked {
+    #[error("only http and https are spoken")]
+    Scheme,
+    #[error("a URL must name a host")]
+    NoHost,
+    #[error("a URL may not carry a user or a password")]
+    UserInfo,
+    #[error("the host is not on the public internet")]
+    Address,
+}
+
+impl Egress {
+    /// Checks what can be known from the URL; the addresses of a name are checked by [`Resolver`].
+    pub(crate) fn check_url(self, url: &Url) -> Result<(), Blocked> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Blocked::Scheme);
+        }
+        let host = url.host().ok_or(Blocked::NoHost)?;
+        match self {
+            Egress::Any => Ok(()),
+            Egress::Public if !url.username().is_empty() || url.password().is_some() => {
+                Err(Blocked::UserInfo)
+            }
+            Egress::Public => match host {
+                Host::Ipv4(address) if !is_public_v4(address) => Err(Blocked::Address),
+                Host::Ipv6(address) if !is_public_v6(address) => Err(Blocked::Address),
+                Host::Ipv4(_) | Host::Ipv6(_) | Host::Domain(_) => Ok(()),
+            },
+        }
+    }
+
+    fn allows(self, address: IpAddr) -> bool {
+        match (self, address) {
+            (Egress::Any, _) => true,
+            (Egress::Public, IpAddr::V4(address)) => is_public_v4(address),
+            (Egress::Public, IpAddr::V6(address)) => is_public_v6(address),
+        }
+    }
+}
+
+/// Resolves names to addresses the policy allows.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    egress: Egress,
+}
+
+impl Resolver {
+    pub(crate) fn new(egress: Egress) -> Self {
+        Self { egress }
+    }
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let egress = self.egress;
+        Box::pin(async move {
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let allowed: Vec<SocketAddr> =
+                found.into_iter().filter(|address| egress.allows(address.ip())).collect();
+            if allowed.is_empty() {
+                return Err(Blocked::Address.into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    /// Network and prefix length.
+    const BLOCKED: &[([u8; 4], u32)] = &[
+        ([0, 0, 0, 0], 8),
+        ([10, 0, 0, 0], 8),
+        ([100, 64, 0, 0], 10),
+        ([127, 0, 0, 0], 8),
+        ([169, 254, 0, 0], 16),
+        ([172, 16, 0, 0], 12),
+        ([192, 0, 0, 0], 24),
+        ([192, 0, 2, 0], 24),
+        ([192, 88, 99, 0], 24),
+        ([192, 168, 0, 0], 16),
+        ([198, 18, 0, 0], 15),
+        ([198, 51, 100, 0], 24),
+        ([203, 0, 113, 0], 24),
+        ([224, 0, 0, 0], 4),
+        ([240, 0, 0, 0], 4),
+    ];
+    BLOCKED.iter().all(|(network, length)| {
+        let shift = 32 - length;
+        u32::from(address) >> shift != u32::from_be_bytes(*network) >> shift
+    })
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let segments = address.segments();
+    let last_v4 = || {
+        let [a, b] = [segments[6].to_be_bytes(), segments[7].to_be_bytes()];
+        Ipv4Addr::new(a[0], a[1], b[0], b[1])
+    };
+    match segments {
+        // Unspecified, loopback and the old IPv4-compatible form.
+        [0, 0, 0, 0, 0, 0, _, _] => false,
+        // An IPv4 address in IPv6 clothes, mapped or by NAT64, is what it is inside.
+        [0, 0, 0, 0, 0, 0xffff, _, _] | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(last_v4()),
+        // Local-use NAT64, Teredo, documentation, 6to4: tunnels and names for nothing public.
+        [0x64, 0xff9b, 1, ..] | [0x2001, 0 | 0xdb8, ..] | [0x2002, ..] => false,
+        // Only this eighth of the space is given out to the public internet.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str) -> Result<(), Blocked> {
+        Egress::Public.check_url(&url.parse().unwrap())
+    }
+
+    #[test]
+    fn every_spelling_of_a_private_address_is_blocked() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "127.0.0.1.",
+            "0",
+            "0.0.0.0",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "192.0.0.1",
+            "192.0.2.1",
+            "198.18.0.1",
+            "198.19.0.1",
+            "198.51.100.7",
+            "203.0.113.9",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "[::]",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[64:ff9b::7f00:1]",
+            "[64:ff9b:1::1]",
+            "[fc00::1]",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+            "[ff02::1]",
+            "[2001:db8::1]",
+            "[2002:7f00:1::]",
+            "[::127.0.0.1]",
+            "①②⑦.0.0.1",
+        ] {
+            assert_eq!(check(&format!("http://{host}/")), Err(Blocked::Address), "{host}");
+        }
+    }
+
+    #[test]
+    fn public_addresses_pass() {
+        for host in
+            ["1.1.1.1", "100.128.0.1", "172.32.0.1", "[2606:4700::1111]", "[::ffff:8.8.8.8]"]
+        {
+            assert_eq!(check(&format!("https://{host}/")), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn other_schemes_and_users_are_blocked() {
+        assert_eq!(check("file:///etc/passwd"), Err(Blocked::Scheme));
+        assert_eq!(check("gopher://1.1.1.1/"), Err(Blocked::Scheme));
+        assert_eq!(check("http://user@1.1.1.1/"), Err(Blocked::UserInfo));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_means_a_private_address_does_not_resolve() {
+        let resolve = |egress| Resolver::new(egress).resolve("localhost".parse().unwrap());
+        assert!(resolve(Egress::Any).await.is_ok());
+        let error = resolve(Egress::Public).await.err().expect("blocked");
+        assert_eq!(error.to_string(), Blocked::Address.to_string());
+    }
+}

@@ -1,0 +1,176 @@
+//! `python`: runs code in a warm interpreter, with a fresh namespace for every call.
+//!
+//! The interpreter runs our own `runner.py`, handed over at its start; nothing is written to disk. A
+//! call that is stopped, crashes its interpreter or leaves threads or processes behind costs the
+//! interpreter; the next call gets another.
+
+mod interpreter;
+mod pool;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use noetl_model::{ErrorKind, Logs, ToolError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::call::{Call, Ended, Tool};
+use crate::keys::Keys;
+use crate::outgoing::Outgoing;
+use crate::settings::Settings;
+use interpreter::Talk;
+use pool::Pool;
+use source::Source;
+
+/// How many interpreters other than the usual one a worker keeps apart.
+const POOLS_MAX: usize = 16;
+
+pub(crate) struct Python {
+    usual: String,
+    idle_max: usize,
+    environment: BTreeMap<String, String>,
+    outgoing: Arc<Outgoing>,
+    /// By interpreter.
+    pools: Mutex<BTreeMap<String, Arc<Pool>>>,
+}
+
+/// What an interpreter is asked to run.
+#[derive(Debug, Serialize)]
+struct Request<'a> {
+    code: String,
+    filename: String,
+    input: &'a Map<String, Value>,
+    variables: &'a BTreeMap<String, Arc<Value>>,
+    execution_id: String,
+    step: &'a str,
+    libs: Option<&'a Value>,
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+}
+
+/// How the code of a request ended.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum End {
+    /// Null if there was no result.
+    Value(Value),
+    Error(Raised),
+}
+
+/// What was raised, ready for a reader.
+#[derive(Debug, Deserialize)]
+struct Raised {
+    kind: ErrorKind,
+    code: String,
+    message: String,
+    details: Option<Value>,
+}
+
+impl Python {
+    pub(crate) fn new(settings: &Settings, outgoing: Arc<Outgoing>) -> Self {
+        Self {
+            usual: settings.python.clone(),
+            idle_max: settings.python_idle_max,
+            environment: settings.environment.clone(),
+            outgoing,
+            pools: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Everything up to the point where the code can run.
+    async fn prepare<'a>(&self, call: &'a Call) -> Result<(Arc<Pool>, Request<'a>), ToolError> {
+        let keys = Keys::new("python", &call.config);
+        let program = keys.text(&["python"])?.unwrap_or_else(|| self.usual.clone());
+        let cwd = keys.text(&["cwd"])?.map(PathBuf::from);
+        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            return Err(keys.error(format!("`cwd` is not a directory: {}", cwd.display())));
+        }
+        let libs = keys.value(&["libs"]);
+        if let Some(other) = libs.filter(|libs| libs.is_boolean() || libs.is_number()) {
+            return Err(keys.wrong(
+                "libs",
+                "a list of modules or a map of names to modules",
+                other,
+            ));
+        }
+        let source = Source::read(keys, cwd.as_deref(), &call.label)?;
+        let source = source.load(keys, &self.outgoing).await?;
+        let mut env: BTreeMap<String, String> =
+            call.environment().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        env.extend(keys.texts(&["env"])?);
+        let request = Request {
+            code: source.code,
+            filename: source.filename,
+            input: &call.input,
+            variables: &call.variables,
+            execution_id: call.execution.to_string(),
+            step: call.step.as_str(),
+            libs,
+            env,
+            cwd,
+        };
+        Ok((self.pool(&program), request))
+    }
+
+    async fn run_code(&self, call: &Call) -> Result<Ended, ToolError> {
+        let prepared = async {
+            let (pool, request) = self.prepare(call).await?;
+            Ok::<_, ToolError>((pool.take().await?, pool, request))
+        };
+        let (mut interpreter, pool, request) = tokio::select! {
+            prepared = prepared => prepared?,
+            () = call.cancel.cancelled() => return Ok(Ended::stopped(Logs::default())),
+        };
+        let talk = interpreter.run(&request, &call.cancel).await;
+        let logs = interpreter.take_logs();
+        pool.give_back(interpreter);
+        Ok(match talk {
+            Talk::Replied(end) => ended(end, logs),
+            Talk::Stopped => Ended::stopped(logs),
+            Talk::Broke(how) => {
+                let message = format!("the Python interpreter ended with {how}");
+                Ended::failed(ToolError::new(ErrorKind::Exception, message)).with_logs(logs)
+            }
+        })
+    }
+
+    fn pool(&self, interpreter: &str) -> Arc<Pool> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pools.contains_key(interpreter) && POOLS_MAX <= pools.len() {
+            pools.clear();
+        }
+        let pool = pools.entry(interpreter.to_owned()).or_insert_with(|| {
+            Arc::new(Pool::new(interpreter.to_owned(), self.environment.clone(), self.idle_max))
+        });
+        pool.clone()
+    }
+}
+
+#[async_trait]
+impl Tool for Python {
+    async fn run(&self, call: &Call) -> Ended {
+        self.run_code(call).await.into()
+    }
+}
+
+/// Code that leaves no result has what it printed for one.
+fn ended(end: End, logs: Logs) -> Ended {
+    match end {
+        End::Value(Value::Null) => {
+            Ended::completed(json!({"stdout": logs.stdout, "stderr": logs.stderr}))
+        }
+        End::Value(value) => Ended::completed(value),
+        End::Error(raised) => {
+            let mut error = ToolError::new(raised.kind, raised.message).with_code(raised.code);
+            error.details = raised.details;
+            Ended::failed(error)
+        }
+    }
+    .with_logs(logs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,442 @@
+"""Runs the code of python steps, one call after the other, for the worker that started it.
+
+Fd 0 is a socket to the worker: frames of a 4-byte big-endian length and that much JSON, one request
+and one reply per call. What user code prints goes to fds 1 and 2, which the worker reads; at the end
+of a call the request's mark is written to both, so that the worker knows whose output it was.
+"""
+
+import ast
+import asyncio
+import base64
+import builtins
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import importlib
+import inspect
+import io
+import json
+import linecache
+import math
+import os
+import re
+import socket
+import struct
+import sys
+import threading
+import traceback
+import types
+
+REPLY_BYTES_MAX = 64 * 1024 * 1024
+DEPTH_MAX = 100
+BODY = "__noetl_body__"
+# Inputs of these names can be read, but only what the code itself defines counts as a result.
+RESULT_NAMES = ("result", "main")
+
+
+class Failure(Exception):
+    """A failure that is told as it is, without a traceback."""
+
+    def __init__(self, kind, code, message, details=None):
+        super().__init__(message)
+        self.reply = {"kind": kind, "code": code, "message": message, "details": details}
+
+
+class Context(dict):
+    """The values a step can see, by name; `context.workload` works as well as `context["workload"]`."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"context has no value named {name!r}") from None
+
+
+# --- Code to something that runs -----------------------------------------------------------------
+
+
+def compile_code(source, filename):
+    """Compiles a script; one that returns at its top level becomes a function that is called."""
+    lines = (source + "\n").splitlines(keepends=True)
+    linecache.cache[filename] = (len(source), None, lines, filename)
+    tree = ast.parse(source, filename)
+    if not any(returns(statement) for statement in tree.body):
+        return compile(tree, filename, "exec", dont_inherit=True)
+    first = 0
+    while first < len(tree.body) and is_prologue(tree.body[first]):
+        first += 1
+    body = tree.body[first:]
+    names = local_names(wrapped(tree.body[:first], body), filename)
+    if names:
+        # Names keep their module's scope, so that `x = x + 1` works on an input `x`.
+        body = [ast.Global(names=names)] + body
+    return compile(wrapped(tree.body[:first], body), filename, "exec", dont_inherit=True)
+
+
+def returns(node):
+    """Whether a statement holds a `return` that belongs to no function."""
+    if isinstance(node, ast.Return):
+        return True
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        return False
+    return any(returns(child) for child in ast.iter_child_nodes(node))
+
+
+def is_prologue(statement):
+    """A docstring or an import from `__future__`, which must stay first in the module."""
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+def wrapped(prologue, body):
+    module = ast.parse(f"def {BODY}(): pass")
+    module.body[0].body = body
+    module.body[:0] = prologue
+    return ast.fix_missing_locations(module)
+
+
+def local_names(module, filename):
+    code = compile(module, filename, "exec", dont_inherit=True)
+    function = next(
+        constant
+        for constant in code.co_consts
+        if isinstance(constant, types.CodeType) and constant.co_name == BODY
+    )
+    return sorted(set(function.co_varnames) | set(function.co_cellvars))
+
+
+# --- One call ------------------------------------------------------------------------------------
+
+
+def run(request):
+    """Runs one request's code and gives its value, or None."""
+    code = compile_code(request["code"], request["filename"])
+    module = types.ModuleType(module_name(code))
+    module.__file__ = request["filename"]
+    provided = provide(request)
+    module.__dict__.update(
+        (name, value) for name, value in provided.items() if name not in RESULT_NAMES
+    )
+    readable = {name: provided[name] for name in RESULT_NAMES if name in provided}
+    module.__dict__["__builtins__"] = {**vars(builtins), **readable}
+    sys.modules[module.__name__] = module
+    returned = None
+    try:
+        exec(code, module.__dict__)
+        body = module.__dict__.pop(BODY, None)
+        if body is not None:
+            body.__code__ = body.__code__.replace(co_name="<module>")
+            returned = body()
+    except SystemExit as stop:
+        check_exit(stop.code)
+    return value_of(module.__dict__, returned, provided)
+
+
+def module_name(code):
+    """`__main__`, unless there is a `main` to call: then its script's own call must not run too."""
+    return "__noetl__" if "main" in code.co_names else "__main__"
+
+
+def provide(request):
+    """The names a script finds defined."""
+    inputs = request["input"]
+    context = Context(flat(request["variables"]))
+    context["execution_id"] = request["execution_id"]
+    context["step"] = request["step"]
+    provided = {
+        "json": json,
+        "sys": sys,
+        "args": inputs,
+        "input_data": inputs,
+        "context": context,
+        "variables": context,
+        "execution_id": request["execution_id"],
+        "step": request["step"],
+    }
+    provided.update(import_libs(request["libs"]))
+    provided.update(inputs)
+    return provided
+
+
+def flat(variables):
+    """Workload keys, then context keys, then everything by its own name; the last one wins."""
+    names = {}
+    for group in ("workload", "ctx"):
+        values = variables.get(group)
+        if isinstance(values, dict):
+            names.update(values)
+    names.update(variables)
+    return names
+
+
+def import_libs(libs):
+    """Imports `libs`: a list of packages, or a map from names to modules or `{from, import}`."""
+    if libs is None:
+        return {}
+    if isinstance(libs, str):
+        libs = [libs]
+    if isinstance(libs, list):
+        return dict(found for found in map(import_package, libs) if found is not None)
+    return {name: import_named(name, wanted) for name, wanted in libs.items()}
+
+
+def import_package(package):
+    """A package may be called differently from its module; then the script's own import tells."""
+    name = re.split(r"[\s<>=!~;\[]", str(package).strip(), maxsplit=1)[0]
+    module = name.replace("-", "_")
+    try:
+        return module.split(".")[0], __import__(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.split(".")[0]:
+            raise
+        return None
+
+
+def import_named(name, wanted):
+    try:
+        if wanted is None:
+            return importlib.import_module(name)
+        if isinstance(wanted, str):
+            return importlib.import_module(wanted)
+        module = importlib.import_module(wanted["from"])
+        return getattr(module, wanted["import"]) if "import" in wanted else module
+    except (ImportError, AttributeError) as error:
+        message = f"libs.{name}: {type(error).__name__}: {error}"
+        raise Failure("exception", type(error).__name__, message) from error
+
+
+def value_of(namespace, returned, provided):
+    """What a top-level `return` gave, else `result`, else what `main` gives."""
+    if returned is not None:
+        return returned
+    if namespace.get("result") is not None:
+        return namespace["result"]
+    main = namespace.get("main")
+    if not callable(main):
+        return None
+    try:
+        value = main(**arguments(main, provided))
+        return asyncio.run(value) if inspect.iscoroutine(value) else value
+    except SystemExit as stop:
+        check_exit(stop.code)
+        return None
+
+
+def arguments(main, provided):
+    """The values of the parameters of `main`, by name; one that is missing is for Python to tell."""
+    parameters = inspect.signature(main).parameters
+    named = {name: provided[name] for name in parameters if name in provided}
+    takes_all = any(it.kind is inspect.Parameter.VAR_KEYWORD for it in parameters.values())
+    return {**provided["args"], **named} if takes_all else named
+
+
+def check_exit(code):
+    if code is None or code == 0:
+        return
+    if isinstance(code, int):
+        raise Failure("exception", "SystemExit", f"the script ended itself with exit code {code}")
+    raise Failure("exception", "SystemExit", f"the script ended itself: {code}")
+
+
+# --- Values to JSON ------------------------------------------------------------------------------
+
+
+def to_json(value):
+    try:
+        text = json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        # NaN, keys that are no texts, a list that holds itself.
+        text = json.dumps(cleaned(value, 0), allow_nan=False, ensure_ascii=False)
+    return text.encode("utf-8", errors="replace")
+
+
+def plain(value):
+    """A JSON value for one that JSON does not have."""
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, decimal.Decimal):
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, collections.abc.Mapping):
+        return dict(value)
+    if isinstance(value, (collections.abc.Set, collections.abc.ValuesView, types.GeneratorType)):
+        return list(value)
+    for method in ("tolist", "item"):  # numpy
+        convert = getattr(value, method, None)
+        if callable(convert) and not isinstance(value, type):
+            return convert()
+    return str(value)
+
+
+def cleaned(value, depth):
+    if depth > DEPTH_MAX:
+        return "…"
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): cleaned(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [cleaned(item, depth + 1) for item in value]
+    return cleaned(plain(value), depth + 1)
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+def describe(error, filename):
+    """An exception as a reply: its message with the line, and the traceback of the user's frames."""
+    name = type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        text = (error.text or "").strip()
+        message = f"{name}: {error.msg} (line {error.lineno}): {text}"
+        return failure(name, message, {"line": error.lineno, "source": text})
+    frames = traceback.extract_tb(error.__traceback__)
+    own = next((at for at, frame in enumerate(frames) if frame.filename == filename), len(frames))
+    frames = frames[own:]
+    lines = [frame.lineno for frame in frames if frame.filename == filename]
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    if not lines:
+        return failure(name, text, None)
+    if text == name:
+        text = f"{name}: {linecache.getline(filename, lines[-1]).strip()}"
+    shown = "Traceback (most recent call last):\n"
+    shown += "".join(traceback.format_list(frames)) + text
+    return failure(name, f"{text} (line {lines[-1]})", {"line": lines[-1], "traceback": shown})
+
+
+def failure(code, message, details):
+    return {"kind": "exception", "code": code, "message": message, "details": details}
+
+
+def answer(request):
+    """How a request ended, whatever its code does: JSON of `{"value": …}` or `{"error": …}`."""
+    try:
+        value = to_json(run(request))
+    except Failure as told:
+        return error_json(told.reply)
+    except BaseException as error:
+        reply = describe(error, request["filename"])
+        print((reply["details"] or {}).get("traceback", reply["message"]), file=sys.stderr)
+        return error_json(reply)
+    if len(value) > REPLY_BYTES_MAX:
+        message = f"the result has {len(value)} bytes of JSON; at most {REPLY_BYTES_MAX} are allowed"
+        return error_json(failure("TooLarge", message, None))
+    return b'{"value":%b}' % value
+
+
+def error_json(reply):
+    return json.dumps({"error": reply}, ensure_ascii=False).encode("utf-8", errors="replace")
+
+
+# --- The conversation with the worker ------------------------------------------------------------
+
+
+class Surroundings:
+    """What one call may change and the next must not notice."""
+
+    def __init__(self, outputs):
+        self.outputs = outputs
+        self.environ = dict(os.environ)
+        self.cwd = os.getcwd()
+        self.path = list(sys.path)
+        self.streams = (sys.stdin, sys.stdout, sys.stderr)
+        self.modules = {name: sys.modules.get(name) for name in ("__main__", "__noetl__")}
+
+    def enter(self, request):
+        os.environ.update(request["env"])
+        if request["cwd"]:
+            os.chdir(request["cwd"])
+
+    def restore(self, request):
+        sys.stdin, sys.stdout, sys.stderr = self.streams
+        sys.path[:] = self.path
+        os.environ.clear()
+        os.environ.update(self.environ)
+        os.chdir(self.cwd)
+        for name, module in self.modules.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+        linecache.cache.pop(request["filename"], None)
+
+    def is_clean(self):
+        """Whether a call left no thread, no process and no closed or redirected output behind."""
+        if threading.active_count() > 1:
+            return False
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if not all(map(os.path.sameopenfile, (1, 2), self.outputs)):
+                return False
+            with open(f"/proc/self/task/{threading.get_native_id()}/children") as children:
+                return not children.read().strip()
+        except FileNotFoundError:
+            return True
+        except (OSError, ValueError):
+            return False
+
+
+def receive(channel):
+    header = channel.read(4)
+    if len(header) < 4:
+        return None
+    (length,) = struct.unpack(">I", header)
+    return json.loads(channel.read(length))
+
+
+def send(channel, body):
+    channel.write(struct.pack(">I", len(body)) + body)
+    channel.flush()
+
+
+def write_all(fd, data):
+    while data:
+        data = data[os.write(fd, data):]
+
+
+def respond(request, surroundings):
+    try:
+        surroundings.enter(request)
+        return answer(request)
+    except OSError as error:
+        return error_json(failure(type(error).__name__, f"cwd: {error}", None))
+    finally:
+        surroundings.restore(request)
+
+
+def serve():
+    sys.argv[:] = [""]
+    channel = socket.socket(fileno=os.dup(0)).makefile("rwb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    # The marks must arrive even if a script closes or redirects its own outputs.
+    outputs = (os.dup(1), os.dup(2))
+    sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    surroundings = Surroundings(outputs)
+    process = os.getpid()
+    send(channel, b"{}")
+    while (request := receive(channel)) is not None:
+        end = respond(request, surroundings)
+        if os.getpid() != process:
+            os._exit(0)  # A fork that the script made came back here.
+        clean = b"true" if surroundings.is_clean() else b"false"
+        for fd in outputs:
+            write_all(fd, request["mark"].encode())
+        send(channel, b'{"clean":%b,"end":%b}' % (clean, end))
+
+
+serve()

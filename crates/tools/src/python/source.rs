@@ -1,0 +1,145 @@
+//! Where the code of a python step is: in the playbook, in a file, or behind a URL.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::keys::Keys;
+use crate::outgoing::{Outgoing, Request};
+
+/// The largest script that is run.
+const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a script that is fetched may take to arrive.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Code with the name that its tracebacks show.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Script {
+    pub(super) code: String,
+    pub(super) filename: String,
+}
+
+/// Where to take a script from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Inline(Script),
+    File(PathBuf),
+    Http { url: Url, timeout: Duration },
+}
+
+impl Source {
+    /// From `code`, or from `script`: a place, or `{uri, source: {type, …}}`.
+    pub(super) fn read(keys: Keys<'_>, cwd: Option<&Path>, label: &str) -> Result<Self, ToolError> {
+        let inline = |code: String| Source::Inline(Script { code, filename: format!("<{label}>") });
+        if let Some(code) = keys.text(&["code"])? {
+            return Ok(inline(code));
+        }
+        let empty = Map::new();
+        let (script, uri) = match keys.value(&["script"]) {
+            None => return Err(keys.error("`code` or `script` is missing")),
+            Some(Value::String(uri)) => (&empty, Some(uri.clone())),
+            Some(Value::Object(script)) => {
+                (script, Keys::new("python: script", script).text(&["uri", "path"])?)
+            }
+            Some(other) => return Err(keys.wrong("script", "a text or a map", other)),
+        };
+        let source = Keys::new("python: script", script).map(&["source"])?.unwrap_or(&empty);
+        let source = Keys::new("python: script.source", source);
+        let uri = source.text(&["endpoint", "uri", "path"])?.or(uri);
+        let missing = || keys.error("`script.uri` is missing");
+        let kind = source.text(&["type"])?.unwrap_or_else(|| guess(script, uri.as_deref()));
+        match kind.as_str() {
+            "inline" => Ok(inline(match source.text(&["code"])? {
+                Some(code) => code,
+                None => Keys::new("python: script", script).required_text(&["code"])?,
+            })),
+            "file" => {
+                let uri = uri.ok_or_else(missing)?;
+                let path = Path::new(uri.strip_prefix("file://").unwrap_or(&uri));
+                Ok(Source::File(cwd.map_or_else(|| path.to_owned(), |cwd| cwd.join(path))))
+            }
+            "http" | "https" => {
+                let uri = uri.ok_or_else(missing)?;
+                let url = uri.parse().map_err(|error| {
+                    keys.error(format!("`script.uri` is not a URL: {error}: \"{uri}\""))
+                })?;
+                let timeout = source.duration(&["timeout"])?.unwrap_or(FETCH_TIMEOUT);
+                Ok(Source::Http { url, timeout })
+            }
+            other => Err(keys.error(format!(
+                "`script.source.type` is `{other}`; known are inline, file and http"
+            ))),
+        }
+    }
+
+    pub(super) async fn load(
+        self,
+        keys: Keys<'_>,
+        outgoing: &Outgoing,
+    ) -> Result<Script, ToolError> {
+        let (bytes, filename) = match self {
+            Source::Inline(script) => return Ok(script),
+            Source::File(path) => {
+                let filename = path.display().to_string();
+                let too_large = tokio::fs::metadata(&path)
+                    .await
+                    .is_ok_and(|metadata| SCRIPT_BYTES_MAX as u64 <= metadata.len());
+                if too_large {
+                    return Err(oversize(keys, &filename));
+                }
+                let bytes = tokio::fs::read(&path).await.map_err(|error| {
+                    keys.error(format!("cannot read the script {filename}: {error}"))
+                })?;
+                (bytes, filename)
+            }
+            Source::Http { url, timeout } => {
+                (fetch(keys, outgoing, &url, timeout).await?, url.to_string())
+            }
+        };
+        if SCRIPT_BYTES_MAX < bytes.len() {
+            return Err(oversize(keys, &filename));
+        }
+        let code = String::from_utf8(bytes)
+            .map_err(|_| keys.error(format!("the script {filename} is not UTF-8")))?;
+        Ok(Script { code, filename })
+    }
+}
+
+/// The type of a source that does not say it.
+fn guess(script: &Map<String, Value>, uri: Option<&str>) -> String {
+    let uri = uri.unwrap_or_default();
+    let kind = if uri.starts_with("http://") || uri.starts_with("https://") {
+        "http"
+    } else if uri.is_empty() && script.contains_key("code") {
+        "inline"
+    } else {
+        "file"
+    };
+    kind.into()
+}
+
+async fn fetch(
+    keys: Keys<'_>,
+    outgoing: &Outgoing,
+    url: &Url,
+    timeout: Duration,
+) -> Result<Vec<u8>, ToolError> {
+    let response = tokio::time::timeout(timeout, outgoing.send(Request::get(url.clone())))
+        .await
+        .map_err(|_| {
+        let message = format!("python: the script did not arrive within {timeout:?}");
+        ToolError::new(ErrorKind::Timeout, message)
+    })??;
+    if !response.status.is_success() {
+        let code = response.status.as_u16();
+        return Err(keys.error(format!("HTTP {code} instead of the script at {url}")));
+    }
+    Ok(response.body)
+}
+
+fn oversize(keys: Keys<'_>, filename: &str) -> ToolError {
+    keys.error(format!("the script {filename} has more than {SCRIPT_BYTES_MAX} bytes"))
+}

@@ -1,0 +1,119 @@
+//! The tools a worker has, and the one place where a tool is given its time and no more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_model::{ErrorKind, Lease, Logs, ToolError, ToolKind};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Ended, Tool};
+use crate::http::Http;
+use crate::noop::Noop;
+use crate::outgoing::Outgoing;
+use crate::prepare::Templates;
+use crate::python::Python;
+use crate::rhai::Rhai;
+use crate::settings::Settings;
+use crate::shell::Shell;
+
+/// How long a tool may run if nobody says.
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
+/// How long a tool that was told to stop may take to hand over its logs.
+const STOP_WAIT: Duration = Duration::from_secs(3);
+
+/// The tools of a worker, by kind.
+pub struct Registry {
+    tools: BTreeMap<ToolKind, Arc<dyn Tool>>,
+    templates: Templates,
+}
+
+/// Why a tool was stopped.
+enum Stop {
+    Timeout,
+    Cancelled,
+}
+
+impl Registry {
+    /// A registry without tools.
+    pub fn empty() -> Self {
+        Self { tools: BTreeMap::new(), templates: Templates::new() }
+    }
+
+    /// The tools that need nothing but this machine.
+    pub fn standard(settings: Settings) -> Self {
+        let outgoing = Arc::new(Outgoing::new(settings.egress, settings.proxy_from_environment));
+        Self::empty()
+            .with(ToolKind::Http, Http::new(outgoing.clone(), settings.credentials.clone()))
+            .with(ToolKind::Noop, Noop)
+            .with(ToolKind::Python, Python::new(&settings, outgoing))
+            .with(ToolKind::Rhai, Rhai)
+            .with(ToolKind::Shell, Shell::new(settings.environment))
+    }
+
+    /// Adds a tool, or replaces the one of that kind.
+    #[must_use]
+    pub fn with(mut self, kind: ToolKind, tool: impl Tool + 'static) -> Self {
+        self.tools.insert(kind, Arc::new(tool));
+        self
+    }
+
+    pub fn kinds(&self) -> impl Iterator<Item = ToolKind> {
+        self.tools.keys().copied()
+    }
+
+    /// Runs the command of a lease to its end. `bindings` are the lease's, with references resolved.
+    pub async fn run(
+        &self,
+        lease: &Lease,
+        bindings: BTreeMap<String, Arc<Value>>,
+        cancel: &CancellationToken,
+    ) -> Ended {
+        let Some(tool) = self.tools.get(&lease.tool) else {
+            return Ended::failed(self.unavailable(lease.tool));
+        };
+        let stop = cancel.child_token();
+        match self.templates.prepare(lease, bindings, TIMEOUT_DEFAULT, stop) {
+            Ok(call) => run_in_time(tool.as_ref(), &call, cancel).await,
+            Err(error) => Ended::failed(error),
+        }
+    }
+
+    fn unavailable(&self, kind: ToolKind) -> ToolError {
+        let known: Vec<&str> = self.kinds().map(ToolKind::as_str).collect();
+        ToolError::new(
+            ErrorKind::Config,
+            format!("this worker has no tool `{kind}`; it has: {}", known.join(", ")),
+        )
+    }
+}
+
+/// Runs a tool until it is done, its time is over or its command is cancelled.
+async fn run_in_time(tool: &dyn Tool, call: &Call, cancel: &CancellationToken) -> Ended {
+    // Also when nobody waits for this run any more, nothing of it goes on.
+    let _stop_at_the_end = call.cancel.clone().drop_guard();
+    let running = tool.run(call);
+    tokio::pin!(running);
+    let stop = tokio::select! {
+        ended = &mut running => return ended,
+        () = tokio::time::sleep(call.timeout) => Stop::Timeout,
+        () = cancel.cancelled() => Stop::Cancelled,
+    };
+    call.cancel.cancel();
+    let logs = match tokio::time::timeout(STOP_WAIT, running).await {
+        Ok(ended) => ended.logs,
+        Err(_) => Logs::default(),
+    };
+    let error = match stop {
+        Stop::Timeout => {
+            let message = format!("took longer than {:?} and was stopped", call.timeout);
+            ToolError::new(ErrorKind::Timeout, message)
+        }
+        Stop::Cancelled => ToolError::new(ErrorKind::Unknown, "cancelled"),
+    };
+    Ended::failed(error).with_logs(logs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! `rhai`: a small script in this process, on a thread of its own and within tight bounds.
+//!
+//! A script reaches nothing but its variables: no files, no network, no modules, no `eval`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::rhai::module_resolvers::DummyModuleResolver;
+use ::rhai::serde::{from_dynamic, to_dynamic};
+use ::rhai::{Dynamic, Engine, EvalAltResult, Position, Scope};
+use async_trait::async_trait;
+use noetl_model::{ErrorKind, Logs, ToolError};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Ended, Tool};
+use crate::capture::{CAPTURE_BYTES_MAX, Capture};
+use crate::keys::Keys;
+
+const OPERATIONS_MAX: u64 = 10_000_000;
+const STRING_BYTES_MAX: usize = 4 * 1024 * 1024;
+const ARRAY_ITEMS_MAX: usize = 100_000;
+const MAP_ENTRIES_MAX: usize = 100_000;
+const CALL_LEVELS_MAX: usize = 64;
+const EXPRESSION_DEPTH_MAX: usize = 64;
+const FUNCTIONS_MAX: usize = 500;
+const VARIABLES_MAX: usize = 10_000;
+/// Room for [`CALL_LEVELS_MAX`] calls of the interpreter in itself, also in an unoptimized build.
+const STACK_BYTES: usize = 32 * 1024 * 1024;
+/// How many operations pass between two looks at whether to stop.
+const STOP_CHECK_OPERATIONS: u64 = 1024;
+const SLEEP_SLICE: Duration = Duration::from_millis(20);
+
+pub(crate) struct Rhai;
+
+/// What a script prints, shared with the engine's callbacks.
+#[derive(Clone)]
+struct Prints {
+    stdout: Arc<Mutex<Capture>>,
+    stderr: Arc<Mutex<Capture>>,
+}
+
+#[async_trait]
+impl Tool for Rhai {
+    async fn run(&self, call: &Call) -> Ended {
+        let code = match Keys::new("rhai", &call.config).required_text(&["code"]) {
+            Ok(code) => code,
+            Err(error) => return Ended::failed(error),
+        };
+        let scope = scope(call);
+        let cancel = call.cancel.clone();
+        let (done, ended) = tokio::sync::oneshot::channel();
+        let thread = std::thread::Builder::new().name("rhai".into()).stack_size(STACK_BYTES);
+        let started = thread.spawn(move || {
+            // Nobody listens any more if the command was given up.
+            let _ = done.send(evaluate(&code, scope, &cancel));
+        });
+        if let Err(error) = started {
+            let message = format!("rhai: cannot start a thread: {error}");
+            return Ended::failed(ToolError::new(ErrorKind::Unknown, message));
+        }
+        ended.await.unwrap_or_else(|_| {
+            Ended::failed(ToolError::new(ErrorKind::Unknown, "rhai: the interpreter panicked"))
+        })
+    }
+}
+
+/// Everything the command came with, then the arguments, which win.
+fn scope(call: &Call) -> Vec<(String, Value)> {
+    let variables = call.variables.iter().map(|(name, value)| (name.clone(), (**value).clone()));
+    let arguments = call.input.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let all = Value::Object(call.input.clone());
+    variables
+        .chain([("input".to_owned(), all.clone()), ("args".to_owned(), all)])
+        .chain([("execution_id".to_owned(), call.execution.to_string().into())])
+        .chain(arguments)
+        .collect()
+}
+
+fn evaluate(code: &str, variables: Vec<(String, Value)>, cancel: &CancellationToken) -> Ended {
+    let prints = Prints::new();
+    let engine = engine(&prints, cancel);
+    let result = scope_of(variables)
+        .and_then(|mut scope| engine.eval_with_scope::<Dynamic>(&mut scope, code))
+        .and_then(|value| from_dynamic::<Value>(&value));
+    let ended = match result {
+        Ok(output) => Ended::completed(output),
+        Err(error) => Ended::failed(script_error(code, &error)),
+    };
+    ended.with_logs(prints.take())
+}
+
+fn scope_of(variables: Vec<(String, Value)>) -> Result<Scope<'static>, Box<EvalAltResult>> {
+    let mut scope = Scope::new();
+    for (name, value) in variables {
+        scope.set_or_push(name, to_dynamic(value)?);
+    }
+    Ok(scope)
+}
+
+fn engine(prints: &Prints, cancel: &CancellationToken) -> Engine {
+    let mut engine = Engine::new();
+    engine
+        .set_max_operations(OPERATIONS_MAX)
+        .set_max_string_size(STRING_BYTES_MAX)
+        .set_max_array_size(ARRAY_ITEMS_MAX)
+        .set_max_map_size(MAP_ENTRIES_MAX)
+        .set_max_call_levels(CALL_LEVELS_MAX)
+        .set_max_expr_depths(EXPRESSION_DEPTH_MAX, EXPRESSION_DEPTH_MAX)
+        .set_max_functions(FUNCTIONS_MAX)
+        .set_max_variables(VARIABLES_MAX)
+        .set_max_modules(0)
+        .set_module_resolver(DummyModuleResolver::new())
+        .disable_symbol("eval");
+    let stop = cancel.clone();
+    engine.on_progress(move |count| {
+        (count % STOP_CHECK_OPERATIONS == 0 && stop.is_cancelled()).then(|| "stopped".into())
+    });
+    let (stdout, stderr) = (prints.stdout.clone(), prints.stderr.clone());
+    engine.on_print(move |text| push_line(&stdout, text));
+    engine.on_debug(move |text, _, _| push_line(&stderr, text));
+    for name in ["log", "info", "warn", "error"] {
+        let stderr = prints.stderr.clone();
+        engine.register_fn(name, move |value: Dynamic| push_line(&stderr, &value.to_string()));
+    }
+    engine.register_fn("parse_json", parse_json).register_fn("to_json", to_json);
+    let stop = cancel.clone();
+    engine.register_fn("sleep", move |seconds: i64| sleep(seconds as f64, &stop));
+    let stop = cancel.clone();
+    engine.register_fn("sleep", move |seconds: f64| sleep(seconds, &stop));
+    engine
+}
+
+fn parse_json(text: &str) -> Result<Dynamic, Box<EvalAltResult>> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("parse_json: not JSON: {error}"))?;
+    to_dynamic(value)
+}
+
+fn to_json(value: Dynamic) -> Result<String, Box<EvalAltResult>> {
+    from_dynamic::<Value>(&value).map(|value| value.to_string())
+}
+
+/// Sleeps in slices, so that a script that is told to stop does.
+fn sleep(seconds: f64, stop: &CancellationToken) {
+    let mut left = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+    while !left.is_zero() && !stop.is_cancelled() {
+        let slice = left.min(SLEEP_SLICE);
+        std::thread::sleep(slice);
+        left -= slice;
+    }
+}
+
+fn script_error(code: &str, error: &EvalAltResult) -> ToolError {
+    let at = error.position();
+    let line = at.line().and_then(|line| code.lines().nth(line - 1)).map(str::trim);
+    let details = match (at, line) {
+        (Position::NONE, _) | (_, None) => None,
+        (at, Some(text)) => Some(json!({"line": at.line(), "source": text})),
+    };
+    let tool_error = ToolError::new(ErrorKind::Exception, error.to_string());
+    match details {
+        Some(details) => tool_error.with_details(details),
+        None => tool_error,
+    }
+}
+
+impl Prints {
+    fn new() -> Self {
+        let capture = || Arc::new(Mutex::new(Capture::new(CAPTURE_BYTES_MAX)));
+        Self { stdout: capture(), stderr: capture() }
+    }
+
+    fn take(&self) -> Logs {
+        let text = |capture: &Mutex<Capture>| {
+            capture.lock().unwrap_or_else(PoisonError::into_inner).take_text()
+        };
+        Logs { stdout: text(&self.stdout), stderr: text(&self.stderr) }
+    }
+}
+
+fn push_line(capture: &Mutex<Capture>, text: &str) {
+    let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+    capture.push(text.as_bytes());
+    capture.push(b"\n");
+}
+
+#[cfg(test)]
+mod tests;

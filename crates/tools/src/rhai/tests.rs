@@ -1,0 +1,90 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::testing::{call, call_with, show};
+
+async fn check(code: &str, expected: Expect) {
+    let input = json!({"n": 3, "names": ["a", "b"]});
+    let call = call_with(json!({"code": code}), input, json!({"workload": {"x": 5}}));
+    expected.assert_eq(&show(&Rhai.run(&call).await));
+}
+
+#[tokio::test]
+async fn the_last_value_is_the_output() {
+    check(
+        "let total = n + workload.x; #{total: total, count: names.len(), args: args}",
+        expect![[r#"
+            completed {"args":{"n":3,"names":["a","b"]},"count":2,"total":8}
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn prints_are_logged() {
+    check(
+        r#"print("one"); info("two"); 1.5"#,
+        expect![[r#"
+            completed 1.5
+            stdout| one
+            stderr| two
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn json_can_be_parsed_and_written() {
+    check(
+        r#"let v = parse_json("{\"a\": [1, null]}"); v.a.push(2); to_json(v)"#,
+        expect![[r#"
+            completed "{\"a\":[1,null,2]}"
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_names_its_line() {
+    check(
+        "let a = 1;\nlet b = a + missing;\nb",
+        expect![[r#"
+            failed exception: Variable not found: missing (line 2, position 13)
+            details {
+              "line": 2,
+              "source": "let b = a + missing;"
+            }
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_script_reaches_no_files_and_evaluates_no_text() {
+    for code in [r#"import "secrets" as s; s::x"#, r#"eval("1")"#] {
+        let ended = Rhai.run(&call(json!({"code": code}))).await;
+        assert!(show(&ended).starts_with("failed exception: "), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_asks_for_too_much_is_stopped() {
+    for (code, reason) in [
+        (r#"let s = "x"; loop { s += s; }"#, "Length of string too large"),
+        ("let a = [1]; loop { a += a; }", "Size of array"),
+        ("let a = []; loop { a = [a, a]; }", "too large"),
+        ("fn f(n) { f(n + 1) + 1 } f(0)", "Stack overflow"),
+    ] {
+        let shown = show(&Rhai.run(&call(json!({"code": code}))).await);
+        assert!(shown.contains(reason), "{code}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_stops_when_it_is_told_to() {
+    for code in ["loop { }", "sleep(600)"] {
+        let call = call(json!({"code": code}));
+        call.cancel.cancel();
+        Rhai.run(&call).await;
+    }
+}

@@ -1,0 +1,87 @@
+//! What the tools need to know of the worker they run in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::credentials::{Credentials, FixedCredentials};
+use crate::outgoing::Egress;
+
+/// The variables that processes started by a tool inherit; all others are the worker's own affair.
+const INHERITED: &[&str] = &[
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "PYTHONPATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+];
+const INHERITED_PREFIX: &str = "LC_";
+
+/// How the tools of a worker are set up.
+#[derive(Clone)]
+pub struct Settings {
+    /// What processes started by a tool find in their environment, beside what the call says.
+    pub environment: BTreeMap<String, String>,
+    /// The Python interpreter: a name on the path or a file.
+    pub python: String,
+    /// How many Python processes are kept waiting for work.
+    pub python_idle_max: usize,
+    /// Where the `http` tool may connect to.
+    pub egress: Egress,
+    /// Whether `HTTP_PROXY` and its kin are heeded.
+    pub proxy_from_environment: bool,
+    pub credentials: Arc<dyn Credentials>,
+}
+
+impl Settings {
+    /// The settings that `variables`, the environment of the worker, ask for.
+    pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let variables: BTreeMap<String, String> = variables.into_iter().collect();
+        let python = variables.get("NOETL_PYTHON").filter(|name| !name.is_empty());
+        Self {
+            python: python.cloned().unwrap_or_else(|| "python3".into()),
+            python_idle_max: 8,
+            egress: Egress::Any,
+            proxy_from_environment: false,
+            environment: variables
+                .iter()
+                .filter(|(name, _)| is_inherited(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            credentials: Arc::new(FixedCredentials::from_environment(variables)),
+        }
+    }
+}
+
+fn is_inherited(name: &str) -> bool {
+    INHERITED.contains(&name) || name.starts_with(INHERITED_PREFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_inherit_what_is_on_the_list_and_nothing_else() {
+        let variables = ["PATH", "LC_ALL", "NOETL_CREDENTIAL_X", "AWS_SECRET_ACCESS_KEY", "PATHS"];
+        let settings =
+            Settings::from_environment(variables.map(|name| (name.to_owned(), "v".to_owned())));
+        let names: Vec<&str> = settings.environment.keys().map(String::as_str).collect();
+        assert_eq!(names, ["LC_ALL", "PATH"]);
+    }
+
+    #[test]
+    fn the_interpreter_can_be_pointed_to() {
+        let python = |value: &str| {
+            Settings::from_environment([("NOETL_PYTHON".to_owned(), value.to_owned())]).python
+        };
+        assert_eq!(python("/opt/python3.12"), "/opt/python3.12");
+        assert_eq!(python(""), "python3");
+    }
+}

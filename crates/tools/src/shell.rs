@@ -1,0 +1,206 @@
+//! `shell`: runs commands in processes of their own.
+//!
+//! A command sees the inherited environment, `env` and what identifies the call; never the worker's
+//! secrets. Commands run in order, each in a fresh shell, up to the first that fails.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{ErrorKind, Logs, ToolError};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, Command};
+
+use crate::call::{Call, Ended, Tool};
+use crate::group::{self, Group};
+use crate::keys::Keys;
+
+/// How long output is waited for that a process outside the group may still hold open.
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
+
+pub(crate) struct Shell {
+    environment: BTreeMap<String, String>,
+}
+
+/// What the configuration asks for.
+struct Script {
+    /// Program and arguments of each command.
+    commands: Vec<Vec<String>>,
+    cwd: Option<PathBuf>,
+    env: Vec<(String, String)>,
+    stdin: Option<String>,
+}
+
+impl Shell {
+    pub(crate) fn new(environment: BTreeMap<String, String>) -> Self {
+        Self { environment }
+    }
+
+    async fn run_script(&self, call: &Call) -> Result<Ended, ToolError> {
+        let script = Script::read(Keys::new("shell", &call.config))?;
+        let mut logs = Logs::default();
+        for argv in &script.commands {
+            let Some(status) = self.run_command(&script, argv, call, &mut logs).await? else {
+                return Ok(Ended::stopped(logs));
+            };
+            if !status.success() {
+                return Ok(failed(argv, status, logs));
+            }
+        }
+        Ok(Ended::completed(output(0, &logs)).with_logs(logs))
+    }
+
+    /// Runs one command to its end and adds to the logs; nothing if it was told to stop.
+    async fn run_command(
+        &self,
+        script: &Script,
+        argv: &[String],
+        call: &Call,
+        logs: &mut Logs,
+    ) -> Result<Option<std::process::ExitStatus>, ToolError> {
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).env_clear().envs(&self.environment);
+        command.envs(call.environment()).envs(script.env.iter().map(|(name, value)| (name, value)));
+        if let Some(cwd) = &script.cwd {
+            command.current_dir(cwd);
+        }
+        command.stdin(if script.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        let (mut group, mut stdout, mut stderr) =
+            Group::spawn(command).map_err(|error| cannot_start(&argv[0], &error))?;
+        let stdin = group.take_stdin();
+
+        let reading = async { tokio::join!(stdout.read_to_end(), stderr.read_to_end()) };
+        let waiting = async {
+            tokio::select! {
+                status = group.wait() => Some(status),
+                () = call.cancel.cancelled() => { group.kill(); None }
+            }
+        };
+        let text = script.stdin.as_deref().unwrap_or_default();
+        let status = {
+            tokio::pin!(reading);
+            let running = async { tokio::join!(waiting, feed(stdin, text)).0 };
+            tokio::pin!(running);
+            let mut all_read = false;
+            let status = loop {
+                tokio::select! {
+                    status = &mut running => break status,
+                    _ = &mut reading, if !all_read => all_read = true,
+                }
+            };
+            if !all_read {
+                // Beyond this wait, what was read so far is all there is.
+                let _ = tokio::time::timeout(OUTPUT_WAIT, reading).await;
+            }
+            status
+        };
+        logs.stdout.push_str(&stdout.take_text());
+        logs.stderr.push_str(&stderr.take_text());
+        status.transpose().map_err(|error| {
+            ToolError::new(ErrorKind::Unknown, format!("shell: cannot wait for a process: {error}"))
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for Shell {
+    async fn run(&self, call: &Call) -> Ended {
+        self.run_script(call).await.into()
+    }
+}
+
+impl Script {
+    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        let shell = keys.text(&["shell"])?.unwrap_or_else(|| "sh".into());
+        let cwd = keys.text(&["cwd"])?.map(PathBuf::from);
+        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            return Err(keys.error(format!("`cwd` is not a directory: {}", cwd.display())));
+        }
+        Ok(Self {
+            commands: commands(keys, &shell)?,
+            cwd,
+            env: keys.texts(&["env"])?,
+            stdin: stdin(keys),
+        })
+    }
+}
+
+/// `command` as a text is for the shell, as a list it is a program with its arguments; each of
+/// `cmds` is for the shell.
+fn commands(keys: Keys<'_>, shell: &str) -> Result<Vec<Vec<String>>, ToolError> {
+    let in_shell = |text: String| vec![shell.to_owned(), "-c".to_owned(), text];
+    let (key, value) = keys
+        .find(&["command", "cmds"])
+        .ok_or_else(|| keys.error("`command` or `cmds` is missing"))?;
+    let texts = match value {
+        Value::String(text) => return Ok(vec![in_shell(text.clone())]),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| {
+                crate::keys::scalar_text(item)
+                    .ok_or_else(|| keys.wrong(key, "a list of texts", item))
+            })
+            .collect::<Result<Vec<String>, ToolError>>()?,
+        other => return Err(keys.wrong(key, "a text or a list of texts", other)),
+    };
+    if texts.is_empty() {
+        return Err(keys.error(format!("`{key}` is empty")));
+    }
+    Ok(if key == "command" { vec![texts] } else { texts.into_iter().map(in_shell).collect() })
+}
+
+/// A text as it is, anything else as JSON.
+fn stdin(keys: Keys<'_>) -> Option<String> {
+    keys.value(&["stdin"]).map(|value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}
+
+async fn feed(stdin: Option<ChildStdin>, text: &str) {
+    if let Some(mut stdin) = stdin
+        && let Err(error) = stdin.write_all(text.as_bytes()).await
+    {
+        // A process need not read its input to the end.
+        tracing::debug!(%error, "a command closed its input early");
+    }
+}
+
+fn cannot_start(program: &str, error: &std::io::Error) -> ToolError {
+    let hint = if program.contains(' ') {
+        "; as a list, `command` is a program and its arguments: use `cmds` for several commands"
+    } else {
+        ""
+    };
+    ToolError::new(ErrorKind::Config, format!("shell: cannot start `{program}`: {error}{hint}"))
+}
+
+fn output(exit_code: i32, logs: &Logs) -> Value {
+    json!({"exit_code": exit_code, "stdout": logs.stdout, "stderr": logs.stderr})
+}
+
+fn failed(argv: &[String], status: std::process::ExitStatus, logs: Logs) -> Ended {
+    let (ending, exit_code) = group::describe(status);
+    let last_line = logs.stderr.lines().rev().find(|line| !line.trim().is_empty());
+    let reason = last_line.map(|line| format!(": {}", line.trim())).unwrap_or_default();
+    let message = format!("`{}` ended with {ending}{reason}", first_line(argv));
+    let error = ToolError::new(ErrorKind::Exception, message).with_code(exit_code.to_string());
+    Ended::failed_with(error, output(exit_code, &logs)).with_logs(logs)
+}
+
+/// The command as a person would recognise it, cut to a line.
+fn first_line(argv: &[String]) -> String {
+    let text = match argv {
+        [_, flag, script] if flag == "-c" => script.clone(),
+        _ => argv.join(" "),
+    };
+    let line = text.trim().lines().next().unwrap_or_default();
+    let cut: String = line.chars().take(60).collect();
+    if cut.len() < text.trim().len() { format!("{cut}…") } else { cut }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Calls and runs for the tests of the tools: a configuration in, a short text out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_model::{
+    Attempt, Bindings, CommandId, ExecutionId, Lease, Outcome, StepName, Timestamp, ToolKind,
+};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Call, Ended, Settings};
+
+/// The settings of the machine the tests run on.
+pub(crate) fn settings() -> Settings {
+    Settings::from_environment(std::env::vars())
+}
+
+pub(crate) fn call(config: Value) -> Call {
+    call_with(config, Value::Object(Map::new()), Value::Object(Map::new()))
+}
+
+pub(crate) fn call_with(config: Value, input: Value, variables: Value) -> Call {
+    let map = |value: Value| match value {
+        Value::Object(map) => map,
+        other => panic!("not a map: {other}"),
+    };
+    Call {
+        config: map(config),
+        input: map(input),
+        variables: bindings(variables),
+        execution: ExecutionId(7),
+        step: StepName::new("fetch"),
+        label: "fetch".into(),
+        attempt: Attempt(1),
+        idempotency_key: "7-1".into(),
+        timeout: Duration::from_secs(60),
+        cancel: CancellationToken::new(),
+    }
+}
+
+pub(crate) fn lease(tool: ToolKind, config: Value) -> Lease {
+    Lease {
+        execution: ExecutionId(7),
+        command: CommandId(1),
+        attempt: Attempt(1),
+        lease_until: Timestamp::from_millis(0),
+        step: StepName::new("fetch"),
+        label: "fetch".into(),
+        tool,
+        config,
+        bindings: Bindings::default(),
+        timeout_ms: None,
+        idempotency_key: "7-1".into(),
+    }
+}
+
+/// The values that come with a lease.
+pub(crate) fn bindings(values: Value) -> BTreeMap<String, Arc<Value>> {
+    let Value::Object(values) = values else { panic!("not a map: {values}") };
+    values.into_iter().map(|(name, value)| (name, Arc::new(value))).collect()
+}
+
+/// What a run came to, one fact per line.
+pub(crate) fn show(ended: &Ended) -> String {
+    let mut text = match &ended.outcome {
+        Outcome::Completed { output } => format!("completed {output}\n"),
+        Outcome::Failed { error, output } => {
+            let mut text = format!("failed {}: {}\n", error.kind, error.message);
+            if let Some(code) = &error.code {
+                text.push_str(&format!("code {code}\n"));
+            }
+            if let Some(details) = &error.details {
+                text.push_str(&format!("details {details:#}\n"));
+            }
+            if let Some(output) = output {
+                text.push_str(&format!("output {output}\n"));
+            }
+            text
+        }
+    };
+    for (name, stream) in [("stdout", &ended.logs.stdout), ("stderr", &ended.logs.stderr)] {
+        for line in stream.lines() {
+            text.push_str(&format!("{name}| {line}\n"));
+        }
+    }
+    text
+}
+
+/// Waits for a condition that another process brings about.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether a process is there and not just waiting to be reaped.
+pub(crate) fn is_alive(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
