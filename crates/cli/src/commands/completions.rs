@@ -1,0 +1,17 @@
+//! `noetl completions`: what a shell needs to complete our commands.
+
+use clap::CommandFactory as _;
+
+use crate::args::{Arguments, CompletionsArgs};
+use crate::failure::{Exit, Failure};
+use crate::terminal::Terminal;
+
+pub(crate) fn completions(
+    args: &CompletionsArgs,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Arguments::command(), "noetl", &mut script);
+    terminal.data(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,63 @@
+//! `noetl validate`: every problem of every file, without running any.
+
+use std::path::Path;
+
+use noetl_playbook::{Problems, parse};
+use serde::Serialize;
+
+use crate::args::ValidateArgs;
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::output::{document, problems};
+use crate::terminal::{GOOD, Terminal, paint};
+
+/// What there is to say about one file.
+#[derive(Serialize)]
+struct Verdict {
+    file: String,
+    valid: bool,
+    problems: Problems,
+}
+
+pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let mut exit = Exit::Completed;
+    let mut verdicts = Vec::new();
+    for file in &args.files {
+        match verdict(file) {
+            Ok(verdict) => verdicts.push(verdict),
+            Err(failure) => {
+                failure.explain(terminal);
+                exit = failure.exit();
+            }
+        }
+    }
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &verdicts))?,
+        None => {
+            for verdict in &verdicts {
+                let text = text(verdict, terminal.stdout_color);
+                terminal.data(&text)?;
+            }
+        }
+    }
+    let all_valid = verdicts.iter().all(|verdict| verdict.valid);
+    Ok(if all_valid { exit } else { Exit::BadInput })
+}
+
+fn verdict(file: &Path) -> Result<Verdict, Failure> {
+    let source = files::read(file)?;
+    let file = file.display().to_string();
+    let (valid, problems) = match parse(&file, &source) {
+        Ok(checked) => (true, checked.warnings),
+        Err(problems) => (false, problems),
+    };
+    Ok(Verdict { file, valid, problems })
+}
+
+fn text(verdict: &Verdict, color: bool) -> String {
+    if verdict.problems.is_empty() {
+        format!("{} {}", paint(GOOD, "ok"), verdict.file)
+    } else {
+        problems::render(&verdict.problems, color)
+    }
+}

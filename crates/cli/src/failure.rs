@@ -1,0 +1,105 @@
+//! How a command ends: its exit code, and why it could not do what was asked.
+
+use std::io;
+use std::process::ExitCode;
+
+use noetl_playbook::Problems;
+
+use crate::output::problems;
+use crate::terminal::{BAD, CAREFUL, Terminal, paint};
+
+/// How a command ended. The numbers are a promise to scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Completed,
+    Failed,
+    BadInput,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Completed => 0,
+            Exit::Failed => 1,
+            Exit::BadInput => 2,
+        })
+    }
+}
+
+/// Why a command could not do what was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A document has problems, each with its place.
+    Invalid(Problems),
+    /// What was asked makes no sense, or names something that is not there.
+    BadInput(Explained),
+    /// It makes sense but could not be done.
+    Broken(Explained),
+}
+
+/// An error for a reader, and what helps.
+#[derive(Debug)]
+pub(crate) struct Explained {
+    error: anyhow::Error,
+    help: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
+        Self::BadInput(Explained { error: error.into(), help: None })
+    }
+
+    pub(crate) fn broken(error: impl Into<anyhow::Error>) -> Self {
+        Self::Broken(Explained { error: error.into(), help: None })
+    }
+
+    /// The same, with the way out.
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        let with = |explained: Explained| Explained { help: Some(help.into()), ..explained };
+        match self {
+            Failure::Invalid(problems) => Failure::Invalid(problems),
+            Failure::BadInput(explained) => Failure::BadInput(with(explained)),
+            Failure::Broken(explained) => Failure::Broken(with(explained)),
+        }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Invalid(_) | Failure::BadInput(_) => Exit::BadInput,
+            Failure::Broken(_) => Exit::Failed,
+        }
+    }
+
+    /// Says what went wrong, unless there is nobody left to say it to.
+    pub(crate) fn explain(&self, terminal: &mut Terminal) {
+        match self {
+            Failure::Invalid(found) => {
+                let color = terminal.stderr_color;
+                terminal.say(problems::render(found, color).trim_end());
+            }
+            Failure::BadInput(explained) | Failure::Broken(explained) => {
+                if is_broken_pipe(&explained.error) {
+                    return;
+                }
+                terminal.say(format!("{} {:#}", paint(BAD, "error:"), explained.error));
+                if let Some(help) = &explained.help {
+                    terminal.say(format!("{} {help}", paint(CAREFUL, " help:")));
+                }
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::broken(error)
+    }
+}
+
+/// Whether the reader of our output has gone, as `head` does.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

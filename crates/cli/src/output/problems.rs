@@ -1,0 +1,60 @@
+//! What is wrong with a document, as a terminal shows it.
+
+use std::fmt;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
+use noetl_playbook::{Diagnostic, Problems, Report};
+
+/// Findings with their source lines: drawn in colours, or in plain characters without.
+pub(crate) fn render(problems: &Problems, color: bool) -> String {
+    if !color {
+        return format!("{problems}{}\n", problems.headline());
+    }
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
+    let report = Report::from(problems.clone());
+    let mut text = String::new();
+    for finding in problems.diagnostics() {
+        handler
+            .render_report(&mut text, &Placed { finding, report: &report })
+            .expect("writing to a string cannot fail");
+        text.push('\n');
+    }
+    text + &problems.headline()
+}
+
+/// A finding together with the document it is about.
+#[derive(Debug)]
+struct Placed<'a> {
+    finding: &'a Diagnostic,
+    report: &'a Report,
+}
+
+impl fmt::Display for Placed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.finding.fmt(f)
+    }
+}
+
+impl std::error::Error for Placed<'_> {}
+
+impl miette::Diagnostic for Placed<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        miette::Diagnostic::code(self.finding)
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        miette::Diagnostic::severity(self.finding)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        miette::Diagnostic::help(self.finding)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.report.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        miette::Diagnostic::labels(self.finding)
+    }
+}
