@@ -114,12 +114,18 @@ impl ExecutionFilter {
     }
 }
 
+impl ExecutionRow {
+    fn last_event_at(&self) -> Timestamp {
+        self.log.last().map_or(self.summary.started_at, |recorded| recorded.at)
+    }
+}
+
 impl Tables {
     /// Whether nothing can move a running execution.
     fn is_stalled(&self, execution: ExecutionId, row: &ExecutionRow, before: Timestamp) -> bool {
         let timers = (execution, TimerId(0))..=(execution, TimerId(u64::MAX));
         row.summary.status == ExecutionStatus::Running
-            && row.log.last().is_some_and(|recorded| recorded.at < before)
+            && row.last_event_at() < before
             && !self.commands.any_of(execution)
             && self.timers.range(timers).next().is_none()
             && !self.outbox.any_of(execution)
@@ -154,7 +160,7 @@ impl Executions for MemoryStore {
             .executions
             .iter()
             .filter(|(execution, row)| tables.is_stalled(**execution, row, before))
-            .map(|(execution, row)| (row.log.last().map(|recorded| recorded.at), *execution))
+            .map(|(execution, row)| (row.last_event_at(), *execution))
             .collect();
         stalled.sort();
         stalled.truncate(limit.min(PAGE_MAX));

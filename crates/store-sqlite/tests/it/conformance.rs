@@ -1,4 +1,4 @@
-//! The suite every store passes, on files in temporary directories.
+//! The suite every store passes.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use noetl_store::conformance::TestClock;
 use noetl_store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
+use crate::fresh_path;
+
 async fn fresh(clock: TestClock) -> (SqliteStore, TempDir) {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("noetl.db");
+    let (path, directory) = fresh_path();
     let store = SqliteStore::open(&path, Arc::new(clock)).await.expect("a new database opens");
     (store, directory)
 }

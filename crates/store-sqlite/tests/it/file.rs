@@ -1,0 +1,169 @@
+//! What becomes of the file: who may open it, and what it holds after its process has died.
+
+use std::error::Error as _;
+use std::path::Path;
+use std::process::Command;
+
+use noetl_model::{ExecutionId, Seq};
+use noetl_store::conformance::given::{A, add, after, events_after, start};
+use noetl_store::{
+    Append, CommandQueue as _, EventLog, Executions as _, Outbox as _, StoreError, SystemClock,
+};
+use noetl_store_sqlite::{OpenError, SqliteStore};
+use sqlx::{Executor as _, SqliteConnection};
+
+use crate::{connect, fresh_path, open};
+
+async fn append(store: &SqliteStore, append: Append) {
+    let answers = store.append(&[append]).await.unwrap();
+    assert_eq!(answers, [Ok(())]);
+}
+
+async fn seqs(store: &SqliteStore, execution: ExecutionId) -> Vec<u64> {
+    let events = store.read(execution, Seq::ZERO, 100).await.unwrap();
+    events.iter().map(|recorded| recorded.seq.0).collect()
+}
+
+async fn open_error(path: &Path) -> String {
+    let served = SqliteStore::open(path, std::sync::Arc::new(SystemClock)).await;
+    let error = served.err().expect("the database does not open");
+    error.to_string().replace(path.to_str().unwrap(), "FILE")
+}
+
+async fn read_only_error(path: &Path) -> String {
+    let error = SqliteStore::open_read_only(path).await.err().expect("the database does not open");
+    error.to_string().replace(path.to_str().unwrap(), "FILE")
+}
+
+#[tokio::test]
+async fn reopening_keeps_everything() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    append(&store, Append { queue: vec![add(1)], ..start(A) }).await;
+    drop(store);
+    let store = open(&path).await;
+    assert_eq!(seqs(&store, A).await, [1]);
+    assert_eq!(store.ready_count(&noetl_model::Pool::shared()).await.unwrap(), 1);
+    append(&store, after(A, 1)).await;
+    assert_eq!(seqs(&store, A).await, [1, 2]);
+}
+
+#[tokio::test]
+async fn an_answered_append_survives_the_death_of_the_process() {
+    const DATABASE: &str = "NOETL_TEST_ABORT_WITH";
+    if let Ok(path) = std::env::var(DATABASE) {
+        let store = open(Path::new(&path)).await;
+        append(&store, events_after(A, Seq::ZERO, 3)).await;
+        std::process::abort();
+    }
+    let (path, _keep) = fresh_path();
+    let name = "file::an_answered_append_survives_the_death_of_the_process";
+    let died = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env(DATABASE, &path)
+        .output()
+        .unwrap();
+    assert!(!died.status.success(), "the process was to die");
+    let reader = SqliteStore::open_read_only(&path).await.unwrap();
+    assert_eq!(seqs(&reader, A).await, [1, 2, 3], "readers see it before anybody serves again");
+    assert_eq!(seqs(&open(&path).await, A).await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn one_process_serves_and_others_read() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    append(&store, start(A)).await;
+    assert_eq!(open_error(&path).await, "another noetl process is already serving FILE");
+
+    let reader = SqliteStore::open_read_only(&path).await.unwrap();
+    assert_eq!(seqs(&reader, A).await, [1]);
+    append(&store, after(A, 1)).await;
+    assert_eq!(seqs(&reader, A).await, [1, 2], "a reader sees what is committed later");
+    assert_eq!(reader.summary(A).await.unwrap().map(|summary| summary.seq), Some(Seq(2)));
+
+    let refused = reader.append(&[after(A, 2)]).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Unavailable(_)));
+    assert_eq!(refused.source().unwrap().to_string(), "the store was opened for reading only");
+    assert!(reader.sent(&[1]).await.is_err());
+}
+
+#[tokio::test]
+async fn a_database_nobody_serves_can_be_read_and_is_left_as_it_is() {
+    let (path, _keep) = fresh_path();
+    append(&open(&path).await, start(A)).await;
+    let mut connection = connect(&path).await;
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await.unwrap();
+    drop(connection);
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(seqs(&SqliteStore::open_read_only(&path).await.unwrap(), A).await, [1]);
+    assert!(std::fs::read(&path).unwrap() == bytes, "reading changes nothing");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let (path, _keep) = fresh_path();
+    let text = "name: not a database\n".repeat(100);
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(open_error(&path).await, "FILE is not a noetl database");
+    assert_eq!(read_only_error(&path).await, "FILE is not a noetl database");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[tokio::test]
+async fn the_database_of_another_program_is_refused_and_left_alone() {
+    let (path, _keep) = fresh_path();
+    std::fs::write(&path, b"").unwrap();
+    let mut connection = connect(&path).await;
+    connection.execute("CREATE TABLE theirs (a)").await.unwrap();
+    drop(connection);
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(open_error(&path).await, "FILE is not a noetl database");
+    assert_eq!(read_only_error(&path).await, "FILE is not a noetl database");
+    assert!(std::fs::read(&path).unwrap() == bytes, "nothing was written to it");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused() {
+    let (path, _keep) = fresh_path();
+    drop(open(&path).await);
+    let mut connection = connect(&path).await;
+    let newer =
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                 VALUES (999, 'from the future', TRUE, x'', 0)";
+    connection.execute(newer).await.unwrap();
+    assert_eq!(open_error(&path).await, "FILE was written by a newer version of noetl");
+    assert_eq!(read_only_error(&path).await, "FILE was written by a newer version of noetl");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_cannot_be_read() {
+    let (path, _keep) = fresh_path();
+    assert_eq!(read_only_error(&path).await, "there is no database at FILE");
+    let nowhere = path.join("deeper").join("noetl.db");
+    let opened = SqliteStore::open(&nowhere, std::sync::Arc::new(SystemClock)).await;
+    assert!(matches!(opened.err(), Some(OpenError::Lock { .. })));
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_named() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    append(&store, events_after(A, Seq::ZERO, 3)).await;
+    let mut connection = connect(&path).await;
+    damage(&mut connection, "UPDATE event SET body = '{\"type\":' WHERE seq = 2").await;
+    damage(&mut connection, "UPDATE execution SET error = 'x'").await;
+    let check = |error: StoreError, expected: &str| {
+        assert!(matches!(error, StoreError::Corrupt { .. }));
+        assert_eq!(error.to_string(), format!("stored data cannot be read: {expected}"));
+    };
+    let read = store.read(A, Seq::ZERO, 10).await.unwrap_err();
+    check(read, "event 2 of execution 1001");
+    check(store.summary(A).await.unwrap_err(), "the summary of execution 1001");
+    assert_eq!(store.read(A, Seq(2), 10).await.unwrap().len(), 1, "others are not affected");
+}
+
+async fn damage(connection: &mut SqliteConnection, statement: &'static str) {
+    let changed = connection.execute(statement).await.unwrap().rows_affected();
+    assert_eq!(changed, 1);
+}

@@ -1,0 +1,96 @@
+//! Every statement fits the schema, and none that is asked often walks a whole table.
+
+use std::path::Path;
+
+use noetl_model::{ExecutionId, TimerId, Timestamp};
+use noetl_store::conformance::given::{add, lease, start};
+use noetl_store::{Append, EventLog as _, TimerChange};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _, SqlSafeStr as _, query};
+
+use crate::{connect, fresh_path, open};
+
+/// Statements that may walk a table, and why.
+const MAY_SCAN: &[(&str, &str)] =
+    &[("count_messages.sql", "a figure for people, over what is owed only")];
+
+/// Every file of `sql/`, by name.
+fn statements() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let mut statements: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, std::fs::read_to_string(entry.path()).unwrap())
+        })
+        .collect();
+    statements.sort();
+    statements
+}
+
+#[tokio::test]
+async fn every_statement_can_be_prepared_on_the_migrated_schema() {
+    let (path, _keep) = fresh_path();
+    let _store = open(&path).await;
+    let mut connection = connect(&path).await;
+    let statements = statements();
+    assert!(!statements.is_empty());
+    for (name, statement) in statements {
+        let prepared = (&mut connection).prepare(AssertSqlSafe(statement).into_sql_str()).await;
+        assert!(prepared.is_ok(), "{name}: {:?}", prepared.err());
+    }
+}
+
+#[tokio::test]
+async fn no_statement_walks_a_table_that_grows() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    let batch: Vec<Append> = (1..=200)
+        .map(|id| Append {
+            queue: vec![add(1), add(2), lease(2, 1, 30)],
+            timers: vec![TimerChange::Set {
+                timer: TimerId(1),
+                due_at: Timestamp::from_micros(id),
+            }],
+            ..start(ExecutionId(id))
+        })
+        .collect();
+    assert!(store.append(&batch).await.unwrap().iter().all(Result::is_ok));
+
+    let mut connection = connect(&path).await;
+    let mut walks = Vec::new();
+    for (name, statement) in statements() {
+        if MAY_SCAN.iter().any(|(allowed, _)| *allowed == name) {
+            continue;
+        }
+        let explained = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let plan = query(explained).fetch_all(&mut connection).await.unwrap();
+        walks.extend(
+            plan.iter()
+                .map(|row| row.get::<String, _>("detail"))
+                .filter(|detail| is_walk(detail))
+                .map(|detail| format!("{name}: {detail}")),
+        );
+    }
+    assert!(walks.is_empty(), "{walks:#?}");
+}
+
+/// Whether a line of a query plan goes through a table that grows with use. Going through an index
+/// of just the rows that are wanted is fine.
+fn is_walk(detail: &str) -> bool {
+    let grows =
+        ["event", "execution", "child", "command", "timer", "outbox", "payload", "snapshot"];
+    detail.strip_prefix("SCAN ").is_some_and(|rest| {
+        let table = rest.split(' ').next().unwrap_or_default();
+        grows.contains(&table) && !rest.ends_with("outbox_fresh")
+    })
+}
+
+#[test]
+fn a_walk_is_recognised() {
+    assert!(is_walk("SCAN event"));
+    assert!(is_walk("SCAN outbox USING COVERING INDEX outbox_execution"));
+    assert!(!is_walk("SCAN outbox USING COVERING INDEX outbox_fresh"));
+    assert!(!is_walk("SEARCH event USING INTEGER PRIMARY KEY (rowid=?)"));
+    assert!(!is_walk("SCAN json_each VIRTUAL TABLE INDEX 1:"));
+}
