@@ -27,6 +27,8 @@ pub(crate) const OPERATORS_MAX: usize = 500;
 pub(crate) const TAGS_MAX: usize = 2_000;
 /// `elif` branches in one string, for the same reason.
 pub(crate) const ELIF_MAX: usize = 200;
+/// Arguments of a call that are spread from a list or map.
+pub(crate) const ARGUMENTS_MAX: usize = 1_000;
 /// Bytes of variable data that may be copied into one result.
 pub(crate) const COPY_MAX: usize = 64 * 1024 * 1024;
 
@@ -95,7 +97,7 @@ fn weigh(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), E
         return spend_text(state, node.size(WORK_MAX));
     }
     match value.kind() {
-        ValueKind::String | ValueKind::Bytes => spend_text(state, value.len().unwrap_or(0)),
+        ValueKind::String => spend_text(state, value.as_str().map_or(0, str::len)),
         ValueKind::Seq | ValueKind::Iterable => {
             check_length(value)?;
             for item in value.try_iter()?.checked() {

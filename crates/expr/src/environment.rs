@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::{Kwargs, Value, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, functions, tests};
 
-use crate::bounds::{FUEL_MAX, allow_elements, allow_text};
+use crate::bounds::{FUEL_MAX, allow_elements, allow_text, spend_elements};
 use crate::print::to_text;
 use crate::{filters, methods, operators, syntax};
 
@@ -32,8 +32,8 @@ pub(crate) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(||
     operators::add_to(&mut environment);
     filters::add_to(&mut environment);
     add_tests(&mut environment);
-    environment.add_function("dict", functions::dict);
-    environment.add_function("namespace", functions::namespace);
+    environment.add_function("dict", dict);
+    environment.add_function("namespace", namespace);
     environment.add_function("range", range);
     environment
 });
@@ -116,6 +116,23 @@ fn edits(from: &str, to: &str) -> usize {
         }
     }
     row[to.len()]
+}
+
+/// How many elements' worth of work it is to put one member into a map.
+const MEMBER_WORK: usize = 4;
+
+/// A map of what is given by name, and of another map.
+fn dict(state: &mut State<'_, '_>, members: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+    let count = members.as_ref().and_then(Value::len).unwrap_or(0);
+    allow_elements(state, count)?;
+    spend_elements(state, count.saturating_mul(MEMBER_WORK))?;
+    functions::dict(members, kwargs)
+}
+
+/// A map whose members may be set, also from inside a loop.
+fn namespace(state: &mut State<'_, '_>, members: Option<ValueOrKwargs>) -> Result<Value, Error> {
+    allow_elements(state, members.as_ref().and_then(|it| it.len()).unwrap_or(0))?;
+    functions::namespace(members)
 }
 
 /// `range(stop)` or `range(start, stop, step)`, as a list.

@@ -6,8 +6,8 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use crate::bounds::{
-    DEPTH_MAX, allow_elements, allow_text, check_length, spend_elements, spend_text, spend_value,
-    too_deep, too_many_elements,
+    ARGUMENTS_MAX, DEPTH_MAX, allow_elements, allow_text, check_length, spend_elements, spend_text,
+    spend_value, too_deep, too_many_elements,
 };
 use crate::print::to_text;
 use crate::value::Node;
@@ -21,6 +21,7 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__searched", searched);
     environment.add_filter("__indexed", indexed);
     environment.add_filter("__kept", kept);
+    environment.add_filter("__spread", spread);
 }
 
 /// `left + right`: numbers, texts or lists.
@@ -72,10 +73,12 @@ fn weighed(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// On the right of `in`: charges for what is searched; a map is not, it is looked up in.
+/// Before a search: charges for every item; a map is not searched but looked up in.
 fn searched(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
-    if value.kind() != ValueKind::Map {
-        spend_value(state, &value)?;
+    match value.kind() {
+        ValueKind::String => spend_text(state, value.as_str().map_or(0, str::len))?,
+        ValueKind::Seq | ValueKind::Iterable => spend_elements(state, value.len().unwrap_or(0))?,
+        _ => {}
     }
     Ok(value)
 }
@@ -100,6 +103,17 @@ fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     if value.downcast_object_ref::<Node>().is_none() {
         spend_made(state, &value, &mut { crate::bounds::ELEMENTS_MAX }, 0)?;
     }
+    Ok(value)
+}
+
+/// Behind `*` and `**`: refuses more arguments than anyone would write.
+fn spread(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    let count = value.len().unwrap_or(0);
+    if count > ARGUMENTS_MAX {
+        let message = format!("a call has more than {ARGUMENTS_MAX} arguments");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    spend_elements(state, count)?;
     Ok(value)
 }
 

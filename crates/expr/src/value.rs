@@ -3,23 +3,36 @@
 //! A [`Node`] is a list or a map inside a variable. It holds its way back to the root instead of
 //! a copy, so `workload.url` costs its depth, not the size of the workload.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use minijinja::Value;
-use minijinja::value::{Enumerator, Object, ObjectRepr};
-use serde_json::Value as Json;
+use minijinja::value::{Enumerator, Object, ObjectExt, ObjectRepr};
+use serde_json::{Map, Value as Json};
+
+/// Bytes from which a text is copied once per rendering and not at every look at it.
+const LONG_TEXT: usize = 1024;
 
 /// A list or map somewhere in a variable.
 pub(crate) enum Node {
-    Root(Arc<Json>),
+    Root(Root),
     Item(Arc<Node>, usize),
     Member(Arc<Node>, Box<str>),
 }
 
+/// A variable that is a list or map.
+pub(crate) struct Root {
+    json: Arc<Json>,
+    /// Long texts that have been looked at, by their address in the variable.
+    texts: Mutex<BTreeMap<usize, Value>>,
+}
+
 /// Makes a value out of a variable.
 pub(crate) fn from_variable(json: &Arc<Json>) -> Value {
-    scalar(json).unwrap_or_else(|| Value::from_object(Node::Root(Arc::clone(json))))
+    scalar(json).unwrap_or_else(|| {
+        Value::from_object(Node::Root(Root { json: Arc::clone(json), texts: Mutex::default() }))
+    })
 }
 
 /// Makes a value out of JSON that an expression has read.
@@ -47,7 +60,7 @@ impl Node {
     pub(crate) fn json(&self) -> &Json {
         const THERE: &str = "a node is only made for a value that is there";
         match self {
-            Self::Root(json) => json,
+            Self::Root(root) => &root.json,
             Self::Item(parent, index) => parent.json().get(*index).expect(THERE),
             Self::Member(parent, key) => parent.json().get(&**key).expect(THERE),
         }
@@ -61,13 +74,32 @@ impl Node {
     fn item(self: &Arc<Self>, index: usize) -> Option<Value> {
         let json = self.json().as_array()?.get(index)?;
         let place = || Value::from_object(Self::Item(Arc::clone(self), index));
-        Some(scalar(json).unwrap_or_else(place))
+        Some(self.scalar(json).unwrap_or_else(place))
     }
 
     fn member(self: &Arc<Self>, key: &str) -> Option<Value> {
         let json = self.json().as_object()?.get(key)?;
         let place = || Value::from_object(Self::Member(Arc::clone(self), key.into()));
-        Some(scalar(json).unwrap_or_else(place))
+        Some(self.scalar(json).unwrap_or_else(place))
+    }
+
+    /// A scalar inside this node's variable; a long text is the same one every time.
+    fn scalar(&self, json: &Json) -> Option<Value> {
+        match json {
+            Json::String(text) if text.len() >= LONG_TEXT => {
+                let mut texts = self.root().texts.lock().unwrap_or_else(PoisonError::into_inner);
+                let text = texts.entry(text.as_ptr().addr()).or_insert_with(|| Value::from(text));
+                Some(text.clone())
+            }
+            _ => scalar(json),
+        }
+    }
+
+    fn root(&self) -> &Root {
+        match self {
+            Self::Root(root) => root,
+            Self::Item(parent, _) | Self::Member(parent, _) => parent.root(),
+        }
     }
 }
 
@@ -107,9 +139,10 @@ impl Object for Node {
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         match self.json() {
-            Json::Object(members) => {
-                Enumerator::Values(members.keys().map(|key| Value::from(key.as_str())).collect())
-            }
+            Json::Object(_) => self.mapped_enumerator(|node| {
+                let keys = node.json().as_object().into_iter().flat_map(Map::keys);
+                Box::new(keys.map(|key| Value::from(key.as_str())))
+            }),
             other => Enumerator::Seq(other.as_array().map_or(0, Vec::len)),
         }
     }

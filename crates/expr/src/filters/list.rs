@@ -3,14 +3,16 @@
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 
-use crate::bounds::{allow_elements, allow_text, spend_elements};
+use crate::bounds::{allow_elements, allow_text, spend_elements, spend_text};
 use crate::operators;
 use crate::print::pairs;
 
-pub(super) fn length(value: &Value) -> Result<usize, Error> {
+pub(super) fn length(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> {
     if value.is_undefined() || value.is_none() {
         return Ok(0);
     }
+    // The characters of a text are counted, not its bytes.
+    spend_text(state, value.as_str().map_or(0, str::len))?;
     value.len().ok_or_else(|| {
         let message = format!("a {} has no length", value.kind());
         Error::new(ErrorKind::InvalidOperation, message)

@@ -260,8 +260,7 @@ impl<'t, 's> Guard<'t, 's> {
             return Err(unknown("filter", name, filters::NAMES));
         }
         let arguments = if self.sees("(") { self.arguments()? } else { String::new() };
-        let guard = if WALKING_FILTERS.contains(&name.text) { "|__weighed" } else { "" };
-        Ok(format!("{base}{guard}|{}{arguments}", name.text))
+        Ok(format!("{base}|{}{arguments}", name.text))
     }
 
     fn test(&mut self, value: Guarded) -> Result<Guarded, Fault> {
@@ -270,7 +269,9 @@ impl<'t, 's> Guard<'t, 's> {
         if name.kind != Kind::Name || !known_test(name.text) {
             return Err(unknown("test", name, TESTS));
         }
-        let arguments = if self.sees("(") {
+        let arguments = if name.text == "in" {
+            format!("({}|__searched)", self.signed()?.text)
+        } else if self.sees("(") {
             self.arguments()?
         } else if self.peek().is_some_and(begins_argument) {
             format!("({})", self.signed()?.text)
@@ -284,24 +285,22 @@ impl<'t, 's> Guard<'t, 's> {
     }
 }
 
-/// Filters of minijinja's that compare or collect what they are given.
-const WALKING_FILTERS: &[&str] = &[
-    "dictsort",
-    "groupby",
-    "map",
-    "max",
-    "min",
-    "reject",
-    "rejectattr",
-    "select",
-    "selectattr",
-    "sort",
-    "unique",
+/// Tests that look at all of what they are applied to.
+const WALKING_TESTS: &[&str] = &[
+    "eq",
+    "equalto",
+    "ge",
+    "gt",
+    "in",
+    "le",
+    "lt",
+    "ne",
+    "sameas",
+    "greaterthan",
+    "lessthan",
+    "lower",
+    "upper",
 ];
-
-/// Tests that compare.
-const WALKING_TESTS: &[&str] =
-    &["eq", "equalto", "ge", "gt", "in", "le", "lt", "ne", "sameas", "greaterthan", "lessthan"];
 
 fn applied(left: Guarded, filter: &str, right: &Guarded) -> Guarded {
     Guarded::new(format!("{}|{filter}({})", left.tight(), right.text), Bond::Tight)

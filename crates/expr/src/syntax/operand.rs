@@ -116,7 +116,7 @@ impl Guard<'_, '_> {
             };
             let value = self.expression()?;
             let value =
-                if splat.is_empty() { value.text } else { format!("{}|__kept", value.tight()) };
+                if splat.is_empty() { value.text } else { format!("{}|__spread", value.tight()) };
             parts.push(format!("{splat}{keyword}{value}"));
             if !self.eat(",") && !self.sees(")") {
                 return Err(self.unreadable());

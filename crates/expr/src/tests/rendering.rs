@@ -114,6 +114,7 @@ fn operators_work_as_in_python() {
     check("{{ 2 in workload.items }}", expect!["true"]);
     check("{{ 'url' in workload and 'x' not in workload }}", expect!["true"]);
     check("{{ 'ell' in text }}", expect!["true"]);
+    check("{{ 2 is in workload.items and 2 is in([2]) and 5 is not in [1] }}", expect!["true"]);
     check("{{ workload.items == [1, 2, 3] }}", expect!["true"]);
     check("{{ 0 < one < 2 }}", expect!["true"]);
     check("{{ 'yes' if t else 'no' }}", expect![[r#""yes""#]]);
@@ -282,6 +283,10 @@ fn much_data_passes_through() {
     );
     let chosen = render(json!("{{ workload.items | selectattr('ok') | list }}"), given.clone());
     assert_eq!(chosen.unwrap().as_array().unwrap().len(), 25_000);
+    let chosen = "{{ workload.items | selectattr('n', 'in', range(100)) | map(attribute='n') }}";
+    assert_eq!(render(json!(chosen), given.clone()).unwrap().as_array().unwrap().len(), 100);
+    let sorted = "{{ (workload.items | sort(attribute='n', reverse=true) | first).n }}";
+    assert_eq!(render(json!(sorted), given.clone()), Ok(json!(49_999)));
     let wrapped = render(json!("{{ {'all': workload.items} }}"), given.clone()).unwrap();
     assert_eq!(wrapped["all"], given["workload"]["items"]);
     let text = "{% for it in workload.items[:10000] %}{{ it.n }}:{{ it.ok }},{% endfor %}";
