@@ -80,7 +80,8 @@ impl Draft {
         pages.move_out(&mut first, &mut loaded);
         let recorded = stamps.record(Seq::ZERO.next(), first);
         let state = begin(execution, &recorded)?;
-        pages.note(&state, recorded);
+        pages.note(&state, &recorded);
+        pages.events.push(recorded);
         Ok(Self { state, loaded, expected: Seq::ZERO, pages })
     }
 
@@ -95,9 +96,9 @@ impl Draft {
     pub(crate) fn record(&mut self, mut event: Event, stamps: &Stamps) -> Result<(), Illegal> {
         self.pages.move_out(&mut event, &mut self.loaded);
         let recorded = stamps.record(self.state.seq().next(), event);
-        let before = self.state.clone();
+        self.pages.note(&self.state, &recorded);
         evolve(&mut self.state, &recorded)?;
-        self.pages.note(&before, recorded);
+        self.pages.events.push(recorded);
         Ok(())
     }
 
@@ -164,9 +165,9 @@ impl Pages {
         reference
     }
 
-    /// Notes an event and what it means for the world outside.
-    fn note(&mut self, before: &Execution, recorded: Recorded) {
-        for effect in effects_of(before, &recorded) {
+    /// Notes what an event means for the world outside.
+    fn note(&mut self, before: &Execution, recorded: &Recorded) {
+        for effect in effects_of(before, recorded) {
             match effect {
                 Effect::Enqueue { command, pool, step } => {
                     self.queue.push(QueueChange::Add { command, pool, step: step.to_string() });
@@ -183,6 +184,5 @@ impl Pages {
                 Effect::Send(message) => self.outbox.push(message),
             }
         }
-        self.events.push(recorded);
     }
 }

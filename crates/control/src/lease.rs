@@ -15,6 +15,9 @@ use tokio::time::Instant;
 use crate::reserve::{ASIDE, InHand};
 use crate::{Answer, Control};
 
+/// How long a worker is kept waiting at most before it has to ask again.
+const LEASE_WAIT_MAX: Duration = Duration::from_secs(300);
+
 /// A command in the queue, at one stage of its life.
 pub(crate) type ReadyKey = (ExecutionId, CommandId, Attempt);
 
@@ -40,7 +43,7 @@ impl Control {
         max: usize,
         wait: Duration,
     ) -> Result<Vec<Lease>, StoreError> {
-        let deadline = Instant::now() + wait;
+        let deadline = Instant::now() + wait.min(LEASE_WAIT_MAX);
         // Listening begins before the first look, so that nothing falls in between.
         let mut hints = self.parts.bus.subscribe();
         loop {

@@ -102,7 +102,8 @@ impl Control {
         let Some(len) = listed_len(&outputs) else {
             return Ok(Iterations::TooLarge);
         };
-        let mut values = vec![Arc::new(Value::Null); len];
+        let nothing = Arc::new(Value::Null);
+        let mut values: Vec<_> = std::iter::repeat_n(nothing, len).collect();
         for (index, output) in outputs {
             let place = usize::try_from(index).expect("below the length of the list");
             values[place] = self.resolve(log.execution, &output, loaded).await?;

@@ -131,6 +131,8 @@ fn ended(
         ExecutionStatus::Completed => Ended::Completed { output: output.clone() },
         ExecutionStatus::Failed | ExecutionStatus::Cancelled | ExecutionStatus::Running => {
             let message = match error {
+                // The child's own child is to blame, and has been named.
+                Some(error) if error.kind == ErrorKind::Child => error.message.clone(),
                 Some(error) => format!("child execution {child} ended as {status}: {error}"),
                 None => format!("child execution {child} ended as {status}"),
             };

@@ -29,7 +29,7 @@ impl Control {
     pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
         let Report { execution, command, attempt, worker, outcome, logs } = report;
         let mut large = Vec::new();
-        let ended = ended(outcome, &mut large);
+        let ended = ended(outcome, PAYLOAD_MAX, &mut large);
         for large in &large {
             self.parts.payloads.put(large.reference, &large.value);
         }
@@ -63,13 +63,13 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
     }
 }
 
-/// An outcome with its data where events keep it; an output above the limit is a failure.
-fn ended(outcome: Outcome, large: &mut Vec<Large>) -> Ended {
+/// An outcome with its data where events keep it; an output longer than `len_max` is a failure.
+fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Large>) -> Ended {
     match outcome {
-        Outcome::Completed { output } => match kept(output, large) {
+        Outcome::Completed { output } => match kept(output, len_max, large) {
             Some(output) => Ended::Completed { output },
             None => {
-                let message = format!("the output has more than {PAYLOAD_MAX} bytes of JSON");
+                let message = format!("the output has more than {len_max} bytes of JSON");
                 Ended::Failed {
                     error: ToolError::new(ErrorKind::StorageQuota, message),
                     output: None,
@@ -78,14 +78,14 @@ fn ended(outcome: Outcome, large: &mut Vec<Large>) -> Ended {
         },
         // The error is what matters: what comes with it is left out if it is too large.
         Outcome::Failed { error, output } => {
-            Ended::Failed { error, output: output.and_then(|output| kept(output, large)) }
+            Ended::Failed { error, output: output.and_then(|output| kept(output, len_max, large)) }
         }
     }
 }
 
-/// A value as events keep it, or nothing if it is above the limit.
-fn kept(value: Value, large: &mut Vec<Large>) -> Option<Payload> {
-    let len = json_len_within(&value, PAYLOAD_MAX)?;
+/// A value as events keep it, or nothing if it is too long.
+fn kept(value: Value, len_max: usize, large: &mut Vec<Large>) -> Option<Payload> {
+    let len = json_len_within(&value, len_max)?;
     if len <= PAYLOAD_INLINE_MAX {
         return Some(Payload::inline(value));
     }
@@ -99,12 +99,14 @@ fn kept(value: Value, large: &mut Vec<Large>) -> Option<Payload> {
 mod tests {
     use super::*;
 
+    const LEN_MAX: usize = 100_000;
+
     #[track_caller]
     fn check(len: usize, expected: &str) {
         let mut large = Vec::new();
         // A JSON string has two quotes more.
         let output = Value::String("x".repeat(len - 2));
-        let found = match ended(Outcome::Completed { output }, &mut large) {
+        let found = match ended(Outcome::Completed { output }, LEN_MAX, &mut large) {
             Ended::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
             Ended::Completed { output: Payload::Ref(reference) } => {
                 assert_eq!(large[0].reference, reference);
@@ -122,11 +124,12 @@ mod tests {
 
     #[test]
     fn a_large_output_is_stored_apart() {
-        check(PAYLOAD_INLINE_MAX + 1, "stored, 65537 bytes");
+        let len = PAYLOAD_INLINE_MAX + 1;
+        check(len, &format!("stored, {len} bytes"));
     }
 
     #[test]
     fn an_output_above_the_limit_fails_the_command() {
-        check(PAYLOAD_MAX + 1, "storage_quota: the output has more than 67108864 bytes of JSON");
+        check(LEN_MAX + 1, "storage_quota: the output has more than 100000 bytes of JSON");
     }
 }

@@ -85,8 +85,8 @@ impl Control {
         let (append, state) = draft.finish();
         let started = self.write_start(append).await?;
         if started == execution {
-            self.committed(Seq::ZERO, state);
             tracing::info!(%execution, path = start.playbook.path, "execution started");
+            self.committed(None, state);
         }
         Ok(started)
     }

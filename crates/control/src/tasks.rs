@@ -28,6 +28,11 @@ impl Tasks {
 
 /// Waits until something wakes a loop or it is time to look anyway; false once it is to stop.
 pub(crate) async fn pause(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
+    if at_most.is_zero() {
+        // The shortest sleep is a millisecond; a loop with more to do only lets others in.
+        tokio::task::yield_now().await;
+        return !stop.is_cancelled();
+    }
     tokio::select! {
         biased;
         () = stop.cancelled() => false,

@@ -1,1 +1,201 @@
+//! Control planes on a store in memory and simulated time: the whole shell, no network and no disk.
 
+mod children;
+mod faulty;
+mod leases;
+mod life;
+mod races;
+mod waiting;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_bus::LocalBus;
+use noetl_model::{
+    Digest, ExecutionId, ExecutionStatus, IdGenerator, Lease, Outcome, Payload, Pool, Recorded,
+    Report, Seq, Timestamp, WorkerId,
+};
+use noetl_store::{Clock, MemoryStore, Store};
+use noetl_testkit::{ScriptedWorker, history_line};
+use serde_json::{Map, Value};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Control, PlaybookChoice, Settings, StartRequest};
+
+/// How long a worker waits for a command; on simulated time this costs nothing.
+const WAIT: Duration = Duration::from_secs(1);
+/// After how many empty looks an execution counts as stuck.
+const LOOKS_MAX: u32 = 200;
+
+/// The clock of the runtime, which tests pause.
+struct SimulatedClock {
+    begun: Instant,
+}
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_800_000_000_000).after(self.begun.elapsed())
+    }
+}
+
+/// What outlives a control plane.
+struct World {
+    store: Arc<MemoryStore>,
+    bus: Arc<LocalBus>,
+    clock: Arc<SimulatedClock>,
+    machines: std::cell::Cell<u16>,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Arc::new(SimulatedClock { begun: Instant::now() });
+        Self {
+            store: Arc::new(MemoryStore::new(clock.clone())),
+            bus: Arc::new(LocalBus::new()),
+            clock,
+            machines: std::cell::Cell::new(0),
+        }
+    }
+
+    /// A control plane with its own memory.
+    fn control(&self) -> Control {
+        self.control_on(self.store.clone(), Settings::default())
+    }
+
+    fn control_on(&self, store: Arc<dyn Store>, settings: Settings) -> Control {
+        self.machines.update(|machine| machine + 1);
+        let ids = Arc::new(IdGenerator::new(self.machines.get()));
+        Control::new(store, self.bus.clone(), self.clock.clone(), ids, settings)
+    }
+
+    /// A control plane whose loops run.
+    fn running(&self) -> Running {
+        Running::of(self.control())
+    }
+}
+
+/// A control plane and its loops.
+struct Running {
+    control: Control,
+    stop: CancellationToken,
+    loops: JoinHandle<()>,
+}
+
+impl Running {
+    fn of(control: Control) -> Self {
+        let stop = CancellationToken::new();
+        let loops = tokio::spawn({
+            let (control, stop) = (control.clone(), stop.clone());
+            async move { control.run(stop).await }
+        });
+        Self { control, stop, loops }
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.loops.await.expect("the loops end in order");
+    }
+}
+
+/// A playbook of the name `p`: a workflow in YAML.
+async fn register(control: &Control, workflow: &str) {
+    register_at(control, "p", workflow).await;
+}
+
+async fn register_at(control: &Control, path: &str, workflow: &str) {
+    let document = format!(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {path}, path: {path}}}\n{workflow}"
+    );
+    if let Err(error) = control.register("p.yaml", &document).await {
+        panic!("the playbook is not valid: {error:?}");
+    }
+}
+
+fn by_path(path: &str) -> PlaybookChoice {
+    PlaybookChoice::Path { path: path.to_owned(), version: None }
+}
+
+async fn start(control: &Control) -> ExecutionId {
+    start_with(control, Map::new()).await
+}
+
+async fn start_with(control: &Control, payload: Map<String, Value>) -> ExecutionId {
+    control.start(StartRequest::new(by_path("p"), payload)).await.expect("a start")
+}
+
+/// Leases what there is, waiting a while for the first.
+async fn lease(control: &Control, worker: &str, max: usize) -> Vec<Lease> {
+    control.lease(&WorkerId::new(worker), &Pool::shared(), max, WAIT).await.expect("leases")
+}
+
+fn report(lease: &Lease, worker: &str, outcome: Outcome) -> Report {
+    Report {
+        execution: lease.execution,
+        command: lease.command,
+        attempt: lease.attempt,
+        worker: WorkerId::new(worker),
+        outcome,
+        logs: noetl_model::Logs::default(),
+    }
+}
+
+fn completed(output: Value) -> Outcome {
+    Outcome::Completed { output }
+}
+
+/// Does what a lease says, as its configuration tells.
+async fn run(control: &Control, lease: &Lease, worker: &mut ScriptedWorker) -> Outcome {
+    let mut stored = BTreeMap::<Digest, Arc<Value>>::new();
+    for payload in lease.bindings.0.values() {
+        if let Payload::Ref(reference) = payload {
+            let value = control.payload(reference.digest).await.expect("a stored payload");
+            stored.insert(reference.digest, value);
+        }
+    }
+    worker.run(lease, &|payload| match payload {
+        Payload::Inline(value) => value.clone(),
+        Payload::Ref(reference) => stored[&reference.digest].clone(),
+    })
+}
+
+/// Works until an execution has ended, reporting what was leased together all at once.
+async fn work(control: &Control, execution: ExecutionId) -> ExecutionStatus {
+    let mut worker = ScriptedWorker::default();
+    for _ in 0..LOOKS_MAX {
+        if let Some(status) = ended(control, execution).await {
+            return status;
+        }
+        let mut reports = Vec::new();
+        for leased in lease(control, "w", 10).await {
+            let outcome = run(control, &leased, &mut worker).await;
+            reports.push(report(&leased, "w", outcome));
+        }
+        for answer in control.report_all(reports).await {
+            answer.expect("an answer");
+        }
+    }
+    panic!("stuck:\n{}", history(control, execution).await);
+}
+
+async fn ended(control: &Control, execution: ExecutionId) -> Option<ExecutionStatus> {
+    let summary = control.summary(execution).await.expect("a summary");
+    let status = summary.expect("the execution exists").status;
+    status.is_terminal().then_some(status)
+}
+
+async fn log(control: &Control, execution: ExecutionId) -> Vec<Recorded> {
+    control.events(execution, Seq::ZERO, usize::MAX).await.expect("events")
+}
+
+/// The history of an execution, a line per event; claims and start left out, values shortened.
+async fn history(control: &Control, execution: ExecutionId) -> String {
+    let resolve = |payload: &Payload| match payload {
+        Payload::Inline(value) => value.clone(),
+        Payload::Ref(reference) => Arc::new(Value::from(format!("<{} bytes>", reference.size))),
+    };
+    let log = log(control, execution).await;
+    log.iter().filter_map(|recorded| history_line(&recorded.event, &resolve)).collect()
+}

@@ -156,6 +156,7 @@ impl Control {
             return Ok(());
         }
         let playbook = self.playbook_of(&state).await?;
+        let before = state.clone();
         let Decided { append, state, answers } =
             match self.decide_all(state, &playbook, turn).await? {
                 Ok(decided) => decided,
@@ -183,7 +184,7 @@ impl Control {
         let expected = append.expected;
         match self.commit(append).await {
             Ok(()) => {
-                self.committed(expected, state);
+                self.committed(Some(&before), state);
                 turn.answer(answers);
                 Ok(())
             }
@@ -272,11 +273,18 @@ impl Control {
     }
 
     /// What is to be done once a state is durable.
-    pub(crate) fn committed(&self, before: Seq, state: Execution) {
-        let every = self.parts.settings.snapshot_every;
-        let due = before.0 / every != state.seq().0 / every;
+    pub(crate) fn committed(&self, before: Option<&Execution>, state: Execution) {
+        let (execution, status, seq) = (state.id(), state.status(), state.seq());
+        tracing::debug!(%execution, %seq, "committed");
         self.parts.states.put(state.clone());
-        if due && !state.status().is_terminal() {
+        if status.is_terminal() {
+            if before.is_none_or(|before| !before.status().is_terminal()) {
+                tracing::info!(%execution, %status, "execution ended");
+            }
+            return;
+        }
+        let every = self.parts.settings.snapshot_every;
+        if before.map_or(0, |before| before.seq().0 / every) != seq.0 / every {
             self.save_snapshot(state);
         }
     }

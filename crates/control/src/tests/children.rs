@@ -1,0 +1,218 @@
+//! Executions that are started by others.
+
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+use crate::Answer;
+
+const CHILD: &str = r#"
+workload: {n: 0}
+workflow:
+  - step: start
+    tool: {kind: noop, result: "{{ n * 10 }}"}
+"#;
+
+/// Runs a parent whose child is `child`; ids are left out of its history.
+#[track_caller]
+fn check(parent: &str, child: &str, expected: Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let actual = runtime.block_on(async {
+        let plane = World::new().running();
+        register_at(&plane.control, "child", child).await;
+        register(&plane.control, parent).await;
+        let execution = start(&plane.control).await;
+        work(&plane.control, execution).await;
+        let history = history(&plane.control, execution).await;
+        plane.stop().await;
+        let is_long =
+            |word: &&str| word.trim_end_matches(':').parse::<i64>().is_ok_and(|id| id > 1_000_000);
+        let mut lines = String::new();
+        for line in history.lines() {
+            let words: Vec<&str> =
+                line.split(' ').map(|word| if is_long(&word) { "ID" } else { word }).collect();
+            lines.push_str(&words.join(" "));
+            lines.push('\n');
+        }
+        lines
+    });
+    expected.assert_eq(&actual);
+}
+
+#[test]
+fn a_step_waits_for_its_child_and_has_its_output() {
+    check(
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child, input: {n: 4}}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start + 1 }}"}
+"#,
+        CHILD,
+        expect![[r#"
+            enter start
+            issue 0: start (playbook)
+            child of 0: ID
+            done 0: 40
+            leave start
+            enter end from start
+            issue 1: end (noop)
+            done 1: 41
+            leave end
+            COMPLETED 41
+        "#]],
+    );
+}
+
+#[test]
+fn a_loop_starts_a_child_for_each_item() {
+    check(
+        r#"
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: {kind: playbook, path: child, input: {n: "{{ n }}"}}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start.results }}"}
+"#,
+        CHILD,
+        expect![[r#"
+            enter start
+            loop over 3 items, Parallel, 2 in flight
+            issue 0: start item 0 (playbook)
+            issue 1: start item 1 (playbook)
+            child of 0: ID
+            child of 1: ID
+            done 0: 10
+            item 0 done
+            issue 2: start item 2 (playbook)
+            done 1: 20
+            item 1 done
+            child of 2: ID
+            done 2: 30
+            item 2 done
+            leave start: {"results":[10,20,30],"data":[10,20,30],"stats":{"total":3,"completed":3,"failed":0}}
+            enter end from start
+            issue 3: end (noop)
+            done 3: [10,20,30]
+            leave end
+            COMPLETED [10,20,30]
+        "#]],
+    );
+}
+
+#[test]
+fn a_child_that_fails_fails_its_step() {
+    check(
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child}
+"#,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: noop, fail: no luck}
+"#,
+        expect![[r#"
+            enter start
+            issue 0: start (playbook)
+            child of 0: ID
+            fail 0: child execution ID ended as FAILED: no luck (child)
+            step start failed: child execution ID ended as FAILED: no luck
+            FAILED child execution ID ended as FAILED: no luck
+        "#]],
+    );
+}
+
+#[test]
+fn a_child_that_does_not_exist_fails_its_step() {
+    check(
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: nowhere}
+"#,
+        CHILD,
+        expect![[r#"
+            enter start
+            issue 0: start (playbook)
+            fail 0: child `nowhere` cannot be started: there is no playbook nowhere (not_found)
+            step start failed: child `nowhere` cannot be started: there is no playbook nowhere
+            FAILED child `nowhere` cannot be started: there is no playbook nowhere
+        "#]],
+    );
+}
+
+#[test]
+fn a_playbook_that_calls_itself_ends_at_the_limit() {
+    check(
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child}
+"#,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child}
+"#,
+        expect![[r#"
+            enter start
+            issue 0: start (playbook)
+            child of 0: ID
+            fail 0: child `child` cannot be started: an execution may stand at most 16 below the first, not 17 (child)
+            step start failed: child `child` cannot be started: an execution may stand at most 16 below the first, not 17
+            FAILED child `child` cannot be started: an execution may stand at most 16 below the first, not 17
+        "#]],
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_parent_cancels_its_child() {
+    let plane = World::new().running();
+    let control = &plane.control;
+    register_at(control, "child", CHILD).await;
+    register(control, "workflow: [{step: start, tool: {kind: playbook, path: child}}]\n").await;
+    let parent = start(control).await;
+    let leased = lease(control, "w", 1).await.pop().expect("the child's command");
+    let child = leased.execution;
+    assert_ne!(child, parent);
+    assert_eq!(control.cancel(parent, "enough").await.unwrap(), Answer::Accepted);
+    let mut follow = control.events_follow(child, Seq::ZERO);
+    while ended(control, child).await.is_none() {
+        follow.next().await.unwrap();
+    }
+    assert_eq!(ended(control, child).await, Some(ExecutionStatus::Cancelled));
+    let late = control.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
+    assert_eq!(late, crate::ReportAnswer::Accepted, "a late report is routine");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_control_planes_start_one_child() {
+    let world = World::new();
+    let planes = [world.running(), world.running()];
+    register_at(&planes[0].control, "child", CHILD).await;
+    register(
+        &planes[0].control,
+        "workflow: [{step: start, tool: {kind: playbook, path: child, input: {n: 1}}}]\n",
+    )
+    .await;
+    let parent = start(&planes[0].control).await;
+    assert_eq!(work(&planes[1].control, parent).await, ExecutionStatus::Completed);
+    let filter = noetl_store::ExecutionFilter { parent: Some(parent), ..Default::default() };
+    let page = noetl_store::Page { before: None, limit: 10 };
+    let children = planes[0].control.list(&filter, page).await.unwrap();
+    assert_eq!(children.len(), 1);
+    for plane in planes {
+        plane.stop().await;
+    }
+}

@@ -1,0 +1,177 @@
+//! A store that fails the way a real one does: before the write, or after it with the answer lost.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use noetl_model::{CatalogId, CommandId, Summary};
+use noetl_store::{
+    Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
+    Executions, Held, HeldAnswer, NewPlaybook, Outbox, OutboxRow, Page, Payloads, ReadyCommand,
+    Snapshot, Snapshots, StoreError, TimerRow, Timers,
+};
+
+use super::*;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    BeforeWrite,
+    AnswerLost,
+    /// Somebody else is always faster.
+    Conflict,
+    Panic,
+}
+
+/// Fails every `period`-th append.
+pub(super) struct FaultyStore {
+    store: Arc<MemoryStore>,
+    fault: Fault,
+    period: usize,
+    appends: AtomicUsize,
+}
+
+impl FaultyStore {
+    pub(super) fn new(store: Arc<MemoryStore>, fault: Fault, period: usize) -> Self {
+        Self { store, fault, period, appends: AtomicUsize::new(0) }
+    }
+}
+
+#[async_trait]
+impl EventLog for FaultyStore {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        let count = self.appends.fetch_add(1, Ordering::Relaxed) + 1;
+        if !count.is_multiple_of(self.period) {
+            return self.store.append(batch).await;
+        }
+        match self.fault {
+            Fault::BeforeWrite => {}
+            Fault::AnswerLost => {
+                self.store.append(batch).await?;
+            }
+            Fault::Conflict => return Ok(vec![Err(AppendError::Conflict); batch.len()]),
+            Fault::Panic => panic!("the store has a bug"),
+        }
+        Err(StoreError::Unavailable("connection reset".into()))
+    }
+
+    async fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.store.read(execution, after, limit).await
+    }
+}
+
+#[async_trait]
+impl CommandQueue for FaultyStore {
+    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
+        self.store.ready(pool, limit).await
+    }
+
+    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+        self.store.extend(held, lease).await
+    }
+
+    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+        self.store.exhausted(attempts, limit).await
+    }
+
+    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+        self.store.ready_count(pool).await
+    }
+}
+
+#[async_trait]
+impl Timers for FaultyStore {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
+        self.store.due(now, limit).await
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.store.next_due().await
+    }
+}
+
+#[async_trait]
+impl Outbox for FaultyStore {
+    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
+        self.store.take(limit, visibility).await
+    }
+
+    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
+        self.store.sent(ids).await
+    }
+
+    async fn owed(&self) -> Result<u64, StoreError> {
+        self.store.owed().await
+    }
+}
+
+#[async_trait]
+impl Payloads for FaultyStore {
+    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.payload(digest).await
+    }
+}
+
+#[async_trait]
+impl Catalog for FaultyStore {
+    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+        self.store.register(playbook).await
+    }
+
+    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
+        self.store.by_id(catalog_id).await
+    }
+
+    async fn by_path(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        self.store.by_path(path, version).await
+    }
+
+    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.store.paths(limit).await
+    }
+}
+
+#[async_trait]
+impl Snapshots for FaultyStore {
+    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.store.save(execution, snapshot).await
+    }
+
+    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+        self.store.latest(execution).await
+    }
+}
+
+#[async_trait]
+impl Executions for FaultyStore {
+    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
+        self.store.summary(execution).await
+    }
+
+    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.store.list(filter, page).await
+    }
+
+    async fn stalled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        self.store.stalled(before, limit).await
+    }
+
+    async fn child_of(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<Option<ExecutionId>, StoreError> {
+        self.store.child_of(parent, command).await
+    }
+}

@@ -1,0 +1,183 @@
+//! Who has a command, and for how long.
+
+use noetl_model::{Attempt, Event};
+use noetl_store::Held;
+use serde_json::json;
+
+use super::*;
+use crate::{Answer, Heartbeat, ReportAnswer};
+
+const ONE_STEP: &str = "workflow: [{step: start, tool: {kind: noop}}]\n";
+
+fn held(lease: &Lease) -> Held {
+    Held { execution: lease.execution, command: lease.command, attempt: lease.attempt }
+}
+
+async fn one_command(plane: &Running) -> (ExecutionId, Lease) {
+    register(&plane.control, ONE_STEP).await;
+    let execution = start(&plane.control).await;
+    let leased = lease(&plane.control, "a", 10).await.pop().expect("a command");
+    (execution, leased)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_report_twice_is_answered_the_same() {
+    let plane = World::new().running();
+    let (execution, leased) = one_command(&plane).await;
+    let said = report(&leased, "a", completed(json!(1)));
+    assert_eq!(plane.control.report(said.clone()).await.unwrap(), ReportAnswer::Accepted);
+    let before = log(&plane.control, execution).await;
+    assert_eq!(plane.control.report(said).await.unwrap(), ReportAnswer::Accepted);
+    assert_eq!(log(&plane.control, execution).await, before, "and changes nothing");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_about_nothing_we_know_is_unknown() {
+    let plane = World::new().running();
+    let (_, leased) = one_command(&plane).await;
+    let mut said = report(&leased, "a", completed(json!(1)));
+    said.command.0 += 1;
+    assert_eq!(plane.control.report(said.clone()).await.unwrap(), ReportAnswer::Unknown);
+    said.execution.0 += 1;
+    assert_eq!(plane.control.report(said).await.unwrap(), ReportAnswer::Unknown);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_runs_out_goes_to_another_worker_and_the_first_is_superseded() {
+    let plane = World::new().running();
+    let (execution, first) = one_command(&plane).await;
+    let begun = Instant::now();
+    let second = loop {
+        if let Some(second) = lease(&plane.control, "b", 10).await.pop() {
+            break second;
+        }
+    };
+    assert_eq!((second.command, second.attempt), (first.command, Attempt(2)));
+    assert_eq!(second.idempotency_key, first.idempotency_key);
+    let waited = begun.elapsed();
+    assert!((30..=32).contains(&waited.as_secs()), "taken over after {waited:?}");
+
+    let late = plane.control.report(report(&first, "a", completed(json!("late")))).await.unwrap();
+    assert_eq!(late, ReportAnswer::Superseded);
+    let good = plane.control.report(report(&second, "b", completed(json!("good")))).await.unwrap();
+    assert_eq!(good, ReportAnswer::Accepted);
+    let state = plane.control.state(execution, noetl_model::Cutoff::Latest).await.unwrap();
+    assert_eq!(state.step_output("start"), Some(&Payload::inline(json!("good"))));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_keep_a_command() {
+    let plane = World::new().running();
+    let (_, leased) = one_command(&plane).await;
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let answers = plane.control.heartbeat(&[held(&leased)]).await.unwrap();
+        assert!(matches!(answers[..], [Heartbeat::Extended { .. }]), "{answers:?}");
+        assert_eq!(lease(&plane.control, "b", 10).await, []);
+    }
+    let answer = plane.control.report(report(&leased, "a", completed(json!(1)))).await.unwrap();
+    assert_eq!(answer, ReportAnswer::Accepted);
+    let answers = plane.control.heartbeat(&[held(&leased)]).await.unwrap();
+    assert_eq!(answers, [Heartbeat::Gone]);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_a_heartbeat_overtook_is_refused_and_hurts_nobody() {
+    let plane = World::new().running();
+    let (execution, leased) = one_command(&plane).await;
+    // The claimant has seen the command as ready, but it is not any more.
+    let claim = noetl_engine::Input::Claim {
+        command: leased.command,
+        attempt: Attempt(2),
+        worker: WorkerId::new("b"),
+        lease_until: leased.lease_until,
+    };
+    let said = plane.control.report(report(&leased, "a", completed(json!(1))));
+    let (claimed, reported) = tokio::join!(plane.control.submit(execution, claim), said);
+    assert!(matches!(claimed.unwrap(), Answer::Refused(_)));
+    assert_eq!(reported.unwrap(), ReportAnswer::Accepted);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_every_worker_loses_fails_visibly() {
+    let plane = World::new().running();
+    let (execution, _) = one_command(&plane).await;
+    let mut attempts = vec![1];
+    while ended(&plane.control, execution).await.is_none() {
+        let leased = lease(&plane.control, "b", 10).await;
+        attempts.extend(leased.iter().map(|lease| lease.attempt.0));
+    }
+    assert_eq!(attempts, [1, 2, 3]);
+    let log = log(&plane.control, execution).await;
+    let lost = log.iter().find_map(|recorded| match &recorded.event {
+        Event::CommandFailed { error, .. } => Some(error.kind),
+        _ => None,
+    });
+    assert_eq!(lost, Some(noetl_model::ErrorKind::WorkerLost));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_of_one_process_do_not_get_the_same_command() {
+    let plane = World::new().running();
+    register(
+        &plane.control,
+        r#"
+workflow:
+  - step: start
+    loop: {in: "{{ range(20) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 20}}
+    tool: {kind: noop}
+"#,
+    )
+    .await;
+    start(&plane.control).await;
+    let leased = futures::future::join_all((0..4).map(|worker| {
+        let (control, worker) = (plane.control.clone(), format!("w{worker}"));
+        async move { lease(&control, &worker, 5).await }
+    }))
+    .await;
+    let mut commands: Vec<u64> = leased.iter().flatten().map(|lease| lease.command.0).collect();
+    commands.sort_unstable();
+    assert_eq!(commands, (0..20).collect::<Vec<u64>>());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_worker_is_woken_by_a_start() {
+    let plane = World::new().running();
+    register(&plane.control, ONE_STEP).await;
+    let waiting = tokio::spawn({
+        let control = plane.control.clone();
+        async move {
+            let begun = Instant::now();
+            let leased = lease(&control, "w", 1).await;
+            (leased.len(), begun.elapsed())
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    start(&plane.control).await;
+    let (count, waited) = waiting.await.unwrap();
+    assert_eq!(count, 1);
+    assert!(waited < Duration::from_millis(400), "woken after {waited:?}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_tells_whoever_runs_a_command() {
+    let world = World::new();
+    let plane = world.running();
+    let (execution, leased) = one_command(&plane).await;
+    let mut hints = noetl_bus::Bus::subscribe(&*world.bus);
+    assert_eq!(plane.control.cancel(execution, "enough").await.unwrap(), Answer::Accepted);
+    let expected = noetl_bus::Hint::CommandCancelled { execution, command: leased.command };
+    while hints.next().await != expected {}
+    assert_eq!(plane.control.heartbeat(&[held(&leased)]).await.unwrap(), [Heartbeat::Gone]);
+    let again = plane.control.cancel(execution, "enough").await.unwrap();
+    assert_eq!(again, Answer::Refused(noetl_engine::Refusal::Finished(ExecutionStatus::Cancelled)));
+    plane.stop().await;
+}

@@ -1,0 +1,260 @@
+//! Executions from their start to their end.
+
+use expect_test::{Expect, expect};
+use noetl_engine::Execution;
+use noetl_model::{Cutoff, Event};
+use serde_json::json;
+
+use super::*;
+use crate::RegisterError;
+
+#[track_caller]
+fn check(workflow: &str, expected: Expect) {
+    check_with(workflow, Map::new(), expected);
+}
+
+#[track_caller]
+fn check_with(workflow: &str, payload: Map<String, Value>, expected: Expect) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let actual = runtime.block_on(async {
+        let plane = World::new().running();
+        register(&plane.control, workflow).await;
+        let execution = start_with(&plane.control, payload).await;
+        work(&plane.control, execution).await;
+        let history = history(&plane.control, execution).await;
+        plane.stop().await;
+        history
+    });
+    expected.assert_eq(&actual);
+}
+
+const TWO_STEPS: &str = r#"
+workflow:
+  - step: start
+    tool: {kind: noop, result: {n: 2}}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start.n + 1 }}"}
+"#;
+
+#[test]
+fn steps_follow_one_another_to_the_end() {
+    check(
+        TWO_STEPS,
+        expect![[r#"
+        enter start
+        issue 0: start (noop)
+        done 0: {"n":2}
+        leave start
+        enter end from start
+        issue 1: end (noop)
+        done 1: 3
+        leave end
+        COMPLETED 3
+    "#]],
+    );
+}
+
+#[test]
+fn a_failed_tool_fails_the_execution() {
+    check(
+        r#"
+workflow:
+  - step: start
+    tool: {kind: noop, fail: no luck}
+"#,
+        expect![[r#"
+            enter start
+            issue 0: start (noop)
+            fail 0: no luck (exception)
+            step start failed: no luck
+            FAILED no luck
+        "#]],
+    );
+}
+
+#[test]
+fn items_reported_together_are_listed_in_their_order() {
+    check(
+        r#"
+workflow:
+  - step: start
+    loop: {in: [a, b, c], iterator: letter, spec: {mode: parallel, max_in_flight: 3}}
+    tool: {kind: noop, result: "{{ letter }}{{ letter }}"}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start.results | join('-') }}"}
+"#,
+        expect![[r#"
+            enter start
+            loop over 3 items, Parallel, 3 in flight
+            issue 0: start item 0 (noop)
+            issue 1: start item 1 (noop)
+            issue 2: start item 2 (noop)
+            done 0: "aa"
+            item 0 done
+            done 1: "bb"
+            item 1 done
+            done 2: "cc"
+            item 2 done
+            leave start: {"results":["aa","bb","cc"],"data":["aa","bb","cc"],"stats":{"total":3,"completed":3,"failed":0}}
+            enter end from start
+            issue 3: end (noop)
+            done 3: "aa-bb-cc"
+            leave end
+            COMPLETED "aa-bb-cc"
+        "#]],
+    );
+}
+
+#[test]
+fn a_large_output_travels_by_reference_and_is_read_by_a_later_step() {
+    let payload = json!({ "text": "x".repeat(100_000) });
+    check_with(
+        r#"
+workload: {text: ""}
+workflow:
+  - step: start
+    tool: {kind: noop, result: {text: "{{ text }}!"}}
+    next: {arcs: [{step: end, when: "{{ start.text | length > 100000 }}"}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start.text | length }}"}
+"#,
+        payload.as_object().unwrap().clone(),
+        expect![[r#"
+            enter start
+            issue 0: start (noop)
+            done 0: "<100012 bytes>"
+            leave start
+            enter end from start
+            issue 1: end (noop)
+            done 1: 100001
+            leave end
+            COMPLETED 100001
+        "#]],
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_is_not_a_playbook_is_not_registered() {
+    let control = World::new().control();
+    let error = control.register("x.yaml", "kind: Playbook\nworkflow: 3\n").await.unwrap_err();
+    assert!(matches!(error, RegisterError::Invalid(_)), "{error:?}");
+    let error = control.start(StartRequest::new(by_path("x"), Map::new())).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no playbook x");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_content_is_the_same_version() {
+    let control = World::new().control();
+    let document = |n: u32| {
+        format!(
+            "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: p}}\n\
+             workflow: [{{step: start, tool: {{kind: noop, result: {n}}}}}]\n"
+        )
+    };
+    let mut versions = Vec::new();
+    for n in [1, 1, 2] {
+        versions.push(control.register("p.yaml", &document(n)).await.unwrap().entry.version);
+    }
+    assert_eq!(versions, [1, 1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_control_plane_goes_on_where_another_has_stopped() {
+    let world = World::new();
+    let first = world.running();
+    register(&first.control, TWO_STEPS).await;
+    let execution = start(&first.control).await;
+    let leased = lease(&first.control, "w", 1).await.pop().expect("a command");
+    first.stop().await;
+
+    let second = world.running();
+    second.control.report(report(&leased, "w", completed(json!({ "n": 4 })))).await.unwrap();
+    assert_eq!(work(&second.control, execution).await, ExecutionStatus::Completed);
+    let state = second.control.state(execution, Cutoff::Latest).await.unwrap();
+    assert_eq!(state.step_output("end"), Some(&Payload::inline(json!(5))));
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rerun_has_the_same_workload_and_an_id_of_its_own() {
+    let plane = World::new().running();
+    let control = &plane.control;
+    register(control, "workload: {n: 1, m: 2}\nworkflow: [{step: start, tool: {kind: noop}}]\n")
+        .await;
+    let payload = json!({ "n": 7 });
+    let first = start_with(control, payload.as_object().unwrap().clone()).await;
+    let second = control.rerun(first).await.unwrap();
+    assert_ne!(first, second);
+    let workload = control.state(second, Cutoff::Latest).await.unwrap().workload().clone();
+    assert_eq!(workload, Payload::inline(json!({ "n": 7, "m": 2 })));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_at_a_cutoff_is_the_fold_of_the_events_before() {
+    let plane = World::new().running();
+    register(&plane.control, TWO_STEPS).await;
+    let execution = start(&plane.control).await;
+    work(&plane.control, execution).await;
+    let seqs = |state: Execution| state.seq();
+    let third = log(&plane.control, execution).await[2].clone();
+    for cutoff in [Cutoff::Seq(Seq(3)), Cutoff::Event(third.event_id)] {
+        let state = plane.control.state(execution, cutoff).await.unwrap();
+        assert_eq!((state.status(), seqs(state)), (ExecutionStatus::Running, Seq(3)));
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_sees_every_event_once_and_in_order_as_it_happens() {
+    let plane = World::new().running();
+    register(&plane.control, TWO_STEPS).await;
+    let execution = start(&plane.control).await;
+    let mut follow = plane.control.events_follow(execution, Seq::ZERO);
+    let following = tokio::spawn(async move {
+        let mut seen = Vec::new();
+        loop {
+            let recorded = follow.next().await.expect("an event");
+            let last = matches!(recorded.event, Event::ExecutionCompleted { .. });
+            seen.push(recorded);
+            if last {
+                return seen;
+            }
+        }
+    });
+    work(&plane.control, execution).await;
+    assert_eq!(following.await.unwrap(), log(&plane.control, execution).await);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
+    let world = World::new();
+    let settings = || Settings { snapshot_every: 4.try_into().unwrap(), ..Settings::default() };
+    let first = Running::of(world.control_on(world.store.clone(), settings()));
+    register(&first.control, TWO_STEPS).await;
+    let execution = start(&first.control).await;
+    let leased = lease(&first.control, "w", 1).await.pop().expect("a command");
+    first.control.report(report(&leased, "w", completed(json!({ "n": 4 })))).await.unwrap();
+    assert_eq!(lease(&first.control, "w", 1).await.len(), 1);
+    first.stop().await;
+
+    let saved = noetl_store::Snapshots::latest(&*world.store, execution).await.unwrap();
+    let mut saved = saved.expect("a snapshot");
+    let latest = |control: Control| async move {
+        control.state(execution, Cutoff::Latest).await.expect("a state")
+    };
+    let whole = world.control().state(execution, Cutoff::Seq(Seq(u64::MAX))).await.unwrap();
+    assert!(saved.seq < whole.seq(), "there is something after it");
+    assert_eq!(latest(world.control()).await, whole);
+
+    *saved.body.last_mut().unwrap() ^= 1;
+    noetl_store::Snapshots::save(&*world.store, execution, &saved).await.unwrap();
+    assert_eq!(latest(world.control()).await, whole, "a damaged snapshot is ignored");
+}

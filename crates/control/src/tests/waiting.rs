@@ -1,0 +1,124 @@
+//! What falls due by itself.
+
+use expect_test::expect;
+use noetl_model::{Event, EventId};
+use noetl_store::{Append, EventLog as _};
+
+use super::*;
+
+const FLAKY: &str = r#"
+workflow:
+  - step: start
+    tool:
+      kind: noop
+      fail: {message: busy, kind: connection, times: 1}
+      spec:
+        policy:
+          rules:
+            - when: "{{ output.status == 'error' }}"
+              then: {do: retry, attempts: 3, delay: 7}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_waits_for_its_time_and_not_longer() {
+    let plane = World::new().running();
+    register(&plane.control, FLAKY).await;
+    let execution = start(&plane.control).await;
+    let begun = Instant::now();
+    work(&plane.control, execution).await;
+    let waited = begun.elapsed();
+    assert!((7000..7100).contains(&waited.as_millis()), "waited {waited:?}");
+    let log = log(&plane.control, execution).await;
+    let due_at = log.iter().find_map(|recorded| match recorded.event {
+        Event::TimerSet { due_at, .. } => Some(due_at),
+        _ => None,
+    });
+    let fired_at = log.iter().find_map(|recorded| match recorded.event {
+        Event::TimerFired { .. } => Some(recorded.at),
+        _ => None,
+    });
+    assert!(fired_at.unwrap() >= due_at.unwrap(), "never early");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_fell_due_while_nobody_ran_fires_after_the_restart() {
+    let world = World::new();
+    let first = world.running();
+    register(&first.control, FLAKY).await;
+    let execution = start(&first.control).await;
+    let leased = lease(&first.control, "w", 1).await.pop().expect("a command");
+    let outcome = run(&first.control, &leased, &mut ScriptedWorker::default()).await;
+    first.control.report(report(&leased, "w", outcome)).await.unwrap();
+    first.stop().await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+
+    let second = world.running();
+    let begun = Instant::now();
+    let again = lease(&second.control, "w", 1).await.pop().expect("the second try");
+    assert!(begun.elapsed() < Duration::from_millis(10));
+    second.control.report(report(&again, "w", completed(Value::Null))).await.unwrap();
+    assert_eq!(ended(&second.control, execution).await, Some(ExecutionStatus::Completed));
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_takes_too_long_fails() {
+    let plane = World::new().running();
+    register(&plane.control, "workflow: [{step: start, spec: {timeout: 5}, tool: {kind: noop}}]\n")
+        .await;
+    let execution = start(&plane.control).await;
+    let leased = lease(&plane.control, "w", 1).await;
+    assert_eq!(leased.len(), 1);
+    let mut follow = plane.control.events_follow(execution, Seq::ZERO);
+    while ended(&plane.control, execution).await.is_none() {
+        follow.next().await.unwrap();
+    }
+    expect![[r#"
+        enter start
+        timer 0 set (step timeout)
+        issue 0: start (noop)
+        timer 0 fired
+        cancel 0: the step has timed out
+        step start failed: step `start` took longer than 5s
+        FAILED step `start` took longer than 5s
+    "#]]
+    .assert_eq(&history(&plane.control, execution).await);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
+    let world = World::new();
+    let plane = world.running();
+    register(&plane.control, FLAKY).await;
+    // A log that ends where no decision would have ended it: a step is entered, nothing is issued.
+    let execution = ExecutionId(5);
+    let events: Vec<Recorded> = log(&plane.control, start(&plane.control).await)
+        .await
+        .into_iter()
+        .take(2)
+        .map(|recorded| Recorded { event_id: EventId(recorded.event_id.0 - 1_000_000), ..recorded })
+        .collect();
+    let state = noetl_engine::replay(execution, events.clone()).unwrap().unwrap();
+    let append = Append {
+        execution,
+        expected: Seq::ZERO,
+        events,
+        summary: state.summary(),
+        queue: Vec::new(),
+        timers: Vec::new(),
+        outbox: Vec::new(),
+        payloads: Vec::new(),
+    };
+    world.store.append(&[append]).await.unwrap()[0].clone().unwrap();
+    let mut follow = plane.control.events_follow(execution, Seq(2));
+    let noticed = tokio::time::timeout(Duration::from_secs(61), follow.next()).await;
+    noticed.expect("within two looks").unwrap();
+    expect![[r#"
+        enter start
+        stalled: no command is open, no timer is set and no message is owed
+    "#]]
+    .assert_eq(&history(&plane.control, execution).await);
+    plane.stop().await;
+}
