@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::source::Source;
 
 /// How many findings are kept of one document; the rest is counted.
-const FINDINGS_MAX: usize = 200;
+const FINDINGS_MAX: usize = 100;
 /// A snippet shows at most this many characters of its line.
 const SNIPPET_CHARS_MAX: usize = 160;
 /// Documents with longer lines than this are rendered without their source by fancy reporters.
@@ -196,7 +196,7 @@ impl Problems {
         writeln!(f, " --> {}:{line}:{column}", self.source.file)?;
         let snippet = Snippet::of(&self.source, diagnostic);
         let number = line.to_string();
-        writeln!(f, "{number} | {}", snippet.text)?;
+        writeln!(f, "{}", format!("{number} | {}", snippet.text).trim_end())?;
         let (pad, before) = (" ".repeat(number.len()), " ".repeat(snippet.before));
         writeln!(f, "{pad} | {before}{}", "^".repeat(snippet.carets))?;
         match &diagnostic.help {
@@ -368,8 +368,8 @@ impl Findings {
         if severity == Severity::Error {
             self.errors += 1;
         }
-        if self.list.len() == FINDINGS_MAX && !self.make_room(severity) {
-            self.omitted += 1;
+        if self.is_full() && !self.make_room(severity) {
+            self.omit();
             return;
         }
         let start = self.source.floor(span.start);
@@ -390,6 +390,16 @@ impl Findings {
             }
             (Severity::Error, None) | (Severity::Warning, _) => false,
         }
+    }
+
+    /// Whether only errors are still kept, so that a warning need not be worked out.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() == FINDINGS_MAX
+    }
+
+    /// Counts a warning without keeping it.
+    pub(crate) fn omit(&mut self) {
+        self.omitted += 1;
     }
 
     pub(crate) fn has_errors(&self) -> bool {

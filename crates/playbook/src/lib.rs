@@ -25,3 +25,6 @@ pub use playbook::{
     Verdict,
 };
 pub use schema::schema;
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,10 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&mut self, key: &Key, table: &Table) {
+        if self.findings.is_full() {
+            self.findings.omit();
+            return;
+        }
         let current = table.words.iter().filter(|word| word.standing == Standing::Current);
         let names: Vec<&str> = current.map(|word| word.name).collect();
         let help = match nearest(&key.text, names.iter().copied()) {
@@ -101,13 +105,13 @@ impl Reader<'_> {
     }
 
     /// A word where only these are allowed.
-    fn unknown_word(&mut self, node: &Node, word: &str, allowed: &[&str]) -> Finding {
+    fn unknown_word(&mut self, node: &Node, title: &str, word: &str, allowed: &[&str]) {
         let help = match nearest(word, allowed.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("it can be {}", allowed.join(", ")),
         };
-        Finding::error(Code::UnknownWord, &node.span, format!("`{word}` is not known here"))
-            .help(help)
+        let message = format!("{title} cannot be `{word}`");
+        self.add(Finding::error(Code::UnknownWord, &node.span, message).help(help));
     }
 
     /// The step of a name.
@@ -116,7 +120,9 @@ impl Reader<'_> {
         if let Some(index) = self.steps.get(&name) {
             return Some(*index);
         }
-        let help = match nearest(&name, self.steps.keys().map(String::as_str)) {
+        let names = self.steps.keys().map(String::as_str);
+        let near = if self.findings.is_full() { None } else { nearest(&name, names) };
+        let help = match near {
             Some(near) => Some(format!("did you mean `{near}`?")),
             None if name == "end" => Some(
                 "a branch ends where no arc leads on; an `end` must be a step of its own"

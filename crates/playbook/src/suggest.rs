@@ -1,7 +1,9 @@
 //! What a misspelt word was probably meant to be.
 
+/// No slip of the hand is larger.
+const DISTANCE_MAX: usize = 3;
 /// Words longer than this are not compared.
-const WORD_CHARS_MAX: usize = 64;
+const WORD_CHARS_MAX: usize = 40;
 
 /// The nearest candidate, if it is near enough to be a slip of the hand.
 pub(crate) fn nearest<'a>(
@@ -12,11 +14,10 @@ pub(crate) fn nearest<'a>(
     if chars.len() > WORD_CHARS_MAX {
         return None;
     }
-    let allowed = (chars.len() / 3).clamp(1, 3);
+    let allowed = (chars.len() / 3).clamp(usize::from(chars.len() > 1), DISTANCE_MAX);
     candidates
         .into_iter()
-        .map(|candidate| (distance(&chars, &fold(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter_map(|candidate| Some((distance(&chars, &fold(candidate), allowed)?, candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -26,26 +27,33 @@ fn fold(word: &str) -> Vec<char> {
     word.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours from one word to the other.
-fn distance(a: &[char], b: &[char]) -> usize {
-    if a.len().abs_diff(b.len()) > WORD_CHARS_MAX {
-        return usize::MAX;
+/// Insertions, deletions, replacements and swaps of neighbours from one word to the other, if they
+/// are no more than `allowed`. Only the cells of the table that can be so near are filled.
+fn distance(a: &[char], b: &[char], allowed: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > allowed {
+        return None;
     }
-    let mut before: Vec<usize> = Vec::new();
+    let far = allowed + 1;
+    let mut before = vec![far; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
+        let mut row = vec![far; b.len() + 1];
+        if i <= allowed {
+            row[0] = i;
+        }
+        for j in i.saturating_sub(allowed).max(1)..=(i + allowed).min(b.len()) {
             let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
+                row[j] = row[j].min(before[j - 2] + 1);
             }
-            row.push(best);
+        }
+        if row.iter().all(|cell| *cell > allowed) {
+            return None;
         }
         before = std::mem::replace(&mut last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|distance| *distance <= allowed)
 }
 
 #[cfg(test)]
@@ -71,7 +79,7 @@ mod tests {
     #[test]
     fn another_word_is_not_corrected() {
         check("postgres", None);
-        check("x", None);
+        check("i", None);
         check(&"a".repeat(5000), None);
     }
 }

@@ -126,44 +126,58 @@ impl Node {
     }
 
     /// Where a part of this scalar's text stands in the document; the whole scalar when escapes
-    /// or folding have moved it.
+    /// or folding have moved it beyond recognition.
     pub(crate) fn locate(&self, part: Range<usize>, source: &Source) -> Range<usize> {
         let Yaml::Text { text, style } = &self.yaml else { return self.span.clone() };
         let written = &source.text[source.floor(self.span.start)..source.floor(self.span.end)];
-        let found = match style {
+        let start = match style {
             ScalarStyle::Plain => (written == text).then_some(self.span.start),
             ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => {
                 let unquoted = written.get(1..written.len().saturating_sub(1));
                 (unquoted == Some(text)).then_some(self.span.start + 1)
             }
-            ScalarStyle::Literal => return self.locate_in_block(text, part, source),
+            ScalarStyle::Literal => {
+                if let Some(found) = self.locate_in_block(text, &part, source) {
+                    return found;
+                }
+                None
+            }
             ScalarStyle::Folded => None,
         };
+        if let Some(start) = start {
+            return start + part.start..start + part.end.max(part.start + 1);
+        }
+        let open = text.get(..part.start).and_then(|before| before.rfind('{')).unwrap_or(0);
+        let found = text.get(open..part.end).and_then(|expression| written.find(expression));
         match found {
-            Some(start) => start + part.start..start + part.end.max(part.start + 1),
+            Some(at) => {
+                let start = self.span.start + at + (part.start - open);
+                start..start + part.len().max(1)
+            }
             None => self.span.clone(),
         }
     }
 
     /// Lines of a literal block stand one below the other, each behind the same indentation.
-    fn locate_in_block(&self, text: &str, part: Range<usize>, source: &Source) -> Range<usize> {
+    fn locate_in_block(
+        &self,
+        text: &str,
+        part: &Range<usize>,
+        source: &Source,
+    ) -> Option<Range<usize>> {
         let before = text.get(..part.start).unwrap_or("");
         let number = before.matches('\n').count();
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
-        let Some(line) = text.split('\n').nth(number) else { return self.span.clone() };
+        let line = text.split('\n').nth(number).filter(|line| !line.is_empty())?;
         let header = source.line(self.span.start);
-        let below = [header, header + 1].into_iter().map(|first| source.line_range(first + number));
-        for range in below {
-            if let Some(indent) = source.text[range.clone()].len().checked_sub(line.len())
-                && source.text[range.clone()].ends_with(line)
-                && !line.is_empty()
-            {
+        [header, header + 1].into_iter().map(|first| source.line_range(first + number)).find_map(
+            |range| {
+                let indent = source.text[range.clone()].strip_suffix(line)?.len();
                 let start = range.start + indent + column;
-                let len = part.len().clamp(1, (range.end - start).max(1));
-                return start..start + len;
-            }
-        }
-        self.span.clone()
+                let len = part.len().clamp(1, range.end.saturating_sub(start).max(1));
+                Some(start..start + len)
+            },
+        )
     }
 }
 

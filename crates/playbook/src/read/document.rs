@@ -8,7 +8,6 @@ use noetl_model::ErrorMode;
 use serde_json::{Map, Value};
 
 use super::Reader;
-use super::task::TIMEOUT_MAX;
 use super::workbook::Workbook;
 use crate::diagnostic::{Code, Finding, Findings};
 use crate::graph::Graph;
@@ -17,6 +16,8 @@ use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
 use crate::yaml::{Node, to_object};
 
 const STEPS_MAX: usize = 1000;
+/// What a join waits for is worked out for every arc, over all arcs.
+const ARCS_MAX: usize = 5000;
 /// Where a playbook starts that does not say where.
 const START: &str = "start";
 
@@ -66,6 +67,7 @@ impl Reader<'_> {
         let steps: Vec<Option<Step>> =
             named.iter().map(|Named { name, node }| self.step(name, node)).collect();
         let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
+        self.check_arcs(root, &steps)?;
         let entry =
             executor.entry.or_else(|| self.steps.get(START).copied()).unwrap_or(StepIndex(0));
         if !self.findings.has_errors() {
@@ -188,18 +190,30 @@ impl Reader<'_> {
         let mut named: Vec<Named> = Vec::new();
         for item in items {
             let Some(name) = self.step_name(item) else { continue };
-            let index = StepIndex(named.len());
-            if let Some(node) = item.get("step")
-                && self.steps.contains_key(&name)
-            {
-                let message = format!("there is another step `{name}`");
-                self.add(Finding::error(Code::DuplicateStep, &node.span, message));
-            } else {
-                self.steps.insert(name.clone(), index);
+            match self.steps.get(&name) {
+                Some(first) => {
+                    let line = self.findings.source.line(named[first.0].node.span.start);
+                    let message = format!("step `{name}` is already there, on line {line}");
+                    let at = item.get("step").map_or(&item.span, |name| &name.span);
+                    self.add(Finding::error(Code::DuplicateStep, at, message));
+                }
+                None => {
+                    self.steps.insert(name.clone(), StepIndex(named.len()));
+                }
             }
             named.push(Named { name, node: Rc::clone(item) });
         }
         Some(named)
+    }
+
+    fn check_arcs(&mut self, root: &Node, steps: &[Step]) -> Option<()> {
+        let arcs: usize = steps.iter().map(|step| step.next.arcs.len()).sum();
+        if arcs <= ARCS_MAX {
+            return Some(());
+        }
+        let message = format!("a playbook has at most {ARCS_MAX} arcs, this one has {arcs}");
+        self.add(Finding::error(Code::TooLarge, &root.span, message));
+        None
     }
 
     fn step_name(&mut self, item: &Node) -> Option<String> {
@@ -231,8 +245,7 @@ impl Reader<'_> {
         let no_next =
             given("no_next_is_error").and_then(|node| self.truth(node, "`no_next_is_error`"));
         executor.no_next_is_error = no_next.unwrap_or(false);
-        executor.timeout =
-            given("timeout").and_then(|node| self.duration(node, "a timeout", 1.0, TIMEOUT_MAX));
+        executor.timeout = given("timeout").and_then(|node| self.timeout(node));
         executor.error_mode =
             given("error_mode").and_then(|node| self.word(node, "`error_mode`", ERROR_MODES));
         executor
@@ -246,11 +259,11 @@ impl Reader<'_> {
                 waiting.extend(steps[index].next.arcs.iter().map(|arc| arc.to));
             }
         }
-        for (Named { name, node }, _) in
-            named.iter().zip(&reached).filter(|(_, reached)| !**reached)
-        {
+        let start = from.into_iter().flatten().next().map_or("", |start| &named[start.0].name);
+        let lost = named.iter().zip(&reached).filter(|(_, reached)| !**reached);
+        for (Named { name, node }, _) in lost {
             let at = node.get("step").map_or(&node.span, |name| &name.span);
-            let message = format!("no arc leads to step `{name}`");
+            let message = format!("step `{name}` cannot be reached from `{start}`");
             self.add(Finding::warning(Code::UnreachableStep, at, message));
         }
     }

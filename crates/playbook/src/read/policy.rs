@@ -111,8 +111,7 @@ impl Reader<'_> {
             }
             "jump" => self.jump(then, seat).map(Verdict::Jump),
             other => {
-                let finding = self.unknown_word(verb, other, VERBS);
-                self.add(finding);
+                self.unknown_word(verb, "`do`", other, VERBS);
                 None
             }
         }

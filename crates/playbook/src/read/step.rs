@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Reader;
 use super::arcs::{MODES, Origin};
-use super::task::{Body, Seat, TIMEOUT_MAX};
+use super::task::{Body, Seat};
 use crate::diagnostic::{Code, Finding};
 use crate::playbook::{Assignment, AssignmentScope, BodyForm, Rule, Step, Task, Verdict};
 use crate::words::{STEP, STEP_POLICY, STEP_SPEC, Standing};
@@ -165,6 +165,6 @@ impl Reader<'_> {
     fn step_timeout(&mut self, node: &Node) -> Option<Duration> {
         let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
         let written = node.get("timeout").or(spec).filter(|timeout| !timeout.is_null())?;
-        self.duration(written, "a timeout", 1.0, TIMEOUT_MAX)
+        self.timeout(written)
     }
 }

@@ -13,8 +13,6 @@ use crate::suggest::nearest;
 use crate::words::{NOT_TOOLS, TOOL, TOOL_SPEC, WORKBOOK, tool_kinds};
 use crate::yaml::{Entry, Node};
 
-/// No task or step may take longer.
-pub(super) const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 86400);
 /// Keys that are no setting of the tool itself.
 const NOT_CONFIG: &[&str] =
     &["kind", "set", "set_ctx", "set_iter", "set_vars", "spec", "retry", "eval"];
@@ -46,6 +44,13 @@ enum ItemForm {
     Flat,
     /// The label is the key above the settings, so `name` is a setting.
     Nested,
+}
+
+/// Which of two entries of one name counts: today's spelling over older ones.
+#[derive(Clone, Copy)]
+enum Precedence {
+    Above,
+    Below,
 }
 
 impl Reader<'_> {
@@ -189,7 +194,7 @@ impl Reader<'_> {
             let is_label = name == "name" && *form == ItemForm::Flat;
             let is_kind = name == "type" && node.get("kind").is_none();
             if !(is_label || is_kind || NOT_CONFIG.contains(&name)) {
-                self.config_entry(&mut config, entry, tool);
+                self.config_entry(&mut config, entry, tool, Precedence::Above);
             } else if let Some(word) = TOOL.word(name) {
                 self.note_standing(&entry.key, word);
             }
@@ -199,13 +204,19 @@ impl Reader<'_> {
                 let message = format!("`{}` belongs directly under the tool", entry.key.text);
                 let finding = Finding::warning(Code::OldSpelling, &entry.key.span, message);
                 self.add(finding.help("move it out of `spec`"));
-                self.config_entry(&mut config, entry, tool);
+                self.config_entry(&mut config, entry, tool, Precedence::Below);
             }
         }
         Node::map(node.span.clone(), config)
     }
 
-    fn config_entry(&mut self, config: &mut Vec<Entry>, entry: &Entry, tool: Option<ToolKind>) {
+    fn config_entry(
+        &mut self,
+        config: &mut Vec<Entry>,
+        entry: &Entry,
+        tool: Option<ToolKind>,
+        precedence: Precedence,
+    ) {
         let is_map = entry.value.entries().is_some();
         let renamed = match (entry.key.text.as_str(), tool) {
             ("args" | "with", Some(ToolKind::Container | ToolKind::Script)) => None,
@@ -214,12 +225,12 @@ impl Reader<'_> {
             _ => None,
         };
         let Some(name) = renamed else {
-            merge_entry(config, entry.clone());
+            merge_entry(config, entry.clone(), precedence);
             return;
         };
         self.old_spelling(&entry.key, &format!("`{name}`"));
         let key = entry.key.renamed(name);
-        merge_entry(config, Entry { key, value: Rc::clone(&entry.value) });
+        merge_entry(config, Entry { key, value: Rc::clone(&entry.value) }, Precedence::Below);
     }
 
     /// How long a task may take, unless only a template knows.
@@ -230,20 +241,27 @@ impl Reader<'_> {
         if written.text().is_some_and(|text| text.contains("{{")) {
             return None;
         }
-        self.duration(written, "a timeout", 1.0, TIMEOUT_MAX)
+        self.timeout(written)
     }
 }
 
-/// Adds an entry. Where its namesake is there already, two maps become one and the first wins.
-fn merge_entry(config: &mut Vec<Entry>, entry: Entry) {
+/// Adds an entry. Where its namesake is there already two maps become one, else one of them stays.
+fn merge_entry(config: &mut Vec<Entry>, entry: Entry, precedence: Precedence) {
     let Some(known) = config.iter_mut().find(|known| known.key.text == entry.key.text) else {
         config.push(entry);
         return;
     };
-    if let (Some(own), Some(more)) = (known.value.entries(), entry.value.entries()) {
-        let mut merged = own.to_vec();
-        merged
-            .extend(more.iter().filter(|e| own.iter().all(|o| o.key.text != e.key.text)).cloned());
-        known.value = Rc::new(Node::map(known.value.span.clone(), merged));
-    }
+    let (over, under) = match precedence {
+        Precedence::Above => (entry.value, Rc::clone(&known.value)),
+        Precedence::Below => (Rc::clone(&known.value), entry.value),
+    };
+    known.value = match (over.entries(), under.entries()) {
+        (Some(own), Some(more)) => {
+            let mut merged = own.to_vec();
+            let is_new = |e: &&Entry| own.iter().all(|own| own.key.text != e.key.text);
+            merged.extend(more.iter().filter(is_new).cloned());
+            Rc::new(Node::map(over.span.clone(), merged))
+        }
+        _ => over,
+    };
 }

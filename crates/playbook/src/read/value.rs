@@ -9,6 +9,8 @@ use super::Reader;
 use crate::diagnostic::{Code, Finding};
 use crate::yaml::{Node, Yaml};
 
+/// No task, step or execution may take longer.
+const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 86400);
 /// A name of a step, a label, an iterator is at most this long.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -61,8 +63,7 @@ impl Reader<'_> {
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
         if found.is_none() {
             let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let finding = self.unknown_word(node, &text, &allowed);
-            self.add(finding);
+            self.unknown_word(node, title, &text, &allowed);
         }
         found
     }
@@ -81,15 +82,20 @@ impl Reader<'_> {
 
     /// A whole number within bounds.
     pub(super) fn count(&mut self, node: &Node, title: &str, max: u32) -> Option<u32> {
-        let number = match &node.yaml {
+        let number: Option<f64> = match &node.yaml {
             Yaml::Number(number) => number.as_f64(),
             Yaml::Text { text, .. } => text.trim().parse().ok(),
             Yaml::Null | Yaml::Bool(_) | Yaml::List(_) | Yaml::Map(_) => None,
         };
-        let Some(number) = number.filter(|number: &f64| number.fract() == 0.0) else {
+        let Some(number) = number else {
             self.wrong_type(node, title, "a whole number");
             return None;
         };
+        if number.fract() != 0.0 {
+            let message = format!("{title} must be a whole number");
+            self.add(Finding::error(Code::BadValue, &node.span, message));
+            return None;
+        }
         let whole = Value::from(number.clamp(0.0, f64::from(u32::MAX))).to_string();
         let count =
             whole.trim_end_matches(".0").parse().ok().filter(|count| (1..=max).contains(count));
@@ -124,6 +130,17 @@ impl Reader<'_> {
             self.add(Finding::error(Code::OutOfRange, &node.span, message));
         }
         duration
+    }
+
+    pub(super) fn timeout(&mut self, node: &Node) -> Option<Duration> {
+        let timeout = self.duration(node, "a timeout", 1.0, TIMEOUT_MAX)?;
+        if timeout.is_zero() {
+            let message = "a timeout must be more than 0";
+            let finding = Finding::error(Code::OutOfRange, &node.span, message);
+            self.add(finding.help("leave it out to wait for as long as it takes"));
+            return None;
+        }
+        Some(timeout)
     }
 
     pub(super) fn template(&mut self, node: &Node) -> Option<Template> {

@@ -1,0 +1,298 @@
+//! Documents that mean harm, or that nobody meant to write.
+
+use std::time::{Duration, Instant};
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::document;
+use crate::{Code, Severity};
+
+/// Far above what any of these takes on a busy machine, far below what an unbounded one would.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Checks that bytes are refused, soon, and with which words.
+#[track_caller]
+fn check(source: &[u8], expected: Expect) {
+    let begun = Instant::now();
+    let problems = match crate::parse("t.yaml", source) {
+        Ok(_) => panic!("the document is not refused"),
+        Err(problems) => problems,
+    };
+    assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
+    let errors = problems.diagnostics().iter().filter(|found| found.severity == Severity::Error);
+    let said: Vec<String> = errors
+        .filter(|found| found.code != Code::MissingKey)
+        .map(|found| format!("{}:{} {}: {}", found.line, found.column, found.code, found.message))
+        .collect();
+    expected.assert_eq(&said.join("\n"));
+}
+
+#[test]
+fn a_document_that_multiplies_itself() {
+    let mut yaml = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..10 {
+        let alias = format!("*a{}", i - 1);
+        yaml.push_str(&format!("a{i}: &a{i} [{}]\n", [alias.as_str(); 9].join(", ")));
+    }
+    check(
+        yaml.as_bytes(),
+        expect!["6:10 too-large: more than 100000 values, with aliases written out"],
+    );
+}
+
+#[test]
+fn one_long_text_many_times() {
+    let yaml = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), ["*a"; 150].join(", "));
+    check(
+        yaml.as_bytes(),
+        expect!["2:165 too-large: more than 4194304 bytes of text, with aliases written out"],
+    );
+}
+
+#[test]
+fn too_many_aliases() {
+    check(
+        format!("a: &a 1\nb: [{}]\n", ["*a"; 201].join(", ")).as_bytes(),
+        expect!["2:805 too-large: more than 200 aliases"],
+    );
+}
+
+#[test]
+fn an_alias_of_itself() {
+    check(b"a: &a [*a]\n", expect!["1:8 syntax: an alias cannot stand inside what it repeats"]);
+    check(
+        b"a: &a {<<: *a}\n",
+        expect!["1:12 syntax: an alias cannot stand inside what it repeats"],
+    );
+    check(b"a: *nothing\n", expect!["1:4 syntax: while parsing node, found unknown anchor"]);
+}
+
+#[test]
+fn deep_brackets() {
+    check("[".repeat(20_000).as_bytes(), expect!["1:65 too-deep: nested more than 64 deep"]);
+}
+
+#[test]
+fn deep_maps() {
+    let yaml: String = (0..500).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    check(yaml.as_bytes(), expect!["65:65 too-deep: nested more than 64 deep"]);
+}
+
+#[test]
+fn depth_by_aliases() {
+    let mut yaml = String::from("a0: &a0 [x]\n");
+    for i in 1..100 {
+        yaml.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
+    }
+    check(yaml.as_bytes(), expect!["64:12 too-deep: nested more than 64 deep"]);
+}
+
+#[test]
+fn too_long() {
+    check(
+        &vec![b'a'; 10 << 20],
+        expect!["1:1 too-large: the document is longer than 1048576 bytes"],
+    );
+}
+
+#[test]
+fn too_many_values() {
+    check(
+        format!("a: [{}]\n", "1,".repeat(200_000)).as_bytes(),
+        expect!["1:200003 too-large: more than 100000 values, with aliases written out"],
+    );
+}
+
+#[test]
+fn too_many_keys_on_one_line() {
+    let keys: String = (0..60_000).map(|i| format!("k{i}: 1,")).collect();
+    check(
+        format!("{{{keys}}}").as_bytes(),
+        expect!["1:488892 too-large: more than 100000 values, with aliases written out"],
+    );
+}
+
+#[test]
+fn a_large_map_merged_into_another() {
+    let keys =
+        |prefix: &str| -> String { (0..20_000).map(|i| format!("  {prefix}{i}: 1\n")).collect() };
+    let yaml = format!("a: &a\n{}b:\n  <<: *a\n{}", keys("a"), keys("b"));
+    check(
+        yaml.as_bytes(),
+        expect!["40001:11 too-large: more than 100000 values, with aliases written out"],
+    );
+}
+
+#[test]
+fn too_many_steps() {
+    let steps: String =
+        (0..1001).map(|i| format!("  - {{step: s{i}, tool: {{kind: noop}}}}\n")).collect();
+    check(
+        document(&steps).as_bytes(),
+        expect!["1005:5 too-large: a playbook has at most 1000 steps"],
+    );
+}
+
+#[test]
+fn too_many_arcs() {
+    let arcs: String = (0..20).map(|i| format!("{{step: s{i}}},")).collect();
+    let step = |i: usize| {
+        format!("  - {{step: s{i}, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}}}\n")
+    };
+    let steps: String = (0..1000).map(step).collect();
+    check(
+        document(&steps).as_bytes(),
+        expect!["1:1 too-large: a playbook has at most 5000 arcs, this one has 20000"],
+    );
+}
+
+#[test]
+fn not_utf_8() {
+    check(b"a: b\nc: \xff\n", expect!["2:4 not-utf-8: byte 0xFF is not UTF-8"]);
+    check(b"\xff\xfea\0:\0", expect!["1:1 not-utf-8: the document is UTF-16"]);
+}
+
+#[test]
+fn characters_that_are_not_text() {
+    check(b"a: b\nc: d\0e\n", expect!["2:5 bad-character: the character U+0000 is not text"]);
+    check(
+        "\u{feff}a: b\n".as_bytes(),
+        expect!["1:1 byte-order-mark: the document begins with a byte order mark"],
+    );
+    check(
+        "a: \u{feff}b\n".as_bytes(),
+        expect!["1:4 bad-character: the character U+FEFF is not text"],
+    );
+    check(b"a: \x1b[31m\n", expect!["1:4 bad-character: the character U+001B is not text"]);
+}
+
+#[test]
+fn tags_of_other_programs() {
+    check(
+        b"a: !!python/object:os.system x\n",
+        expect!["1:4 custom-tag: the tag `!!python/object:os.system` means nothing in a playbook"],
+    );
+    check(
+        b"a: !secret x\n",
+        expect!["1:4 custom-tag: the tag `!secret` means nothing in a playbook"],
+    );
+}
+
+#[test]
+fn keys_that_are_not_words() {
+    check(b"a: 1\nb: 2\na: 3\n", expect!["3:1 duplicate-key: `a` is already there, on line 1"]);
+    check(b"? [a, b]\n: 1\n", expect!["1:3 bad-key: a key is a word, this is a list"]);
+    check(
+        b"url: {{ base }}/x\n",
+        expect![[r#"
+        1:7 bad-key: a key is a word, this is a map
+        1:16 syntax: while parsing a block mapping, did not find expected key"#]],
+    );
+    check(b"a:\n  <<: 5\n", expect!["2:7 wrong-type: `<<` merges maps, this is a number"]);
+}
+
+#[test]
+fn yaml_that_is_none() {
+    check(b"a: [1, 2\n", expect!["1:4 syntax: unclosed bracket '['"]);
+    check(b"a: b: c\n", expect!["1:5 syntax: mapping values are not allowed in this context"]);
+    check(
+        b"a:\n\tb: c\n",
+        expect!["2:2 syntax: tabs disallowed within this context (block indentation)"],
+    );
+    check(b"a: 'b\n", expect!["2:1 syntax: invalid indentation in multiline quoted scalar"]);
+    check(b"a: 1\n---\nb: 2\n", expect!["2:1 several-documents: a second document begins here"]);
+    check(b"a: .inf\n", expect!["1:4 bad-value: `.inf` is not a number that can be stored"]);
+}
+
+#[test]
+fn findings_are_counted_when_there_are_too_many() {
+    let keys: String = (0..1000).map(|i| format!("key{i}: 1\n")).collect();
+    let yaml = format!("{keys}{}", document("  - {step: a}\n"));
+    let problems = crate::parse("t.yaml", yaml.as_bytes()).unwrap_err();
+    assert_eq!(problems.diagnostics().len(), 100);
+    assert_eq!(problems.omitted(), 901);
+    assert_eq!(problems.count(Severity::Error), 1);
+}
+
+#[test]
+fn a_line_without_end_is_shown_in_part() {
+    let yaml = format!("{}kind: {{{}: 1}}\n", "#".repeat(10_000), "x".repeat(1000));
+    let shown = crate::parse("t.yaml", format!("a: [{}, *b]", "1,".repeat(30_000)).as_bytes());
+    for problems in [crate::parse("t.yaml", yaml.as_bytes()), shown] {
+        assert!(problems.unwrap_err().to_string().len() < 1000);
+    }
+}
+
+#[test]
+fn a_thousand_misspelt_arcs() {
+    let arcs: String = (0..30).map(|i| format!("{{step: {}{i}}},", "x".repeat(38))).collect();
+    let step =
+        |i: usize| format!("  - {{step: {}{i:04}, next: {{arcs: [{arcs}]}}}}\n", "y".repeat(36));
+    let steps: String = (0..500).map(step).collect();
+    let begun = Instant::now();
+    let problems = crate::parse("t.yaml", document(&steps).as_bytes()).map(drop).unwrap_err();
+    assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
+    assert_eq!(problems.omitted(), 14_900);
+}
+
+const REAL: &str = include_str!("real.yaml");
+
+/// Bits of the language and of YAML, put together at random.
+fn yamlish() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "step", "tool", "next", "kind", "noop", "workflow", "loop", "in", "arcs", "when", "then",
+        "do", "retry", "spec", "policy", "rules", "else", "set", "{{ x", " }}", "{%", ": ", ":\n",
+        "- ", "\n", "\n  ", "\n    ", "[", "]", "{", "}", ", ", "&a ", "*a", "<<: ", "|\n", ">\n",
+        "'", "\"", "# ", "---\n", "!!str ", "!x ", "~", "0x", "1e9", "é", "\u{2028}", "\r\n", "\t",
+        "? ",
+    ]);
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// Cuts, doubles and replaces in a real document.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let edit =
+        (any::<prop::sample::Index>(), 0..40_usize, prop::collection::vec(any::<u8>(), 0..4));
+    prop::collection::vec(edit, 1..6).prop_map(|edits| {
+        let mut bytes = REAL.as_bytes().to_vec();
+        for (at, len, with) in edits {
+            let start = at.index(bytes.len() + 1);
+            let end = (start + len).min(bytes.len());
+            bytes.splice(start..end, with);
+        }
+        bytes
+    })
+}
+
+/// Whatever the bytes, there is an answer, and its places lie within the document.
+fn check_any(source: &[u8]) {
+    let problems = match crate::parse("t.yaml", source) {
+        Ok(checked) => {
+            crate::draw::svg(&checked.playbook);
+            checked.warnings
+        }
+        Err(problems) => {
+            assert!(problems.count(Severity::Error) > 0);
+            problems
+        }
+    };
+    assert!(problems.diagnostics().iter().all(|d| d.line > 0 && d.column > 0));
+    serde_json::to_string(&problems).unwrap();
+    problems.to_string();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn random_text_is_answered(text in yamlish()) {
+        check_any(text.as_bytes());
+        check_any(document(&text).as_bytes());
+    }
+
+    #[test]
+    fn a_mutated_document_is_answered(bytes in mutated()) {
+        check_any(&bytes);
+    }
+}
