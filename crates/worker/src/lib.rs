@@ -1,1 +1,17 @@
 //! Lease, heartbeat, run a tool, report.
+//!
+//! A [`Worker`] takes commands from a control plane, as many as it has slots, runs each in a task of
+//! its own and reports how it ended. It keeps nothing: whatever happens to it, its leases run out and
+//! others take over.
+//!
+//! Invariants: a command counts as held from its lease to the answer to its report, and is
+//! heartbeaten all that time; a command that is lost is stopped, and what comes of it is not reported.
+
+mod attend;
+mod backoff;
+mod holding;
+mod report;
+mod run;
+mod worker;
+
+pub use worker::{Settings, Worker};

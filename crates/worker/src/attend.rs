@@ -1,0 +1,60 @@
+//! What goes on beside the work: heartbeats, and hearing of cancellations.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_api::{Cancellation, ControlPlane, HeartbeatAnswer};
+use noetl_model::WorkerId;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::MissedTickBehavior;
+
+use crate::holding::Holding;
+
+/// Extends all leases in one call per `interval`, for ever.
+pub(crate) async fn heartbeat(
+    control: Arc<dyn ControlPlane>,
+    worker: WorkerId,
+    holding: Arc<Holding>,
+    interval: Duration,
+) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let held = holding.all();
+        if held.is_empty() {
+            continue;
+        }
+        let answers = match control.heartbeat(&worker, &held).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                tracing::warn!(%error, held = held.len(), "heartbeat failed");
+                continue;
+            }
+        };
+        for (held, answer) in held.iter().zip(answers) {
+            match answer {
+                HeartbeatAnswer::Extended { until: _ } => {}
+                HeartbeatAnswer::Lost(reason) => {
+                    tracing::info!(?held, ?reason, "command lost");
+                    holding.lose(held);
+                }
+            }
+        }
+    }
+}
+
+/// Stops commands as soon as they are cancelled. What is missed here, a heartbeat tells.
+pub(crate) async fn hear_cancellations(
+    mut cancellations: broadcast::Receiver<Cancellation>,
+    holding: Arc<Holding>,
+) {
+    loop {
+        match cancellations.recv().await {
+            Ok(cancelled) => holding.lose_cancelled(cancelled),
+            Err(RecvError::Lagged(missed)) => tracing::debug!(missed, "cancellations missed"),
+            Err(RecvError::Closed) => return,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The commands in this worker's hands.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use noetl_api::{Cancellation, Held};
+use noetl_model::{Lease, Report};
+use tokio_util::sync::CancellationToken;
+
+/// What is held, and how to stop each.
+#[derive(Default)]
+pub(crate) struct Holding {
+    commands: Mutex<BTreeMap<Held, CancellationToken>>,
+}
+
+impl Holding {
+    /// Takes a command into hand; the token is cancelled when it is lost.
+    pub(crate) fn take(&self, held: Held) -> CancellationToken {
+        let token = CancellationToken::new();
+        self.lock().insert(held, token.clone());
+        token
+    }
+
+    pub(crate) fn all(&self) -> Vec<Held> {
+        self.lock().keys().copied().collect()
+    }
+
+    /// Lets go of a command whose report was answered.
+    pub(crate) fn release(&self, held: &Held) {
+        self.lock().remove(held);
+    }
+
+    /// Gives up a command that is somebody else's now, or nobody's.
+    pub(crate) fn lose(&self, held: &Held) {
+        if let Some(token) = self.lock().remove(held) {
+            token.cancel();
+        }
+    }
+
+    pub(crate) fn lose_cancelled(&self, cancelled: Cancellation) {
+        self.lose_where(|held| {
+            (held.execution, held.command) == (cancelled.execution, cancelled.command)
+        });
+    }
+
+    pub(crate) fn lose_all(&self) {
+        self.lose_where(|_| true);
+    }
+
+    fn lose_where(&self, mut is_lost: impl FnMut(&Held) -> bool) {
+        self.lock().retain(|held, token| {
+            let lost = is_lost(held);
+            if lost {
+                token.cancel();
+            }
+            !lost
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Held, CancellationToken>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn held_by(lease: &Lease) -> Held {
+    Held { execution: lease.execution, command: lease.command, attempt: lease.attempt }
+}
+
+pub(crate) fn held_of(report: &Report) -> Held {
+    Held { execution: report.execution, command: report.command, attempt: report.attempt }
+}

@@ -1,0 +1,86 @@
+//! One command, from its lease to its report.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::try_join_all;
+use noetl_api::{ControlError, ControlPlane};
+use noetl_model::{ErrorKind, Lease, Payload, PayloadRef, Report, ToolError, WorkerId};
+use noetl_tools::{Ended, Registry};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::Backoff;
+
+/// Runs a command to its end; a tool that panics has failed. Nothing if the command was lost.
+pub(crate) async fn run(
+    control: &dyn ControlPlane,
+    registry: &Registry,
+    worker: &WorkerId,
+    lease: Lease,
+    lost: &CancellationToken,
+) -> Option<Report> {
+    let running = async {
+        match lost.run_until_cancelled(resolve(control, &lease)).await? {
+            Ok(bindings) => Some(registry.run(&lease, bindings, lost).await),
+            Err(error) => Some(Ended::failed(error)),
+        }
+    };
+    let ended = AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
+        let message = format!("the tool `{}` panicked: {}", lease.tool, told(panic.as_ref()));
+        Some(Ended::failed(ToolError::new(ErrorKind::Unknown, message)))
+    })?;
+    (!lost.is_cancelled()).then(|| Report {
+        execution: lease.execution,
+        command: lease.command,
+        attempt: lease.attempt,
+        worker: worker.clone(),
+        outcome: ended.outcome,
+        logs: ended.logs,
+    })
+}
+
+/// The values of a lease's bindings; those that are far away are fetched.
+async fn resolve(
+    control: &dyn ControlPlane,
+    lease: &Lease,
+) -> Result<BTreeMap<String, Arc<Value>>, ToolError> {
+    let values = lease.bindings.0.iter().map(|(name, payload)| async move {
+        let value = match payload {
+            Payload::Inline(value) => value.clone(),
+            Payload::Ref(reference) => fetch(control, reference).await.map_err(|error| {
+                let message = format!("cannot fetch the value of `{name}`: {error}");
+                ToolError::new(ErrorKind::StorageAccess, message)
+            })?,
+        };
+        Ok((name.clone(), value))
+    });
+    Ok(try_join_all(values).await?.into_iter().collect())
+}
+
+async fn fetch(
+    control: &dyn ControlPlane,
+    reference: &PayloadRef,
+) -> Result<Arc<Value>, ControlError> {
+    let mut backoff = Backoff::new();
+    loop {
+        match control.payload(reference).await {
+            Err(error @ ControlError::Unavailable(_)) => {
+                tracing::warn!(%error, digest = %reference.digest, "payload not fetched, will repeat");
+                backoff.wait().await;
+            }
+            answered => return answered,
+        }
+    }
+}
+
+fn told(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no reason given")
+}
