@@ -56,6 +56,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
     modules::every_file_is_a_module,
     places::everything_has_its_place,
     places::examples_say_what_they_show,
+    places::guarantees_name_tests_that_exist,
     places::links_lead_somewhere,
     sql::events_are_inserted_in_one_place,
     sql::migrations_have_the_same_names,

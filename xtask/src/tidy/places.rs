@@ -75,6 +75,31 @@ fn leads_somewhere(tree: &Tree, from: &str, link: &str) -> bool {
     tree.get(&target).is_some() || tree.below(&target).next().is_some()
 }
 
+/// A promise is worth the test that it names.
+pub(super) fn guarantees_name_tests_that_exist(tree: &Tree) -> Vec<Fault> {
+    const GUARANTEES: &str = "docs/guarantees.md";
+    let mut faults = Vec::new();
+    for (index, line) in tree.get(GUARANTEES).unwrap_or_default().lines().enumerate() {
+        for name in line.split('`').skip(1).step_by(2).filter(|name| is_test_name(name)) {
+            let test = format!("fn {name}(");
+            if !tree.rust("").any(|(_, text)| text.contains(&test)) {
+                faults.push(Fault::at(
+                    GUARANTEES,
+                    index + 1,
+                    format!("no test is called `{name}`"),
+                ));
+            }
+        }
+    }
+    faults
+}
+
+/// Tests are called by sentences.
+fn is_test_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && text.matches('_').count() > 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::check;
@@ -108,6 +133,16 @@ mod tests {
             links_lead_somewhere,
             &[("README.md", text), ("docs/a.md", "[up](../README.md) [no](../no.md)\n")],
             &["README.md:1: `b.md#x` leads nowhere", "docs/a.md:1: `../no.md` leads nowhere"],
+        );
+    }
+
+    #[test]
+    fn a_promise_without_its_test_is_found() {
+        let promises = "* `control`: `one_thing_holds`, `another_thing_holds` in `some_crate`\n";
+        check(
+            guarantees_name_tests_that_exist,
+            &[("docs/guarantees.md", promises), ("a.rs", "fn one_thing_holds() {}\n")],
+            &["docs/guarantees.md:1: no test is called `another_thing_holds`"],
         );
     }
 }
