@@ -8,6 +8,7 @@ use crate::playbook::Playbook;
 
 pub(super) const BOX_WIDTH: f64 = 190.0;
 pub(super) const BOX_HEIGHT: f64 = 46.0;
+const MARGIN: f64 = 24.0;
 const GAP_X: f64 = 40.0;
 const GAP_Y: f64 = 74.0;
 /// How wide a point on the way is, so that boxes keep clear of the arc.
@@ -55,16 +56,13 @@ pub(super) fn layout(playbook: &Playbook) -> Layout {
         order(&mut rows, &neighbours, sweep % 2 == 0, layers.len());
     }
     let xs = spread(&rows, &neighbours, steps, layers.len());
-    let left = xs.iter().copied().fold(f64::INFINITY, f64::min) - BOX_WIDTH;
-    let right = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let left = xs.iter().copied().fold(f64::INFINITY, f64::min) - BOX_WIDTH / 2.0 - MARGIN;
+    let right = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max) + BOX_WIDTH / 2.0 + MARGIN;
+    let room_for_back = if ways.iter().any(|way| way.leads_back) { BOX_WIDTH } else { 0.0 };
     let places =
         xs.iter().zip(&layers).map(|(x, layer)| Place { x: x - left, y: row_y(*layer) }).collect();
-    Layout {
-        places,
-        ways,
-        width: right - left + BOX_WIDTH,
-        height: row_y(rows.len()) - BOX_HEIGHT / 2.0,
-    }
+    let height = row_y(rows.len().saturating_sub(1)) + BOX_HEIGHT;
+    Layout { places, ways, width: right - left + room_for_back, height }
 }
 
 fn row_y(row: usize) -> f64 {

@@ -19,7 +19,7 @@ svg{font:12px system-ui,sans-serif;--ink:#1f2933;--soft:#64748b;--paper:#fff;--b
 .name{fill:var(--ink);font-weight:600}.tool{fill:var(--soft);font-size:11px}\
 .arc{fill:none;stroke:var(--line);stroke-width:1.4}.back{stroke-dasharray:5 4}\
 .guard{fill:var(--soft);font-size:10.5px;paint-order:stroke;stroke:var(--paper);stroke-width:4px}\
-.head{fill:var(--line)}text{text-anchor:middle}";
+.head{fill:var(--line)}text{text-anchor:middle}.side{text-anchor:start}";
 
 /// A picture that stands on its own: no script, no link, all text escaped.
 pub fn svg(playbook: &Playbook) -> String {
@@ -83,7 +83,7 @@ fn frame(left: f64, top: f64, class: &str) -> String {
 fn arc(playbook: &Playbook, layout: &Layout, way: &Way) -> String {
     let (from, to) = (layout.places[way.from], layout.places[way.to]);
     let (path, label, class) = if way.leads_back {
-        let (path, label) = back_path(from, to);
+        let (path, label) = back_path(from, to, edge_between(layout, from, to));
         (path, label, "arc back")
     } else {
         let via = way.via.iter().map(|point| layout.places[*point]);
@@ -96,9 +96,10 @@ fn arc(playbook: &Playbook, layout: &Layout, way: &Way) -> String {
         let short = escape(&cut(&guard, GUARD_CHARS_MAX));
         let full = escape(&guard);
         let (x, y) = (label.x, label.y);
+        let side = if way.leads_back { " side" } else { "" };
         writeln!(
             out,
-            "<text class=\"guard\" x=\"{x:.1}\" y=\"{y:.1}\"><title>{full}</title>{short}</text>"
+            "<text class=\"guard{side}\" x=\"{x:.1}\" y=\"{y:.1}\"><title>{full}</title>{short}</text>"
         )
         .expect("writing to a string cannot fail");
     }
@@ -124,17 +125,26 @@ fn down_path(from: Place, via: impl Iterator<Item = Place>, to: Place) -> (Strin
     (path, label.unwrap_or(to))
 }
 
-/// Around the right-hand side, back up or to the step itself.
-fn back_path(from: Place, to: Place) -> (String, Place) {
+/// How far to the right the boxes reach that stand between two places.
+fn edge_between(layout: &Layout, from: Place, to: Place) -> f64 {
+    let rows = to.y..=from.y;
+    let between = layout.places.iter().filter(|place| rows.contains(&place.y));
+    between.map(|place| place.x).fold(from.x.max(to.x), f64::max) + BOX_WIDTH / 2.0
+}
+
+/// Around the right-hand side of everything between, back up or to the step itself.
+fn back_path(from: Place, to: Place, edge: f64) -> (String, Place) {
     let right = BOX_WIDTH / 2.0;
-    let out = from.x.max(to.x) + right + 46.0;
+    let out = edge + 46.0;
     let (lower, upper) = (from.y + 8.0, to.y - 8.0);
     let path = format!(
         "M{:.1} {lower:.1}C{out:.1} {lower:.1} {out:.1} {upper:.1} {:.1} {upper:.1}",
         from.x + right,
         to.x + right,
     );
-    (path, Place { x: out - 8.0, y: (lower + upper) / 2.0 })
+    // A curve with both handles at `out` gets three quarters of the way there.
+    let x = (from.x + to.x + 2.0 * right) / 8.0 + out * 0.75;
+    (path, Place { x: x + 5.0, y: (lower + upper) / 2.0 + 4.0 })
 }
 
 fn escape(text: &str) -> String {
