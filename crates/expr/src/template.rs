@@ -1,5 +1,6 @@
 //! A JSON value with templates in its strings, compiled once.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -235,12 +236,23 @@ impl Scope<'_> {
     }
 
     /// What a path leads to.
-    fn find(&self, path: &Path) -> Option<&Json> {
-        let root = self.values.get(path.root.as_str())?;
-        path.steps.iter().try_fold(&**root, |json, step| match step {
-            PathStep::Name(key) => json.as_object()?.get(key),
-            PathStep::Index(index) => json.as_array()?.get(*index),
-        })
+    fn find(&self, path: &Path) -> Option<Cow<'_, Json>> {
+        let mut json = &**self.values.get(path.root.as_str())?;
+        let mut steps = path.steps.iter();
+        while let Some(step) = steps.next() {
+            json = match (json, step) {
+                (Json::Object(members), PathStep::Name(key)) => members.get(key)?,
+                (Json::Array(items), PathStep::Index(index)) => items.get(*index)?,
+                // A text has letters, and a letter is a text of one.
+                (Json::String(text), PathStep::Index(index)) => {
+                    let letter = text.chars().nth(*index)?.to_string();
+                    let stays = steps.all(|step| matches!(step, PathStep::Index(0)));
+                    return stays.then_some(Cow::Owned(Json::String(letter)));
+                }
+                _ => return None,
+            };
+        }
+        Some(Cow::Borrowed(json))
     }
 }
 
@@ -263,7 +275,7 @@ impl Leaf {
 
     fn render(&self, scope: &Scope<'_>) -> Result<Json, RenderError> {
         match &self.code {
-            Code::Path(path) => Ok(scope.find(path).cloned().unwrap_or(Json::Null)),
+            Code::Path(path) => Ok(scope.find(path).map_or(Json::Null, Cow::into_owned)),
             Code::Expression(expression) => {
                 let value = expression.eval(scope.context()).and_then(|it| to_json(&it));
                 value.map_err(|error| self.error(&error))
@@ -274,7 +286,7 @@ impl Leaf {
 
     fn holds(&self, scope: &Scope<'_>) -> Result<bool, RenderError> {
         match &self.code {
-            Code::Path(path) => Ok(scope.find(path).is_some_and(is_true)),
+            Code::Path(path) => Ok(scope.find(path).is_some_and(|it| is_true(&it))),
             Code::Expression(expression) => {
                 let value = expression.eval(scope.context()).map_err(|it| self.error(&it))?;
                 Ok(match value.kind() {

@@ -7,6 +7,7 @@ mod mentions;
 mod properties;
 mod rendering;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,18 +16,29 @@ use serde_json::{Value, json};
 use crate::{Template, Variables};
 
 /// Variables from one JSON object.
-struct Given(Value);
+struct Given(BTreeMap<String, Arc<Value>>);
+
+impl From<Value> for Given {
+    fn from(variables: Value) -> Self {
+        let Value::Object(members) = variables else { panic!("variables have names") };
+        Self(members.into_iter().map(|(name, value)| (name, Arc::new(value))).collect())
+    }
+}
 
 impl Variables for Given {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
-        self.0.get(name).cloned().map(Arc::new)
+        self.0.get(name).cloned()
     }
 }
 
 /// Renders, or says what is wrong.
 fn render(template: Value, variables: Value) -> Result<Value, String> {
+    render_with(template, &Given::from(variables))
+}
+
+fn render_with(template: Value, given: &Given) -> Result<Value, String> {
     let template = Template::parse(template).map_err(|it| it.to_string())?;
-    template.render(&Given(variables)).map_err(|it| it.to_string())
+    template.render(given).map_err(|it| it.to_string())
 }
 
 /// How long something takes.

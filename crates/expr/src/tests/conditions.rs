@@ -9,7 +9,7 @@ use crate::Condition;
 fn check(cases: &[(Value, bool)]) {
     for (source, expected) in cases {
         let condition = Condition::parse(source.clone()).unwrap();
-        assert_eq!(condition.holds(&Given(sample())), Ok(*expected), "{source}");
+        assert_eq!(condition.holds(&Given::from(sample())), Ok(*expected), "{source}");
     }
 }
 
@@ -51,13 +51,13 @@ fn text_that_says_no_is_false() {
     for text in ["", " ", "false", "False", " FALSE ", "0", "no", "None", "null", "OFF", "{}", "[]"]
     {
         let condition = Condition::parse(json!("{{ v }}")).unwrap();
-        assert_eq!(condition.holds(&Given(json!({"v": text}))), Ok(false), "{text:?}");
+        assert_eq!(condition.holds(&Given::from(json!({"v": text}))), Ok(false), "{text:?}");
         let condition = Condition::parse(json!("{{ v }}{{ '' }}")).unwrap();
-        assert_eq!(condition.holds(&Given(json!({"v": text}))), Ok(false), "mixed {text:?}");
+        assert_eq!(condition.holds(&Given::from(json!({"v": text}))), Ok(false), "mixed {text:?}");
     }
     for text in ["true", "yes", "1", "0.0", "x", "[0]", "undefined"] {
         let condition = Condition::parse(json!("{{ v }}")).unwrap();
-        assert_eq!(condition.holds(&Given(json!({"v": text}))), Ok(true), "{text:?}");
+        assert_eq!(condition.holds(&Given::from(json!({"v": text}))), Ok(true), "{text:?}");
     }
 }
 
@@ -67,7 +67,11 @@ fn empty_and_zero_are_false() {
     {
         for source in ["{{ v }}", "v", "{{ v or v }}"] {
             let condition = Condition::parse(json!(source)).unwrap();
-            assert_eq!(condition.holds(&Given(json!({"v": value}))), Ok(false), "{source} {value}");
+            assert_eq!(
+                condition.holds(&Given::from(json!({"v": value}))),
+                Ok(false),
+                "{source} {value}"
+            );
         }
     }
 }
@@ -86,6 +90,6 @@ fn words_in_quotes_are_mentioned() {
 #[test]
 fn a_condition_that_fails_says_so() {
     let condition = Condition::parse(json!("one + 'x' > 2")).unwrap();
-    let error = condition.holds(&Given(sample())).unwrap_err();
+    let error = condition.holds(&Given::from(sample())).unwrap_err();
     assert_eq!(error.message, "`+` does not work on number and string in `one + 'x' > 2`");
 }

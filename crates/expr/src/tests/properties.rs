@@ -143,7 +143,7 @@ proptest! {
         let second = render(json!(text), sample());
         prop_assert_eq!(first, second);
         if let Ok(condition) = Condition::parse(json!(text)) {
-            prop_assert_eq!(condition.holds(&Given(sample())), condition.holds(&Given(sample())));
+            prop_assert_eq!(condition.holds(&Given::from(sample())), condition.holds(&Given::from(sample())));
         }
     }
 
@@ -163,8 +163,8 @@ proptest! {
     #[test]
     fn every_expression_parses_and_renders_the_same_twice(expression in expression()) {
         let template = Template::parse(json!(format!("{{{{ {expression} }}}}"))).unwrap();
-        let first = template.render(&Given(sample()));
-        prop_assert_eq!(&first, &template.render(&Given(sample())));
+        let first = template.render(&Given::from(sample()));
+        prop_assert_eq!(&first, &template.render(&Given::from(sample())));
     }
 
     #[test]
@@ -186,7 +186,7 @@ proptest! {
         for path in template.variables() {
             copy(&all, &mut needed, path);
         }
-        prop_assert_eq!(template.render(&Given(all)), template.render(&Given(needed)));
+        prop_assert_eq!(template.render(&Given::from(all)), template.render(&Given::from(needed)));
     }
 }
 
