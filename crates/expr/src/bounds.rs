@@ -11,21 +11,21 @@ use minijinja::{Error, ErrorKind, State, Value};
 use crate::value::Node;
 
 /// Bytes of template source in one string.
-pub const SOURCE_MAX: usize = 64 * 1024;
+pub(crate) const SOURCE_MAX: usize = 64 * 1024;
 /// Bytes of one text made by an expression, or of the text a template renders to.
-pub const TEXT_MAX: usize = 1024 * 1024;
+pub(crate) const TEXT_MAX: usize = 1024 * 1024;
 /// Elements, nested ones included, of one list or map made by an expression.
-pub const ELEMENTS_MAX: usize = 100_000;
+pub(crate) const ELEMENTS_MAX: usize = 100_000;
 /// Instructions one string may run: a loop over ten thousand items with a body of a few tags.
-pub const FUEL_MAX: u64 = 500_000;
+pub(crate) const FUEL_MAX: u64 = 500_000;
 
 /// How deep a list or map made by an expression may nest.
 pub(crate) const DEPTH_MAX: usize = 64;
 /// Operators in one tag, because the compiler recurses once for each.
 pub(crate) const OPERATORS_MAX: usize = 500;
-/// Tags in one string, because `elif` recurses once for each.
+/// Tags, and stretches of text between them, in one string.
 pub(crate) const TAGS_MAX: usize = 2_000;
-/// `elif` branches in one string, for the same reason.
+/// `elif` branches in one string, because the compiler recurses once for each.
 pub(crate) const ELIF_MAX: usize = 200;
 /// Arguments of a call that are spread from a list or map.
 pub(crate) const ARGUMENTS_MAX: usize = 1_000;

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use crate::bounds::{ELEMENTS_MAX, FUEL_MAX, SOURCE_MAX, TEXT_MAX};
 pub use crate::condition::Condition;
 pub use crate::template::Template;
 

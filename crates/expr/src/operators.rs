@@ -21,6 +21,7 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__searched", searched);
     environment.add_filter("__indexed", indexed);
     environment.add_filter("__kept", kept);
+    environment.add_filter("__copied", copied);
     environment.add_filter("__spread", spread);
 }
 
@@ -106,6 +107,12 @@ fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
+/// Behind a slice or a captured block: charges for the text it has copied.
+fn copied(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    spend_text(state, value.as_str().map_or(0, str::len))?;
+    kept(state, value)
+}
+
 /// Behind `*` and `**`: refuses more arguments than anyone would write.
 fn spread(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     let count = value.len().unwrap_or(0);
@@ -125,7 +132,6 @@ fn spend_made(
 ) -> Result<(), Error> {
     let is_data = value.downcast_object_ref::<Node>().is_some();
     match value.kind() {
-        ValueKind::String => spend_text(state, value.as_str().map_or(0, str::len)),
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map if !is_data => {
             if depth >= DEPTH_MAX {
                 return Err(too_deep());

@@ -99,7 +99,7 @@ impl Guard<'_, '_> {
             }
         }
         self.expect("]")?;
-        Ok((format!("(({base}|__indexed)[{range}]|__kept)"), None))
+        Ok((format!("(({base}|__indexed)[{range}]|__copied)"), None))
     }
 
     pub(super) fn arguments(&mut self) -> Result<String, Fault> {

@@ -66,7 +66,7 @@ fn statement(
             text
         }
         "with" => with(&mut guard)?,
-        "filter" => format!("filter __kept | {}", filter_chain(&mut guard)?),
+        "filter" => format!("filter __copied | {}", filter_chain(&mut guard)?),
         "else" | "endif" | "endfor" | "endset" | "endwith" | "endfilter" | "break" | "continue" => {
             word.text.to_owned()
         }
@@ -121,9 +121,9 @@ fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), Fault> {
     let (target, names) = targets(guard, "=")?;
     let mut block = Some(Block::Captured);
     let text = if guard.is_done() {
-        format!("set {target} | __kept")
+        format!("set {target} | __copied")
     } else if guard.eat("|") {
-        format!("set {target} | __kept | {}", filter_chain(guard)?)
+        format!("set {target} | __copied | {}", filter_chain(guard)?)
     } else {
         block = None;
         let mut values = vec![guard.expression()?.text];

@@ -4,7 +4,8 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::{render, sample};
-use crate::{Condition, SOURCE_MAX, Template};
+use crate::bounds::SOURCE_MAX;
+use crate::{Condition, Template};
 
 #[track_caller]
 fn check_parse(template: &str, then: Expect) {
