@@ -1,5 +1,5 @@
--- Takes at most ?3 messages at ?1 until ?2: those nobody has taken, oldest first, and those whose
--- sender has been silent for too long.
+-- Takes the ?3 oldest messages at ?1 until ?2, of those that nobody has taken and those whose sender
+-- has been silent for too long.
 UPDATE outbox
 SET attempts = attempts + 1, taken_until = ?2
 WHERE outbox_id IN (
@@ -12,7 +12,7 @@ WHERE outbox_id IN (
         SELECT * FROM (
             SELECT outbox_id FROM outbox
             WHERE taken_until IS NOT NULL AND taken_until <= ?1
-            ORDER BY taken_until, outbox_id
+            ORDER BY outbox_id
             LIMIT ?3
         )
     )

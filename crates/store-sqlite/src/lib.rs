@@ -8,6 +8,7 @@
 //! a batch costs the same few statements whatever its size.
 
 mod append;
+mod bytes;
 mod catalog;
 mod encode;
 mod executions;
@@ -16,8 +17,8 @@ mod outbox;
 mod plan;
 mod queue;
 mod row;
-mod small;
 mod store;
+mod timers;
 
 pub use open::OpenError;
 pub use store::SqliteStore;

@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
 
 use crate::row::primary_code;
 
+/// The steps from an empty file to this version's schema.
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// The mark in a file's header, set by the first migration.
@@ -148,5 +149,18 @@ fn open_error(path: &Path, source: sqlx::Error) -> OpenError {
         OpenError::NotOurs { path: path.to_owned() }
     } else {
         OpenError::Connect { path: path.to_owned(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_is_embedded_and_numbered_without_a_gap() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap();
+        let numbers: Vec<i64> = MIGRATIONS.iter().map(|migration| migration.version).collect();
+        let expected: Vec<i64> = (1..).take(files.count()).collect();
+        assert_eq!(numbers, expected);
     }
 }

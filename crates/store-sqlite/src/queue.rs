@@ -38,6 +38,9 @@ impl CommandQueue for SqliteStore {
     }
 
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+        if held.is_empty() {
+            return Ok(Vec::new());
+        }
         let keys: Vec<CommandKey> =
             held.iter().map(|held| (held.execution, held.command)).collect();
         let mut writer = self.writer().await?;

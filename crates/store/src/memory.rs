@@ -3,9 +3,12 @@
 //! One lock guards all tables, so an append is seen whole or not at all. Every rule is checked
 //! before the first row changes; nothing is ever undone.
 
+mod bytes;
+mod catalog;
+mod executions;
 mod outbox;
 mod queue;
-mod read;
+mod timers;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -3,8 +3,9 @@
 use std::error::Error as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
-use noetl_model::{ExecutionId, Seq};
+use noetl_model::{ExecutionId, Pool, Seq};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
     Append, CommandQueue as _, EventLog, Executions as _, Outbox as _, StoreError, SystemClock,
@@ -15,24 +16,27 @@ use sqlx::{Executor as _, SqliteConnection};
 use crate::{connect, fresh_path, open};
 
 async fn append(store: &SqliteStore, append: Append) {
-    let answers = store.append(&[append]).await.unwrap();
+    let answers = store.append(&[append]).await.expect("the store appends");
     assert_eq!(answers, [Ok(())]);
 }
 
 async fn seqs(store: &SqliteStore, execution: ExecutionId) -> Vec<u64> {
-    let events = store.read(execution, Seq::ZERO, 100).await.unwrap();
+    let events = store.read(execution, Seq::ZERO, 100).await.expect("the store reads");
     events.iter().map(|recorded| recorded.seq.0).collect()
 }
 
 async fn open_error(path: &Path) -> String {
-    let served = SqliteStore::open(path, std::sync::Arc::new(SystemClock)).await;
-    let error = served.err().expect("the database does not open");
-    error.to_string().replace(path.to_str().unwrap(), "FILE")
+    let served = SqliteStore::open(path, Arc::new(SystemClock)).await;
+    said(path, served)
 }
 
 async fn read_only_error(path: &Path) -> String {
-    let error = SqliteStore::open_read_only(path).await.err().expect("the database does not open");
-    error.to_string().replace(path.to_str().unwrap(), "FILE")
+    said(path, SqliteStore::open_read_only(path).await)
+}
+
+fn said(path: &Path, opened: Result<SqliteStore, OpenError>) -> String {
+    let error = opened.err().expect("the database does not open");
+    error.to_string().replace(&path.display().to_string(), "FILE")
 }
 
 #[tokio::test]
@@ -43,7 +47,7 @@ async fn reopening_keeps_everything() {
     drop(store);
     let store = open(&path).await;
     assert_eq!(seqs(&store, A).await, [1]);
-    assert_eq!(store.ready_count(&noetl_model::Pool::shared()).await.unwrap(), 1);
+    assert_eq!(store.ready_count(&Pool::shared()).await.unwrap(), 1);
     append(&store, after(A, 1)).await;
     assert_eq!(seqs(&store, A).await, [1, 2]);
 }
@@ -141,7 +145,7 @@ async fn a_database_that_is_not_there_cannot_be_read() {
     let (path, _keep) = fresh_path();
     assert_eq!(read_only_error(&path).await, "there is no database at FILE");
     let nowhere = path.join("deeper").join("noetl.db");
-    let opened = SqliteStore::open(&nowhere, std::sync::Arc::new(SystemClock)).await;
+    let opened = SqliteStore::open(&nowhere, Arc::new(SystemClock)).await;
     assert!(matches!(opened.err(), Some(OpenError::Lock { .. })));
 }
 
@@ -164,6 +168,6 @@ async fn a_damaged_row_is_named() {
 }
 
 async fn damage(connection: &mut SqliteConnection, statement: &'static str) {
-    let changed = connection.execute(statement).await.unwrap().rows_affected();
-    assert_eq!(changed, 1);
+    let changed = connection.execute(statement).await.expect("the file is written to");
+    assert_eq!(changed.rows_affected(), 1);
 }

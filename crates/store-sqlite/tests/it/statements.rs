@@ -16,12 +16,12 @@ const MAY_SCAN: &[(&str, &str)] =
 /// Every file of `sql/`, by name.
 fn statements() -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
-    let mut statements: Vec<_> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap())
+    let entries = std::fs::read_dir(directory).expect("there are statements");
+    let mut statements: Vec<_> = entries
         .map(|entry| {
-            let name = entry.file_name().into_string().unwrap();
-            (name, std::fs::read_to_string(entry.path()).unwrap())
+            let path = entry.expect("the directory can be read").path();
+            let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).expect("a statement is text"))
         })
         .collect();
     statements.sort();

@@ -1,40 +1,12 @@
-//! The small ports: timers, payloads, snapshots.
+//! Payloads and snapshots: bytes by their key.
 
 use async_trait::async_trait;
-use noetl_model::{Digest, ExecutionId, Seq, TimerId, Timestamp};
-use noetl_store::{PAGE_MAX, Payloads, Snapshot, Snapshots, StoreError, TimerRow, Timers};
+use noetl_model::{Digest, ExecutionId, Seq};
+use noetl_store::{Payloads, Snapshot, Snapshots, StoreError};
 use sqlx::{query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, store_error, stored};
-
-#[async_trait]
-impl Timers for SqliteStore {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
-        let rows: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/due_timers.sql"))
-            .bind(now.as_micros())
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
-        Ok(rows
-            .into_iter()
-            .map(|(execution, timer, due_at)| TimerRow {
-                execution: ExecutionId(execution),
-                timer: TimerId(timer),
-                due_at: Timestamp::from_micros(due_at),
-            })
-            .collect())
-    }
-
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        let due_at: Option<i64> = query_scalar(include_str!("../sql/next_timer.sql"))
-            .fetch_one(&self.readers)
-            .await
-            .map_err(store_error)?;
-        Ok(due_at.map(Timestamp::from_micros))
-    }
-}
+use crate::row::{store_error, stored};
 
 #[async_trait]
 impl Payloads for SqliteStore {

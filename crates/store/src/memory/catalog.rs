@@ -1,0 +1,55 @@
+//! Playbooks and their versions in memory.
+
+use async_trait::async_trait;
+use noetl_model::CatalogId;
+
+use super::MemoryStore;
+use crate::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+
+#[async_trait]
+impl Catalog for MemoryStore {
+    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+        let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
+        let mut tables = self.tables();
+        let versions = tables.catalog.entry(path.clone()).or_default();
+        if let Some(newest) = versions.last()
+            && newest.content == content
+        {
+            return Ok(newest.clone());
+        }
+        let version = versions.last().map_or(1, |newest| newest.version + 1);
+        let entry = CatalogEntry { catalog_id, path, version, kind, content, created_at };
+        versions.push(entry.clone());
+        Ok(entry)
+    }
+
+    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
+        let tables = self.tables();
+        let mut entries = tables.catalog.values().flatten();
+        Ok(entries.find(|entry| entry.catalog_id == catalog_id).cloned())
+    }
+
+    async fn by_path(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        let tables = self.tables();
+        let Some(versions) = tables.catalog.get(path) else {
+            return Ok(None);
+        };
+        Ok(match version {
+            Some(version) => versions.iter().find(|entry| entry.version == version).cloned(),
+            None => versions.last().cloned(),
+        })
+    }
+
+    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+        let tables = self.tables();
+        let newest = tables.catalog.values().filter_map(|versions| versions.last());
+        Ok(newest
+            .take(limit.min(PAGE_MAX))
+            .map(|entry| CatalogEntry { content: String::new(), ..entry.clone() })
+            .collect())
+    }
+}

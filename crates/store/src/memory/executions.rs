@@ -1,0 +1,82 @@
+//! Executions at a glance in memory, and the search for those that nothing can move.
+
+use async_trait::async_trait;
+use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp};
+
+use super::{ExecutionRow, MemoryStore, Tables};
+use crate::{ExecutionFilter, Executions, PAGE_MAX, Page, StoreError};
+
+impl ExecutionFilter {
+    fn admits(&self, summary: &Summary) -> bool {
+        let Self { status, path, parent } = self;
+        status.is_none_or(|status| summary.status == status)
+            && path.as_ref().is_none_or(|part| {
+                summary.playbook.path.to_lowercase().contains(&part.to_lowercase())
+            })
+            && parent.is_none_or(|parent| {
+                summary.parent.is_some_and(|command| command.execution == parent)
+            })
+    }
+}
+
+impl ExecutionRow {
+    fn last_event_at(&self) -> Timestamp {
+        self.log.last().map_or(self.summary.started_at, |recorded| recorded.at)
+    }
+}
+
+impl Tables {
+    /// Whether nothing can move a running execution.
+    fn is_stalled(&self, execution: ExecutionId, row: &ExecutionRow, before: Timestamp) -> bool {
+        let timers = (execution, TimerId(0))..=(execution, TimerId(u64::MAX));
+        row.summary.status == ExecutionStatus::Running
+            && row.last_event_at() < before
+            && !self.commands.any_of(execution)
+            && self.timers.range(timers).next().is_none()
+            && !self.outbox.any_of(execution)
+    }
+}
+
+#[async_trait]
+impl Executions for MemoryStore {
+    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
+        Ok(self.tables().executions.get(&execution).map(|row| row.summary.clone()))
+    }
+
+    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        let tables = self.tables();
+        let newest_first = tables.executions.iter().rev();
+        Ok(newest_first
+            .filter(|(execution, _)| page.before.is_none_or(|before| **execution < before))
+            .map(|(_, row)| &row.summary)
+            .filter(|summary| filter.admits(summary))
+            .take(page.limit.min(PAGE_MAX))
+            .cloned()
+            .collect())
+    }
+
+    async fn stalled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        let tables = self.tables();
+        let mut stalled: Vec<_> = tables
+            .executions
+            .iter()
+            .filter(|(execution, row)| tables.is_stalled(**execution, row, before))
+            .map(|(execution, row)| (row.last_event_at(), *execution))
+            .collect();
+        stalled.sort();
+        stalled.truncate(limit.min(PAGE_MAX));
+        Ok(stalled.into_iter().map(|(_, execution)| execution).collect())
+    }
+
+    async fn child_of(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<Option<ExecutionId>, StoreError> {
+        Ok(self.tables().children.get(&(parent, command)).copied())
+    }
+}
