@@ -179,35 +179,20 @@ impl Reader<'_> {
 
     /// What `retry` means, as a rule: a number of attempts, or a map.
     pub(super) fn retry_rule(&mut self, node: &Rc<Node>) -> Option<Rule> {
-        let any_failure = |reader: &mut Self| match Condition::parse(Value::from(ANY_FAILURE)) {
-            Ok(condition) => Some(condition),
-            Err(error) => {
-                reader.add(Finding::error(Code::BadTemplate, &node.span, error.message));
-                None
+        let (retry, when) = match &node.yaml {
+            Yaml::Null | Yaml::Bool(false) => return None,
+            Yaml::Bool(true) => (self.retry(node, None, None), None),
+            Yaml::Number(_) | Yaml::Text { .. } => (self.retry(node, Some(node), None), None),
+            Yaml::List(_) | Yaml::Map(_) => {
+                self.map(node, RETRY)?;
+                let inner = node.get("on_error").filter(|inner| inner.entries().is_some());
+                let map = inner.unwrap_or(node);
+                (self.retry_map(map), map.get("when").or_else(|| map.get("retry_when")))
             }
         };
-        let map = match &node.yaml {
-            Yaml::Null | Yaml::Bool(false) => return None,
-            Yaml::Bool(true) | Yaml::Number(_) | Yaml::Text { .. } => None,
-            Yaml::List(_) | Yaml::Map(_) => Some(node),
-        };
-        let Some(map) = map else {
-            let attempts = if matches!(node.yaml, Yaml::Bool(true)) { None } else { Some(node) };
-            let retry = self.retry(node, attempts, None);
-            let when = any_failure(self)?;
-            return Some(Rule {
-                when: Some(when),
-                set: Vec::new(),
-                verdict: Verdict::Retry(retry),
-            });
-        };
-        self.map(map, RETRY)?;
-        let map =
-            map.get("on_error").filter(|on_error| on_error.entries().is_some()).unwrap_or(map);
-        let retry = self.retry_map(map);
-        let when = match map.get("when").or_else(|| map.get("retry_when")) {
+        let when = match when {
             Some(when) => self.condition(when)?,
-            None => any_failure(self)?,
+            None => Condition::parse(Value::from(ANY_FAILURE)).expect("the words are a condition"),
         };
         Some(Rule { when: Some(when), set: Vec::new(), verdict: Verdict::Retry(retry) })
     }

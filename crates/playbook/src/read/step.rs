@@ -91,7 +91,8 @@ impl Reader<'_> {
             self.add(finding.help("a step that only marks a place is `tool: {kind: noop}`"));
             return None;
         }
-        let config = Template::parse(Value::Object(Map::new())).ok()?;
+        let empty = Value::Object(Map::new());
+        let config = Template::parse(empty).expect("an empty map holds no template");
         let (label, rules, set) = (name.to_owned(), Vec::new(), Vec::new());
         let task = Task { label, tool: ToolKind::Noop, config, set, rules, timeout: None };
         Some(Body { tasks: vec![task], form: BodyForm::Single })

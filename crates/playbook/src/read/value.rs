@@ -96,9 +96,7 @@ impl Reader<'_> {
             self.add(Finding::error(Code::BadValue, &node.span, message));
             return None;
         }
-        let whole = Value::from(number.clamp(0.0, f64::from(u32::MAX))).to_string();
-        let count =
-            whole.trim_end_matches(".0").parse().ok().filter(|count| (1..=max).contains(count));
+        let count = format!("{number:.0}").parse().ok().filter(|count| (1..=max).contains(count));
         if count.is_none() {
             let message = format!("{title} must be between 1 and {max}");
             self.add(Finding::error(Code::OutOfRange, &node.span, message));

@@ -328,8 +328,13 @@ fn syntax(error: &ScanError) -> Finding {
     use granit_parser::ErrorKind;
     let at = error.marker().byte_offset().unwrap_or(0);
     let range = at..at + 1;
+    let finding = Finding::error(Code::Syntax, &range, error.info());
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(&range),
-        _ => Finding::error(Code::Syntax, &range, error.info()),
+        ErrorKind::MappingValueNotAllowed => finding.help("put text that contains `: ` in quotes"),
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation => finding.help("indent with spaces"),
+        _ => finding,
     }
 }
