@@ -1,6 +1,7 @@
 //! What a process prints, kept within bounds: the beginning and the end, however much it is.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -8,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 pub(crate) const CAPTURE_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 const CHUNK_BYTES: usize = 16 * 1024;
+/// How long output is waited for once there is no reason for it to be late.
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 /// The beginning and the end of some bytes.
 #[derive(Debug)]
@@ -107,6 +110,23 @@ impl<R: AsyncRead + Unpin> Captured<R> {
             }
         }
     }
+}
+
+/// Carries `work` to its end while output is read; then gives the rest of the output a moment. What
+/// has not come by then may never come: a process beyond our reach may hold the stream open.
+pub(crate) async fn while_reading<T>(
+    work: impl Future<Output = T>,
+    reading: impl Future<Output = ((), ())>,
+) -> T {
+    tokio::pin!(work, reading);
+    let done = tokio::select! {
+        biased;
+        done = &mut work => done,
+        ((), ()) = &mut reading => return work.await,
+    };
+    // Late or not, what was read is kept.
+    let _ = tokio::time::timeout(OUTPUT_WAIT, reading).await;
+    done
 }
 
 fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 /// Finds credentials by alias.
 #[async_trait]
 pub trait Credentials: Send + Sync {
-    /// The credential's fields, `type` among them; nothing if there is none of that name.
-    async fn resolve(&self, alias: &str) -> Result<Option<Map<String, Value>>, ToolError>;
+    /// The credential's fields, `type` among them; a config error if there is none of that name.
+    async fn resolve(&self, alias: &str) -> Result<Map<String, Value>, ToolError>;
 }
 
 /// Credentials known from the start, each a JSON map given in a variable of the environment:
@@ -31,7 +31,7 @@ impl FixedCredentials {
     }
 
     /// The variable that holds a credential: its alias in upper case, `_` for other characters.
-    pub(crate) fn variable(alias: &str) -> String {
+    fn variable(alias: &str) -> String {
         let name = alias.chars().map(|c| match c.to_ascii_uppercase() {
             c if c.is_ascii_alphanumeric() => c,
             _ => '_',
@@ -42,9 +42,14 @@ impl FixedCredentials {
 
 #[async_trait]
 impl Credentials for FixedCredentials {
-    async fn resolve(&self, alias: &str) -> Result<Option<Map<String, Value>>, ToolError> {
+    async fn resolve(&self, alias: &str) -> Result<Map<String, Value>, ToolError> {
         let variable = Self::variable(alias);
-        let Some(text) = self.by_variable.get(&variable) else { return Ok(None) };
+        let Some(text) = self.by_variable.get(&variable) else {
+            return Err(ToolError::new(
+                ErrorKind::Config,
+                format!("there is no credential `{alias}`: set the variable {variable}"),
+            ));
+        };
         // The reason of a parse error would quote the secret, so it is not told.
         let Ok(Value::Object(mut credential)) = serde_json::from_str(text) else {
             return Err(ToolError::new(
@@ -55,7 +60,7 @@ impl Credentials for FixedCredentials {
         if let Some(Value::Object(data)) = credential.remove("data") {
             credential.extend(data);
         }
-        Ok(Some(credential))
+        Ok(credential)
     }
 }
 
@@ -66,8 +71,7 @@ mod tests {
     async fn resolve(variable: &str, text: &str, alias: &str) -> String {
         let credentials = FixedCredentials::from_environment([(variable.into(), text.into())]);
         match credentials.resolve(alias).await {
-            Ok(Some(found)) => Value::Object(found).to_string(),
-            Ok(None) => "none".into(),
+            Ok(found) => Value::Object(found).to_string(),
             Err(error) => error.to_string(),
         }
     }
@@ -77,7 +81,9 @@ mod tests {
         let text = r#"{"type": "bearer", "data": {"token": "t"}}"#;
         let found = resolve("NOETL_CREDENTIAL_MY_API_2", text, "my-api.2").await;
         assert_eq!(found, r#"{"type":"bearer","token":"t"}"#);
-        assert_eq!(resolve("NOETL_CREDENTIAL_OTHER", text, "my-api").await, "none");
+        let missing = resolve("NOETL_CREDENTIAL_OTHER", text, "my-api").await;
+        let told = "there is no credential `my-api`: set the variable NOETL_CREDENTIAL_MY_API";
+        assert_eq!(missing, told);
     }
 
     #[tokio::test]

@@ -15,6 +15,14 @@ use crate::capture::Captured;
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: Box<dyn ChildWrapper>,
+    /// Once its leader is gone, a group's number may be given to another.
+    state: State,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    Ended,
 }
 
 impl Group {
@@ -26,7 +34,7 @@ impl Group {
         let mut leader = CommandWrap::from(command).wrap(ProcessGroup::leader()).spawn()?;
         let stdout = leader.stdout().take().expect("stdout is piped");
         let stderr = leader.stderr().take().expect("stderr is piped");
-        Ok((Self { leader }, Captured::new(stdout), Captured::new(stderr)))
+        Ok((Self { leader, state: State::Running }, Captured::new(stdout), Captured::new(stderr)))
     }
 
     pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
@@ -37,6 +45,7 @@ impl Group {
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.leader.wait().await;
         self.kill();
+        self.state = State::Ended;
         status
     }
 
@@ -46,6 +55,9 @@ impl Group {
     }
 
     pub(crate) fn kill(&mut self) {
+        if self.state == State::Ended {
+            return;
+        }
         if let Err(error) = self.leader.start_kill() {
             // The usual reason is that the whole group has ended already.
             tracing::trace!(%error, "process group not killed");

@@ -2,6 +2,7 @@
 //!
 //! A key whose value is null counts as absent, so that a template may leave a key out.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use noetl_model::{ErrorKind, ToolError};
@@ -97,6 +98,21 @@ impl<'a> Keys<'a> {
                     .filter(|seconds| 0.0 < *seconds && *seconds <= SECONDS_MAX)
                     .map(Duration::from_secs_f64)
                     .ok_or_else(|| self.wrong(key, "seconds above 0 and up to 7 days", value))
+            })
+            .transpose()
+    }
+
+    /// A directory that exists, from the root.
+    pub(crate) fn directory(
+        &self,
+        spellings: &[&'static str],
+    ) -> Result<Option<PathBuf>, ToolError> {
+        self.text(spellings)?
+            .map(|text| match std::path::absolute(&text) {
+                Ok(path) if path.is_dir() => Ok(path),
+                Ok(_) | Err(_) => {
+                    Err(self.error(format!("`{}` is not a directory: {text}", spellings[0])))
+                }
             })
             .transpose()
     }

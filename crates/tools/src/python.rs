@@ -84,10 +84,7 @@ impl Python {
     async fn prepare<'a>(&self, call: &'a Call) -> Result<(Arc<Pool>, Request<'a>), ToolError> {
         let keys = Keys::new("python", &call.config);
         let program = keys.text(&["python"])?.unwrap_or_else(|| self.usual.clone());
-        let cwd = keys.text(&["cwd"])?.map(PathBuf::from);
-        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-            return Err(keys.error(format!("`cwd` is not a directory: {}", cwd.display())));
-        }
+        let cwd = keys.directory(&["cwd"])?;
         let libs = keys.value(&["libs"]);
         if let Some(other) = libs.filter(|libs| libs.is_boolean() || libs.is_number()) {
             return Err(keys.wrong(

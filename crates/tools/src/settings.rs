@@ -46,7 +46,7 @@ impl Settings {
         let python = variables.get("NOETL_PYTHON").filter(|name| !name.is_empty());
         Self {
             python: python.cloned().unwrap_or_else(|| "python3".into()),
-            python_idle_max: 8,
+            python_idle_max: 16,
             egress: Egress::Any,
             proxy_from_environment: false,
             environment: variables

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{ErrorKind, Logs, ToolError};
@@ -15,11 +14,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
 
 use crate::call::{Call, Ended, Tool};
+use crate::capture::while_reading;
 use crate::group::{self, Group};
 use crate::keys::Keys;
-
-/// How long output is waited for that a process outside the group may still hold open.
-const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) struct Shell {
     environment: BTreeMap<String, String>,
@@ -72,31 +69,22 @@ impl Shell {
             Group::spawn(command).map_err(|error| cannot_start(&argv[0], &error))?;
         let stdin = group.take_stdin();
 
-        let reading = async { tokio::join!(stdout.read_to_end(), stderr.read_to_end()) };
-        let waiting = async {
+        let text = script.stdin.as_deref().unwrap_or_default();
+        let ending = async {
             tokio::select! {
                 status = group.wait() => Some(status),
                 () = call.cancel.cancelled() => { group.kill(); None }
             }
         };
-        let text = script.stdin.as_deref().unwrap_or_default();
-        let status = {
-            tokio::pin!(reading);
-            let running = async { tokio::join!(waiting, feed(stdin, text)).0 };
-            tokio::pin!(running);
-            let mut all_read = false;
-            let status = loop {
-                tokio::select! {
-                    status = &mut running => break status,
-                    _ = &mut reading, if !all_read => all_read = true,
-                }
-            };
-            if !all_read {
-                // Beyond this wait, what was read so far is all there is.
-                let _ = tokio::time::timeout(OUTPUT_WAIT, reading).await;
+        let running = async {
+            tokio::pin!(ending);
+            tokio::select! {
+                status = &mut ending => status,
+                () = feed(stdin, text) => ending.await,
             }
-            status
         };
+        let reading = async { tokio::join!(stdout.read_to_end(), stderr.read_to_end()) };
+        let status = while_reading(running, reading).await;
         logs.stdout.push_str(&stdout.take_text());
         logs.stderr.push_str(&stderr.take_text());
         status.transpose().map_err(|error| {
@@ -115,13 +103,9 @@ impl Tool for Shell {
 impl Script {
     fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
         let shell = keys.text(&["shell"])?.unwrap_or_else(|| "sh".into());
-        let cwd = keys.text(&["cwd"])?.map(PathBuf::from);
-        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-            return Err(keys.error(format!("`cwd` is not a directory: {}", cwd.display())));
-        }
         Ok(Self {
             commands: commands(keys, &shell)?,
-            cwd,
+            cwd: keys.directory(&["cwd"])?,
             env: keys.texts(&["env"])?,
             stdin: stdin(keys),
         })

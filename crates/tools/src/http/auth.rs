@@ -6,7 +6,7 @@ use noetl_model::ToolError;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use crate::credentials::{Credentials, FixedCredentials};
+use crate::credentials::Credentials;
 use crate::keys::{Keys, scalar_text};
 
 const API_KEY_HEADER: &str = "X-API-Key";
@@ -28,14 +28,12 @@ impl Auth {
     ) -> Result<Self, ToolError> {
         match keys.find(&["auth", "credential"]) {
             None => Ok(Auth::None),
-            Some((_, Value::String(alias))) => {
-                Self::of(keys, &resolve(keys, credentials, alias).await?)
-            }
+            Some((_, Value::String(alias))) => Self::of(keys, &credentials.resolve(alias).await?),
             Some((_, Value::Object(said))) => {
                 match said.get("credential").and_then(Value::as_str) {
                     None => Self::of(keys, said),
                     Some(alias) => {
-                        let mut fields = resolve(keys, credentials, alias).await?;
+                        let mut fields = credentials.resolve(alias).await?;
                         let said = said.iter().filter(|(key, value)| {
                             key.as_str() != "credential" && !value.is_null()
                         });
@@ -98,17 +96,4 @@ impl Auth {
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }
-}
-
-async fn resolve(
-    keys: Keys<'_>,
-    credentials: &dyn Credentials,
-    alias: &str,
-) -> Result<Map<String, Value>, ToolError> {
-    credentials.resolve(alias).await?.ok_or_else(|| {
-        keys.error(format!(
-            "there is no credential `{alias}`; this worker takes it from the variable {}",
-            FixedCredentials::variable(alias)
-        ))
-    })
 }

@@ -241,8 +241,7 @@ mod request {
             ),
             (
                 json!({"url": "http://{server}", "auth": "other"}),
-                "http: there is no credential `other`; this worker takes it from the variable \
-                 NOETL_CREDENTIAL_OTHER",
+                "there is no credential `other`: set the variable NOETL_CREDENTIAL_OTHER",
             ),
             (
                 json!({"url": "http://{server}", "auth": {"type": "gcp_adc"}}),

@@ -17,7 +17,7 @@ use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::{End, Raised, Request};
-use crate::capture::Captured;
+use crate::capture::{Captured, while_reading};
 use crate::group::{self, Group};
 
 /// How many calls an interpreter serves before another takes its place.
@@ -25,8 +25,8 @@ const CALLS_MAX: u32 = 1000;
 /// What a reply may measure: a payload and a little around it.
 const REPLY_BYTES_MAX: usize = PAYLOAD_MAX + 64 * 1024;
 const START_WAIT: Duration = Duration::from_secs(30);
-/// How long output is waited for that has no reason to be late.
-const OUTPUT_WAIT: Duration = Duration::from_secs(1);
+/// How long a process that stopped talking may take to end.
+const END_WAIT: Duration = Duration::from_secs(1);
 
 const RUNNER: &str = include_str!("runner.py");
 /// Reads the runner from standard input, so that neither a file nor the process list shows it.
@@ -170,36 +170,21 @@ impl Interpreter {
     async fn exchange(&mut self, request: &[u8], mark: &[u8]) -> io::Result<Vec<u8>> {
         let printing =
             async { tokio::join!(self.stdout.read_to_mark(mark), self.stderr.read_to_mark(mark)) };
-        let channel = &mut self.channel;
         let replying = async {
-            write_frame(channel, request).await?;
-            read_frame(channel).await
+            write_frame(&mut self.channel, request).await?;
+            read_frame(&mut self.channel).await
         };
-        tokio::pin!(printing, replying);
-        let mut all_printed = false;
-        let reply = loop {
-            tokio::select! {
-                reply = &mut replying => break reply?,
-                _ = &mut printing, if !all_printed => all_printed = true,
-            }
-        };
-        if !all_printed {
-            // Beyond this wait, what was read so far is all there is.
-            let _ = tokio::time::timeout(OUTPUT_WAIT, printing).await;
-        }
-        Ok(reply)
+        while_reading(replying, printing).await
     }
 
     /// Ends the process and reads what it still had to say.
     async fn kill(&mut self) {
-        self.group.kill();
         let printing = async { tokio::join!(self.stdout.read_to_end(), self.stderr.read_to_end()) };
-        // A process that left the group may hold the outputs open.
-        let _ = tokio::time::timeout(OUTPUT_WAIT, printing).await;
+        while_reading(async { self.group.kill() }, printing).await;
     }
 
     async fn post_mortem(&mut self, error: &io::Error) -> String {
-        let status = tokio::time::timeout(OUTPUT_WAIT, self.group.wait()).await;
+        let status = tokio::time::timeout(END_WAIT, self.group.wait()).await;
         self.kill().await;
         match status {
             Ok(Ok(status)) => group::describe(status).0,

@@ -22,6 +22,7 @@ import linecache
 import math
 import os
 import re
+import site
 import socket
 import struct
 import sys
@@ -353,11 +354,15 @@ class Surroundings:
         self.path = list(sys.path)
         self.streams = (sys.stdin, sys.stdout, sys.stderr)
         self.modules = {name: sys.modules.get(name) for name in ("__main__", "__noetl__")}
+        self.installed = (sys.prefix, sys.base_prefix, site.getusersitepackages())
+        self.known = set(sys.modules)
 
     def enter(self, request):
         os.environ.update(request["env"])
         if request["cwd"]:
             os.chdir(request["cwd"])
+        if os.path.isfile(request["filename"]):
+            sys.path.insert(0, os.path.dirname(os.path.abspath(request["filename"])))
 
     def restore(self, request):
         sys.stdin, sys.stdout, sys.stderr = self.streams
@@ -371,6 +376,16 @@ class Surroundings:
             else:
                 sys.modules[name] = module
         linecache.cache.pop(request["filename"], None)
+        self.forget_own_modules()
+
+    def forget_own_modules(self):
+        """Modules that are installed stay imported; a user's own files may change between calls."""
+        for name in set(sys.modules) - self.known:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and not file.startswith(self.installed):
+                del sys.modules[name]
+            else:
+                self.known.add(name)
 
     def is_clean(self):
         """Whether a call left no thread, no process and no closed or redirected output behind."""

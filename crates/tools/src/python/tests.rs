@@ -528,6 +528,20 @@ mod process {
         assert!(ended.logs.stderr.contains("script.py\", line 2, in main"));
     }
 
+    #[tokio::test]
+    async fn a_script_finds_the_modules_beside_it_as_they_are_now() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("script.py"), "import beside\nresult = beside.X")
+            .unwrap();
+        let config = json!({"script": directory.path().join("script.py")});
+        let python = python();
+        for expected in ["'one'", "'three'"] {
+            std::fs::write(directory.path().join("beside.py"), format!("X = {expected}")).unwrap();
+            let shown = show(&python.run(&call(config.clone())).await);
+            assert_eq!(shown.replace('"', "'"), format!("completed {expected}\n"));
+        }
+    }
+
     #[tokio::test(flavor = "multi_thread")]
     async fn many_calls_at_once_share_few_interpreters() {
         let python = Arc::new(python());
