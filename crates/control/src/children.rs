@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{
-    ChildCall, ChildRequest, Ended, Execution, Given, Input, Loaded, child_request,
+    ChildCall, ChildRequest, Ended, Execution, Input, Loaded, child_request,
 };
 use noetl_model::{
     CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, Pool, Seq, ToolError,
@@ -124,10 +124,9 @@ impl Control {
         command: CommandId,
     ) -> Result<ChildCall, LoadError> {
         let playbook = self.playbook_of(state).await?;
-        let now = self.parts.stamps.now();
         let log = Log { execution: state.id(), expected: state.seq(), events: &[] };
         self.satisfy(log, &mut Loaded::default(), |loaded| {
-            child_request(state, command, Given { playbook: &playbook, now, loaded })
+            child_request(state, command, self.given(&playbook, loaded))
         })
         .await
     }

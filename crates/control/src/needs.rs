@@ -29,6 +29,12 @@ pub(crate) struct Log<'a> {
 }
 
 impl Control {
+    /// What a decision may look at, now.
+    pub(crate) fn given<'a>(&self, playbook: &'a Playbook, loaded: &'a Loaded) -> Given<'a> {
+        let events_max = self.parts.settings.events_max;
+        Given { playbook, now: self.parts.stamps.now(), loaded, events_max }
+    }
+
     /// Decides on a draft, fetching what the decision asks for.
     pub(crate) async fn decide_on(
         &self,
@@ -40,9 +46,7 @@ impl Control {
         let log =
             Log { execution: draft.state.id(), expected: draft.expected(), events: draft.events() };
         let decision = self
-            .satisfy(log, &mut loaded, |loaded| {
-                decide(&draft.state, Given { playbook, now: self.parts.stamps.now(), loaded })
-            })
+            .satisfy(log, &mut loaded, |loaded| decide(&draft.state, self.given(playbook, loaded)))
             .await;
         // What the items have produced is true of this moment only.
         loaded.iterations.clear();

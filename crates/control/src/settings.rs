@@ -20,6 +20,8 @@ pub struct Settings {
     pub states_max: NonZeroUsize,
     /// How many playbooks are kept compiled.
     pub playbooks_max: NonZeroUsize,
+    /// How many events an execution may have; more is a cycle that makes no progress.
+    pub events_max: u64,
     /// How many bytes of large values are kept in memory.
     pub payload_bytes_max: usize,
 }
@@ -34,6 +36,7 @@ impl Default for Settings {
             snapshot_every: NonZeroU64::new(1000).expect("not zero"),
             states_max: NonZeroUsize::new(4096).expect("not zero"),
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
+            events_max: noetl_engine::EVENTS_MAX,
             payload_bytes_max: 256 * 1024 * 1024,
         }
     }

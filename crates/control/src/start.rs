@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_engine::{Decision, Given, Input, Loaded, Start, start};
+use noetl_engine::{Decision, Input, Loaded, Start, start};
 use noetl_model::{CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError};
@@ -134,8 +134,7 @@ impl Control {
         let mut loaded = Loaded::default();
         let decision = self
             .satisfy(log, &mut loaded, |loaded| {
-                let given = Given { playbook, now: self.parts.stamps.now(), loaded };
-                start(execution, request, given)
+                start(execution, request, self.given(playbook, loaded))
             })
             .await?;
         let events = match decision {

@@ -17,7 +17,12 @@ pub struct Given<'a> {
     pub playbook: &'a Playbook,
     pub now: Timestamp,
     pub loaded: &'a Loaded,
+    /// How many events an execution may have; more is a cycle that makes no progress.
+    pub events_max: u64,
 }
+
+/// How many events an execution may have unless its operator says otherwise.
+pub const EVENTS_MAX: u64 = 1_000_000;
 
 /// Stored data that has been fetched because a decision asked for it.
 #[derive(Debug, Clone, Default)]

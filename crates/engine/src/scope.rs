@@ -17,7 +17,7 @@ use noetl_model::{
 use noetl_playbook::{FrameProcess, Step};
 use serde_json::{Map, Value, json};
 
-use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult};
+use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult, Variables};
 use crate::value::put_at;
 use crate::{Execution, Given, Need};
 
@@ -274,8 +274,8 @@ impl<'a> Reader<'a> {
 
     fn of_item(&self, name: &str) -> Option<View<'a>> {
         let Some((repeat, index)) = self.scope.current_loop() else {
-            let parent_iter = (name == "iter").then(|| self.parent_iter()).flatten();
-            return parent_iter.map(|iter| View::Plain(Arc::new(iter.clone())));
+            let iter = (name == "iter").then(|| self.iter_outside_loops()).flatten();
+            return iter.map(|iter| View::Plain(Arc::new(iter)));
         };
         let step = self.scope.current_step()?;
         let declared = step.repeat.as_ref()?;
@@ -314,6 +314,20 @@ impl<'a> Reader<'a> {
             for (name, value) in &item.variables {
                 iter.insert(name.clone(), value.clone());
             }
+        }
+        Some(Value::Object(iter))
+    }
+
+    /// In a step without a loop, `iter` is what its pipeline has set, over the parent's item.
+    fn iter_outside_loops(&self) -> Option<Value> {
+        let set = self.scope.current_run().map(|run| &run.variables);
+        let parent = self.parent_iter().and_then(Value::as_object);
+        if parent.is_none() && set.is_none_or(Variables::is_empty) {
+            return None;
+        }
+        let mut iter = parent.cloned().unwrap_or_default();
+        for (name, value) in set.into_iter().flatten() {
+            iter.insert(name.clone(), value.clone());
         }
         Some(Value::Object(iter))
     }

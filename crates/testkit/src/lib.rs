@@ -1,1 +1,12 @@
-//! History builder, fixtures and a simulated clock, for tests.
+//! Stories of executions, told by the engine alone: no store, no clock, no worker but a function.
+//!
+//! A [`Story`] is the shell around the engine at its smallest. Tests of the rules use it to give a
+//! playbook and reports and to read the history that follows.
+
+mod print;
+mod story;
+mod worker;
+
+pub use print::history_line;
+pub use story::{Story, StoryOptions};
+pub use worker::{Ran, ScriptedWorker, rendered};

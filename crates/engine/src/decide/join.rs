@@ -9,9 +9,6 @@ use super::draft::{Attempted, Draft, policy_error, settled};
 use crate::Needs;
 use crate::scope::{EndWay, StepEnd};
 
-/// How many events an execution may have; more is a cycle that makes no progress.
-const EVENTS_MAX: u64 = 1_000_000;
-
 impl Draft<'_> {
     /// Enters the first step of a fresh execution.
     pub(super) fn begin(&mut self) -> Result<(), Needs> {
@@ -31,7 +28,7 @@ impl Draft<'_> {
     /// execution if nothing is under way.
     pub(super) fn advance(&mut self) -> Result<(), Needs> {
         while !self.state.status.is_terminal() {
-            if self.runs_away() || self.state.seq.0 > EVENTS_MAX {
+            if self.runs_away() || self.state.seq.0 > self.given.events_max {
                 self.give_up();
                 return Ok(());
             }

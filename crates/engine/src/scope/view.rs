@@ -148,9 +148,12 @@ impl<'a> View<'a> {
         match self {
             View::Plain(value) => owned(select(value, path, Aliases::None)),
             View::Stored(payload) => stored_part(reader, payload, path),
-            View::Step(record) => stored_part(reader, &record.output, path)
-                .or_else(|| ending_part(path, record.error.as_ref(), step_word(record.status))),
-            View::End(end) => end_part(end, reader, path),
+            View::Step(StepRecord { output, error, status, .. }) => {
+                ended_part(reader, (output, error.as_ref(), step_word(*status)), path)
+            }
+            View::End(StepEnd { output, error, .. }) => {
+                ended_part(reader, (output, *error, reader.words.status(*error)), path)
+            }
             View::Envelope { result, tool, retry } => {
                 envelope_part(reader, result, *tool, *retry, path)
             }
@@ -219,12 +222,17 @@ fn reference_word(
     }
 }
 
-fn end_part(end: &StepEnd<'_>, reader: &Reader<'_>, path: &[&str]) -> Option<(usize, Value)> {
-    let about_end = ending_part(path, end.error, reader.words.status(end.error));
-    match end.error {
+/// A part of what a step produced, or of how it ended.
+fn ended_part(
+    reader: &Reader<'_>,
+    (output, error, status): (&Payload, Option<&ToolError>, &'static str),
+    path: &[&str],
+) -> Option<(usize, Value)> {
+    let about_end = ending_part(path, error, status);
+    match error {
         // What a failed step left behind may have keys of these names; how it ended matters more.
-        Some(_) => about_end.or_else(|| stored_part(reader, end.output, path)),
-        None => stored_part(reader, end.output, path).or(about_end),
+        Some(_) => about_end.or_else(|| stored_part(reader, output, path)),
+        None => stored_part(reader, output, path).or(about_end),
     }
 }
 

@@ -1,0 +1,184 @@
+//! Sub-playbooks: the parent waits, and hears how its child ended.
+
+use expect_test::expect;
+use noetl_engine::{ChildCall, EVENTS_MAX, Ended, Given, Input, Loaded, Refusal, child_request};
+use noetl_model::{CommandId, ErrorKind, Event, ExecutionId, Origin, Payload, StepName, ToolError};
+use noetl_testkit::{Story, StoryOptions};
+use serde_json::json;
+
+use crate::{playbook, told_with};
+
+const PARENT: &str = "
+workload: {who: world}
+workflow:
+  - step: start
+    tool: {kind: playbook, path: greet/one, return_step: greet, input: {name: '{{ workload.who }}', n: 1}}
+    next: {arcs: [{step: repair, when: '{{ event.name == \"step.failed\" }}'}, {step: end}]}
+  - {step: end, tool: {kind: noop, result: '{{ start.text }}'}}
+  - {step: repair, tool: {kind: noop}}
+";
+const FIRST: CommandId = CommandId(0);
+const CHILD: ExecutionId = ExecutionId(99);
+
+fn parent() -> Story {
+    Story::begin(&playbook(PARENT), StoryOptions::default())
+}
+
+fn call(story: &Story) -> ChildCall {
+    let loaded = Loaded::default();
+    let given = Given {
+        playbook: &story.playbook,
+        now: story.now,
+        loaded: &loaded,
+        events_max: EVENTS_MAX,
+    };
+    child_request(&story.state, FIRST, given).expect("everything is here")
+}
+
+#[test]
+fn a_playbook_tool_asks_the_control_plane_for_a_child() {
+    let story = parent();
+    assert_eq!((story.next_ready(), story.next_child()), (None, Some(FIRST)));
+    let ChildCall::Start(request) = call(&story) else { panic!("a valid request") };
+    assert_eq!(request.path, "greet/one");
+    assert_eq!(json!(request.payload), json!({ "name": "world", "n": 1 }));
+    assert_eq!(
+        request.origin,
+        Origin::Parent {
+            execution: Story::EXECUTION,
+            command: FIRST,
+            return_step: Some(StepName::new("greet")),
+            depth: 1,
+            iter: None,
+        }
+    );
+}
+
+#[test]
+fn the_parent_goes_on_with_the_childs_output() {
+    let mut story = parent();
+    story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
+    assert_eq!(call(&story), ChildCall::Settled);
+    let output = Payload::inline(json!({ "text": "hello world" }));
+    let ended = Input::ChildEnded { command: FIRST, ended: Ended::Completed { output } };
+    story.tell(&ended).unwrap();
+    assert_eq!(story.tell(&ended), Ok(Vec::new()), "told twice");
+    story.run();
+    expect![[r#"
+        enter start
+        issue 0: start (playbook)
+        child of 0: 99
+        done 0: {"text":"hello world"}
+        leave start
+        enter end from start
+        issue 1: end (noop)
+        done 1: "hello world"
+        leave end
+        COMPLETED "hello world"
+    "#]]
+    .assert_eq(&story.history());
+}
+
+#[test]
+fn a_failed_child_fails_its_step_which_may_handle_it() {
+    let mut story = parent();
+    story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
+    let error = ToolError::new(ErrorKind::Child, "the child failed");
+    let ended = Ended::Failed { error, output: None };
+    story.tell(&Input::ChildEnded { command: FIRST, ended }).unwrap();
+    story.run();
+    assert_eq!(story.state.step_runs("repair"), 1);
+    assert_eq!(story.status().as_str(), "COMPLETED");
+}
+
+#[test]
+fn a_worker_cannot_take_what_waits_for_a_child() {
+    let mut story = parent();
+    story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
+    assert_eq!(story.claim(FIRST, 1, "w"), Err(Refusal::AlreadyClaimed(FIRST)));
+    let other = Input::ChildStarted { command: FIRST, child: ExecutionId(100) };
+    assert_eq!(story.tell(&other), Err(Refusal::AlreadyClaimed(FIRST)));
+}
+
+#[test]
+fn cancelling_a_parent_cancels_its_child() {
+    let mut story = parent();
+    story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
+    let before = story.state.clone();
+    let events = story.tell(&Input::Cancel { reason: "stop".into() }).unwrap();
+    let recorded = noetl_model::Recorded {
+        seq: before.seq().next(),
+        event_id: noetl_model::EventId(1),
+        at: story.now,
+        event: events[0].clone(),
+    };
+    expect![[r#"
+        [
+            Dequeue {
+                command: CommandId(
+                    0,
+                ),
+            },
+            Send(
+                CancelChild {
+                    child: ExecutionId(
+                        99,
+                    ),
+                    reason: "stop",
+                },
+            ),
+        ]
+    "#]]
+    .assert_eq(&format!("{:#?}\n", noetl_engine::effects_of(&before, &recorded)));
+}
+
+#[test]
+fn a_request_that_cannot_be_is_an_error_of_its_command() {
+    let story = Story::begin(
+        &playbook("\n  - {step: start, tool: {kind: playbook, path: '{{ workload.missing }}'}}\n"),
+        StoryOptions::default(),
+    );
+    let ChildCall::Invalid(error) = call(&story) else { panic!("an invalid request") };
+    assert_eq!(error.kind, ErrorKind::Config);
+    assert!(error.message.contains("`path`"), "{error}");
+}
+
+fn child_options(return_step: Option<&str>) -> StoryOptions {
+    StoryOptions {
+        origin: Origin::Parent {
+            execution: ExecutionId(1),
+            command: CommandId(4),
+            return_step: return_step.map(StepName::new),
+            depth: 2,
+            iter: Some(json!({ "index": 3 })),
+        },
+        ..StoryOptions::default()
+    }
+}
+
+const CHILD_PLAYBOOK: &str = "
+  - {step: start, tool: {kind: noop, result: first}, next: last}
+  - step: last
+    loop: {in: [1], iterator: n}
+    tool: {kind: noop, result: '{{ [iter.parent.index, iter.index] }}'}
+";
+
+#[test]
+fn a_child_gives_back_the_step_that_was_asked_for_else_the_last() {
+    let output = |return_step| {
+        let story = told_with(CHILD_PLAYBOOK, child_options(return_step));
+        match &story.log.last().map(|it| it.event.clone()) {
+            Some(Event::ExecutionCompleted { output }) => (*story.resolve(output)).clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(output(Some("start")), json!("first"));
+    assert_eq!(output(None)["results"], json!([[3, 0]]));
+}
+
+#[test]
+fn a_childs_loop_sees_its_parents_item() {
+    let story = told_with(CHILD_PLAYBOOK, child_options(None));
+    assert_eq!(story.output("last")["results"], json!([[3, 0]]));
+    assert_eq!(story.state.depth(), 2);
+}

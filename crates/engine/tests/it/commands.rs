@@ -1,0 +1,131 @@
+//! Commands: claims, leases, attempts, reports.
+
+use expect_test::expect;
+use noetl_engine::{Input, Refusal};
+use noetl_model::{Attempt, CommandId, Outcome};
+use noetl_testkit::{Story, StoryOptions};
+use serde_json::json;
+
+use crate::playbook;
+
+const STEP: &str = "\n  - {step: start, tool: {kind: noop, result: 1}}\n";
+const FIRST: CommandId = CommandId(0);
+
+fn begun() -> Story {
+    Story::begin(&playbook(STEP), StoryOptions::default())
+}
+
+fn done(value: u32) -> Outcome {
+    Outcome::Completed { output: json!(value) }
+}
+
+#[test]
+fn a_report_ends_the_command_and_the_same_report_again_changes_nothing() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    assert!(!story.report(FIRST, 1, "a", done(1)).unwrap().is_empty());
+    assert_eq!(story.report(FIRST, 1, "a", done(1)), Ok(Vec::new()));
+    assert_eq!(story.status().as_str(), "COMPLETED");
+}
+
+#[test]
+fn a_second_claim_with_the_same_attempt_is_refused() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    assert_eq!(story.claim(FIRST, 1, "b"), Err(Refusal::AlreadyClaimed(FIRST)));
+    assert_eq!(story.claim(CommandId(9), 1, "b"), Err(Refusal::CommandFinished(CommandId(9))));
+}
+
+#[test]
+fn a_report_after_another_worker_took_over_is_recorded_and_changes_nothing() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 2, "b").unwrap();
+    let superseded = Refusal::Superseded { command: FIRST, attempt: Attempt(1) };
+    assert_eq!(story.report(FIRST, 1, "a", done(1)), Err(superseded.clone()));
+    story.report(FIRST, 2, "b", done(2)).unwrap();
+    assert_eq!(story.report(FIRST, 1, "a", done(1)), Err(superseded));
+    assert_eq!(story.report(FIRST, 2, "b", done(2)), Ok(Vec::new()));
+    expect![[r#"
+        enter start
+        issue 0: start (noop)
+        superseded 0: attempt 1 of a
+        done 0: 2
+        leave start
+        COMPLETED 2
+        superseded 0: attempt 1 of a
+    "#]]
+    .assert_eq(&story.history());
+}
+
+#[test]
+fn a_report_with_another_workers_attempt_is_refused() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    let superseded = Refusal::Superseded { command: FIRST, attempt: Attempt(1) };
+    assert_eq!(story.report(FIRST, 1, "b", done(1)), Err(superseded));
+}
+
+#[test]
+fn a_report_about_a_command_that_never_was_is_refused() {
+    let mut story = begun();
+    let unknown = CommandId(5);
+    assert_eq!(story.report(unknown, 1, "a", done(1)), Err(Refusal::UnknownCommand(unknown)));
+}
+
+#[test]
+fn a_command_that_three_workers_lost_fails_visibly() {
+    let mut story = begun();
+    for (attempt, worker) in [(1, "a"), (2, "b"), (3, "c")] {
+        story.claim(FIRST, attempt, worker).unwrap();
+    }
+    story.tell(&Input::LeaseExhausted { command: FIRST, attempt: Attempt(3) }).unwrap();
+    expect![[r#"
+        enter start
+        issue 0: start (noop)
+        fail 0: 3 workers took this command and none of them reported back (worker_lost)
+        step start failed: 3 workers took this command and none of them reported back
+        FAILED 3 workers took this command and none of them reported back
+    "#]]
+    .assert_eq(&story.history());
+}
+
+#[test]
+fn a_fourth_claim_fails_the_command_instead() {
+    let mut story = begun();
+    for (attempt, worker) in [(1, "a"), (2, "b"), (3, "c"), (4, "d")] {
+        story.claim(FIRST, attempt, worker).unwrap();
+    }
+    assert_eq!(story.status().as_str(), "FAILED");
+}
+
+#[test]
+fn a_lease_is_not_exhausted_while_attempts_are_left() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    let told = story.tell(&Input::LeaseExhausted { command: FIRST, attempt: Attempt(1) });
+    assert_eq!(told, Ok(Vec::new()));
+}
+
+#[test]
+fn every_attempt_offers_the_same_idempotency_key() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    let first = story.lease(FIRST);
+    story.claim(FIRST, 2, "b").unwrap();
+    let second = story.lease(FIRST);
+    assert_eq!(first.idempotency_key, second.idempotency_key);
+    assert_eq!((first.attempt, second.attempt), (Attempt(1), Attempt(2)));
+}
+
+#[test]
+fn facts_of_others_are_kept_and_change_nothing() {
+    let mut story = begun();
+    let before = story.state.clone();
+    let fact = Input::Reported { name: "call.done".into(), step: None, body: json!({}) };
+    story.tell(&fact).unwrap();
+    assert_eq!(story.state.seq(), before.seq().next());
+    story.run();
+    story.tell(&fact).unwrap();
+    assert_eq!(story.status().as_str(), "COMPLETED");
+}

@@ -1,0 +1,66 @@
+//! The rules of an execution, as stories: a playbook, what its tasks produce, the history.
+
+mod children;
+mod commands;
+mod endings;
+mod failures;
+mod joins;
+mod loops;
+mod pipelines;
+mod routing;
+mod rules;
+mod scopes;
+mod views;
+
+use expect_test::Expect;
+use noetl_testkit::{Story, StoryOptions};
+use serde_json::Value;
+
+/// A playbook around some steps, or around everything from `workload` on.
+fn playbook(text: &str) -> String {
+    let header = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: test}\n";
+    let workflow = if text.contains("workflow:") { "" } else { "workflow:\n" };
+    format!("{header}{workflow}{text}")
+}
+
+/// Tells the whole story and compares the history. Told again with every payload stored elsewhere
+/// it must be the same, and the log must replay to the state that was reached.
+#[track_caller]
+fn check(text: &str, then: Expect) -> Story {
+    check_with(text, StoryOptions::default(), then)
+}
+
+#[track_caller]
+fn check_with(text: &str, options: StoryOptions, then: Expect) -> Story {
+    let yaml = playbook(text);
+    let mut story = Story::begin(&yaml, options.clone());
+    let history = story.run().history();
+    let mut stored = Story::begin(&yaml, StoryOptions { inline_max: 0, ..options });
+    assert_eq!(history, stored.run().history(), "with every payload stored elsewhere");
+    let replayed = noetl_engine::replay(Story::EXECUTION, story.log.clone());
+    assert_eq!(replayed.expect("a legal log").as_ref(), Some(&story.state));
+    then.assert_eq(&history);
+    story
+}
+
+/// A story whose steps and outputs are compared, not every event.
+#[track_caller]
+fn told(text: &str) -> Story {
+    told_with(text, StoryOptions::default())
+}
+
+#[track_caller]
+fn told_with(text: &str, options: StoryOptions) -> Story {
+    let yaml = playbook(text);
+    let mut story = Story::begin(&yaml, options.clone());
+    story.run();
+    let mut stored = Story::begin(&yaml, StoryOptions { inline_max: 0, ..options });
+    assert_eq!(story.history(), stored.run().history(), "with every payload stored elsewhere");
+    story
+}
+
+/// Options with a payload.
+fn payload(value: Value) -> StoryOptions {
+    let payload = value.as_object().expect("a payload is a map").clone();
+    StoryOptions { payload, ..StoryOptions::default() }
+}

@@ -1,0 +1,66 @@
+//! What templates see of results: aliases, large values, null.
+
+use serde_json::json;
+
+use crate::told;
+
+#[test]
+fn a_result_answers_to_data_and_result_unless_it_has_such_keys() {
+    let story = told(
+        "
+  - {step: plain, tool: {kind: noop, result: {n: 1}}, next: own}
+  - {step: own, tool: {kind: noop, result: {data: {n: 2}, n: 3}}, next: end}
+  - {step: end, tool: {kind: noop, result: '{{ [plain.data.n, plain.result.n, own.data.n, own.result.n] }}'}}
+",
+    );
+    assert_eq!(story.output("end"), json!([1, 1, 2, 3]));
+}
+
+#[test]
+fn whole_results_and_parts_of_them_can_be_asked_for_together() {
+    let story = told(
+        "
+  - {step: start, tool: {kind: noop, result: {n: 1}}, next: end}
+  - {step: end, tool: {kind: noop, result: {whole: '{{ start }}', part: '{{ start.n }}', alias: '{{ start.data.n }}'}}}
+",
+    );
+    assert_eq!(story.output("end")["part"], 1);
+    assert_eq!(story.output("end")["alias"], 1);
+    assert_eq!(story.output("end")["whole"]["n"], 1);
+}
+
+#[test]
+fn a_large_result_says_where_it_is_and_stays_readable() {
+    let story = told(
+        "
+  - {step: start, tool: {kind: noop, result: {rows: \"{{ ('x' * 70000) }}\", n: 5}}, next: end}
+  - {step: end, tool: {kind: noop, result: {store: '{{ start._store }}', n: '{{ start.n }}', ref: '{{ start._ref.kind }}', preview: '{{ start._preview | length }}', len: '{{ start.rows | length }}'}}}
+",
+    );
+    assert_eq!(
+        story.output("end"),
+        json!({ "store": "kv", "n": 5, "ref": "result_ref", "preview": 1024, "len": 70000 })
+    );
+}
+
+#[test]
+fn null_is_none_and_a_missing_name_is_undefined() {
+    let story = told(
+        "
+  - {step: start, tool: {kind: noop, result: {n: null}}, next: end}
+  - {step: end, tool: {kind: noop, result: '{{ [start.n is none, start.n is defined, start.m is defined, nothing.at.all is defined] }}'}}
+",
+    );
+    assert_eq!(story.output("end"), json!([true, true, false, false]));
+}
+
+#[test]
+fn a_loops_output_can_be_looped_over() {
+    let story = told(
+        "
+  - {step: start, loop: {in: [1, 2], iterator: n}, tool: {kind: noop, result: '{{ n * 2 }}'}, next: again}
+  - {step: again, loop: {in: '{{ start }}', iterator: n}, tool: {kind: noop, result: '{{ n + 1 }}'}}
+",
+    );
+    assert_eq!(story.output("again")["data"], json!([3, 5]));
+}

@@ -1,0 +1,90 @@
+//! Events as lines a person reads, for expectations in tests.
+
+use std::sync::Arc;
+
+use noetl_model::{Event, ItemSource, Payload, Place, ScopeTarget, TimerPurpose};
+use serde_json::Value;
+
+/// One event as a line; nothing for those that every story has alike.
+#[expect(clippy::too_many_lines, reason = "one short arm per event")]
+pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Option<String> {
+    let line = match event {
+        Event::ExecutionStarted { .. } | Event::CommandClaimed { .. } => return None,
+        Event::StepEntered { step, from, .. } if from.is_empty() => format!("enter {step}"),
+        Event::StepEntered { step, from, .. } => {
+            let from: Vec<&str> = from.iter().map(noetl_model::StepName::as_str).collect();
+            format!("enter {step} from {}", from.join(", "))
+        }
+        Event::StepSkipped { step, reason } => format!("skip {step} ({reason:?})"),
+        Event::StepAwaited { step, from } => format!("await {step}, reached from {from}"),
+        Event::LoopOpened { items, mode, in_flight_max, .. } => {
+            let items = match items {
+                ItemSource::Range(len) => format!("{len} numbers"),
+                ItemSource::List { len, .. } => format!("{len} items"),
+                ItemSource::Cursor => "frames".to_owned(),
+            };
+            format!("loop over {items}, {mode:?}, {in_flight_max} in flight")
+        }
+        Event::FrameOpened { frame, len, .. } => format!("frame {frame} of {len}"),
+        Event::IterationCompleted { index, output: None, .. } => format!("item {index} done"),
+        Event::IterationCompleted { index, output: Some(output), .. } => {
+            format!("item {index} done: {}", resolve(output))
+        }
+        Event::IterationFailed { index, error, .. } => format!("item {index} failed: {error}"),
+        Event::CommandIssued { command, task, step, tool, .. } => {
+            let place = match task.place {
+                Place::Task(0) => String::new(),
+                Place::Task(task) => format!(" task {task}"),
+                Place::Item { index, task: 0 } => format!(" item {index}"),
+                Place::Item { index, task } => format!(" item {index} task {task}"),
+                Place::Claim { frame } => format!(" claim {frame}"),
+            };
+            let retry =
+                if task.retry == 0 { String::new() } else { format!(" retry {}", task.retry) };
+            format!("issue {command}: {step}{place}{retry} ({tool})")
+        }
+        Event::CommandCompleted { command, output, .. } => {
+            format!("done {command}: {}", resolve(output))
+        }
+        Event::CommandFailed { command, error, .. } => {
+            format!("fail {command}: {} ({})", error, error.kind)
+        }
+        Event::CommandCancelled { command, reason } => format!("cancel {command}: {reason}"),
+        Event::AttemptSuperseded { command, attempt, worker } => {
+            format!("superseded {command}: attempt {attempt} of {worker}")
+        }
+        Event::ChildStarted { command, child } => format!("child of {command}: {child}"),
+        Event::ContextUpdated { target, values } => {
+            let target = match target {
+                ScopeTarget::Execution => "ctx".to_owned(),
+                ScopeTarget::Run { .. } => "step".to_owned(),
+                ScopeTarget::Item { index, .. } => format!("item {index}"),
+            };
+            let values: Value = values.clone().into_iter().collect();
+            format!("set {target}: {values}")
+        }
+        Event::TimerSet { timer, purpose, .. } => {
+            let purpose = match purpose {
+                TimerPurpose::Retry { .. } => "retry",
+                TimerPurpose::StepTimeout { .. } => "step timeout",
+                TimerPurpose::ExecutionTimeout => "execution timeout",
+            };
+            format!("timer {timer} set ({purpose})")
+        }
+        Event::TimerFired { timer } => format!("timer {timer} fired"),
+        Event::TimerCancelled { timer } => format!("timer {timer} cancelled"),
+        Event::StepCompleted { step, output: None, .. } => format!("leave {step}"),
+        Event::StepCompleted { step, output: Some(output), .. } => {
+            format!("leave {step}: {}", resolve(output))
+        }
+        Event::StepFailed { step, error, handled, .. } => {
+            format!("step {step} failed{}: {error}", if *handled { ", handled" } else { "" })
+        }
+        Event::ExecutionCompleted { output } => format!("COMPLETED {}", resolve(output)),
+        Event::ExecutionFailed { error, .. } => format!("FAILED {error}"),
+        Event::ExecutionCancelled { reason } => format!("CANCELLED {reason}"),
+        Event::ExecutionStalled { detail } => format!("stalled: {detail}"),
+        Event::Reported { name, .. } => format!("reported {name}"),
+    };
+    Some(line + "\n")
+}

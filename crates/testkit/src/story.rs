@@ -1,0 +1,330 @@
+//! An execution from its start to its end, in memory, one input after another.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_engine::Effect;
+use noetl_engine::{
+    Decision, Ended, Execution, Given, Input, IterationCollector, Iterations, Loaded, Need, Needs,
+    Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
+};
+use noetl_model::{
+    Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
+    Lease, Logs, Origin, Outcome, Payload, PayloadRef, PlaybookRef, Pool, Recorded, Seq, TimerId,
+    Timestamp, WorkerId,
+};
+use noetl_playbook::Playbook;
+use serde_json::{Map, Value};
+
+use crate::print::history_line;
+use crate::worker::ScriptedWorker;
+
+/// How many commands a story may run before it counts as endless.
+const COMMANDS_MAX: usize = 10_000;
+
+/// How a story is told.
+#[derive(Debug, Clone)]
+pub struct StoryOptions {
+    pub payload: Map<String, Value>,
+    pub error_mode: Option<ErrorMode>,
+    pub origin: Origin,
+    /// Payloads longer than this are stored and referred to.
+    pub inline_max: usize,
+    pub events_max: u64,
+}
+
+impl Default for StoryOptions {
+    fn default() -> Self {
+        Self {
+            payload: Map::new(),
+            error_mode: None,
+            origin: Origin::Request,
+            inline_max: noetl_model::PAYLOAD_INLINE_MAX,
+            events_max: noetl_engine::EVENTS_MAX,
+        }
+    }
+}
+
+/// An execution, everything it has recorded, and the queue and timers that follow from it.
+#[derive(Debug)]
+pub struct Story {
+    pub playbook: Playbook,
+    pub state: Execution,
+    pub log: Vec<Recorded>,
+    pub now: Timestamp,
+    pub worker: ScriptedWorker,
+    queue: BTreeMap<CommandId, Pool>,
+    timers: BTreeMap<TimerId, Timestamp>,
+    stored: BTreeMap<Digest, Arc<Value>>,
+    inline_max: usize,
+    events_max: u64,
+}
+
+impl Story {
+    pub const EXECUTION: ExecutionId = ExecutionId(7);
+
+    /// Starts an execution of a playbook that must be valid.
+    pub fn begin(yaml: &str, options: StoryOptions) -> Self {
+        let playbook = match noetl_playbook::parse("test.yaml", yaml.as_bytes()) {
+            Ok(checked) => checked.playbook,
+            Err(problems) => panic!("the playbook is not valid:\n{problems}"),
+        };
+        Self::of(playbook, options)
+    }
+
+    pub fn of(playbook: Playbook, options: StoryOptions) -> Self {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        let request = Start {
+            playbook: PlaybookRef {
+                catalog_id: CatalogId(3),
+                path: playbook.metadata.path.clone(),
+                version: 1,
+            },
+            payload: options.payload,
+            origin: options.origin,
+            error_mode: options.error_mode,
+            pool: Pool::shared(),
+            trace: None,
+        };
+        let loaded = Loaded::default();
+        let events_max = options.events_max;
+        let given = Given { playbook: &playbook, now, loaded: &loaded, events_max };
+        let Ok(Decision::Accepted(events)) = start(Self::EXECUTION, &request, given) else {
+            panic!("a start needs nothing that is stored");
+        };
+        let mut events = events.into_iter();
+        let first = Recorded {
+            seq: Seq(1),
+            event_id: EventId(1),
+            at: now,
+            event: events.next().expect("a start has events"),
+        };
+        let state = begin(Self::EXECUTION, &first).expect("a legal start");
+        let mut story = Self {
+            playbook,
+            state,
+            log: vec![first],
+            now,
+            worker: ScriptedWorker::default(),
+            queue: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            inline_max: options.inline_max,
+            events_max,
+        };
+        story.record(events.collect());
+        story
+    }
+
+    /// Gives the engine an input; refusals are returned, what it lacks is fetched.
+    pub fn tell(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
+        let mut loaded = Loaded { payloads: BTreeMap::new(), iterations: BTreeMap::new() };
+        loop {
+            let given = Given {
+                playbook: &self.playbook,
+                now: self.now,
+                loaded: &loaded,
+                events_max: self.events_max,
+            };
+            match decide(&self.state, input, given) {
+                Ok(Decision::Accepted(events)) => return Ok(self.record(events)),
+                Ok(Decision::Refused { refusal, recorded }) => {
+                    self.record(recorded);
+                    return Err(refusal);
+                }
+                Err(needs) => self.fetch(&mut loaded, needs),
+            }
+        }
+    }
+
+    /// Runs everything that can run; when only timers are left, lets time pass to the next.
+    pub fn run(&mut self) -> &mut Self {
+        for _ in 0..COMMANDS_MAX {
+            if self.state.status().is_terminal() {
+                return self;
+            }
+            if let Some(command) = self.next_ready() {
+                self.run_command(command);
+            } else if let Some((timer, due_at)) = self.next_timer() {
+                self.now = self.now.max(due_at);
+                self.tell(&Input::TimerFired { timer }).expect("the timer is set");
+            } else {
+                return self;
+            }
+        }
+        panic!("the story does not end");
+    }
+
+    /// The oldest command that a worker may take.
+    pub fn next_ready(&self) -> Option<CommandId> {
+        self.queue
+            .iter()
+            .find(|(_, pool)| pool.as_str() != Pool::CONTROL)
+            .map(|(command, _)| *command)
+    }
+
+    /// The oldest command that the control plane has to carry out.
+    pub fn next_child(&self) -> Option<CommandId> {
+        self.queue
+            .iter()
+            .find(|(_, pool)| pool.as_str() == Pool::CONTROL)
+            .map(|(command, _)| *command)
+    }
+
+    pub fn next_timer(&self) -> Option<(TimerId, Timestamp)> {
+        self.timers
+            .iter()
+            .map(|(timer, due)| (*timer, *due))
+            .min_by_key(|(timer, due)| (*due, *timer))
+    }
+
+    pub fn claim(&mut self, command: CommandId, attempt: u32, worker: &str) -> Result<(), Refusal> {
+        let lease_until = self.now.after(Duration::from_secs(30));
+        let input = Input::Claim {
+            command,
+            attempt: Attempt(attempt),
+            worker: WorkerId::new(worker),
+            lease_until,
+        };
+        self.tell(&input).map(|_| ())
+    }
+
+    pub fn report(
+        &mut self,
+        command: CommandId,
+        attempt: u32,
+        worker: &str,
+        outcome: Outcome,
+    ) -> Result<Vec<Event>, Refusal> {
+        let ended = match outcome {
+            Outcome::Completed { output } => {
+                Ended::Completed { output: self.keep(Payload::inline(output)) }
+            }
+            Outcome::Failed { error, output } => Ended::Failed {
+                error,
+                output: output.map(|output| self.keep(Payload::inline(output))),
+            },
+        };
+        self.tell(&Input::Report {
+            command,
+            attempt: Attempt(attempt),
+            worker: WorkerId::new(worker),
+            ended,
+            logs: Logs::default(),
+        })
+    }
+
+    /// A claimed command as its worker gets it.
+    pub fn lease(&self, command: CommandId) -> Lease {
+        lease_of(&self.state, &self.playbook, command).expect("the command is claimed")
+    }
+
+    pub fn resolve(&self, payload: &Payload) -> Arc<Value> {
+        match payload {
+            Payload::Inline(value) => value.clone(),
+            Payload::Ref(reference) => self.stored[&reference.digest].clone(),
+        }
+    }
+
+    /// What a later template would see of a step.
+    pub fn output(&self, step: &str) -> Value {
+        self.state.step_output(step).map_or(Value::Null, |payload| (*self.resolve(payload)).clone())
+    }
+
+    pub fn status(&self) -> ExecutionStatus {
+        self.state.status()
+    }
+
+    /// The history, a line per event; claims and start left out.
+    pub fn history(&self) -> String {
+        let resolve = |payload: &Payload| self.resolve(payload);
+        self.log.iter().filter_map(|recorded| history_line(&recorded.event, &resolve)).collect()
+    }
+
+    fn run_command(&mut self, command: CommandId) {
+        self.claim(command, 1, "w").expect("the command is ready");
+        let lease = self.lease(command);
+        let stored = &self.stored;
+        let resolve = |payload: &Payload| match payload {
+            Payload::Inline(value) => value.clone(),
+            Payload::Ref(reference) => stored[&reference.digest].clone(),
+        };
+        let outcome = self.worker.run(&lease, &resolve);
+        self.report(command, 1, "w", outcome).expect("the claim holds");
+    }
+
+    fn fetch(&self, loaded: &mut Loaded, needs: Needs) {
+        for need in needs.0 {
+            match need {
+                Need::Payload(digest) => {
+                    loaded.payloads.insert(digest, self.stored[&digest].clone());
+                }
+                Need::Iterations { run, after } => {
+                    let mut collector = IterationCollector::new(run);
+                    self.log.iter().filter(|event| event.seq > after).for_each(|event| {
+                        collector.see(event);
+                    });
+                    let outputs = collector.finish();
+                    let len = outputs.keys().next_back().map_or(0, |last| last + 1);
+                    let values = (0..len).map(|index| match outputs.get(&index) {
+                        Some(payload) => self.resolve(payload),
+                        None => Arc::new(Value::Null),
+                    });
+                    loaded.iterations.insert(run, Iterations::Values(values.collect()));
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, payload: Payload) -> Payload {
+        let Payload::Inline(value) = &payload else { return payload };
+        let bytes = value.to_string().into_bytes();
+        if bytes.len() <= self.inline_max {
+            return payload;
+        }
+        let digest = Digest::of(&bytes);
+        self.stored.insert(digest, value.clone());
+        Payload::Ref(PayloadRef { digest, size: bytes.len() as u64 })
+    }
+
+    /// Puts events into the log, folding each and carrying out its effects.
+    fn record(&mut self, events: Vec<Event>) -> Vec<Event> {
+        let mut kept = Vec::new();
+        for mut event in events {
+            for payload in event.payloads_mut() {
+                *payload = self.keep(payload.clone());
+            }
+            let seq = self.state.seq().next();
+            let recorded =
+                Recorded { seq, event_id: EventId(seq.0.cast_signed()), at: self.now, event };
+            for effect in effects_of(&self.state, &recorded) {
+                self.carry_out(effect);
+            }
+            evolve(&mut self.state, &recorded).expect("what is decided is legal");
+            kept.push(recorded.event.clone());
+            self.log.push(recorded);
+        }
+        kept
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Enqueue { command, pool, .. } => {
+                self.queue.insert(command, pool);
+            }
+            Effect::Lease { command, .. }
+            | Effect::Park { command }
+            | Effect::Dequeue { command } => {
+                self.queue.remove(&command);
+            }
+            Effect::SetTimer { timer, due_at } => {
+                self.timers.insert(timer, due_at);
+            }
+            Effect::DropTimer { timer } => {
+                self.timers.remove(&timer);
+            }
+            Effect::Send(_) => {}
+        }
+    }
+}
