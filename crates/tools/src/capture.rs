@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use noetl_model::Logs;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// What is kept of one output stream; beyond it the middle is left out.
@@ -49,6 +50,24 @@ impl Capture {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         }
+    }
+}
+
+/// What several commands or many prints leave together, per stream.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) stdout: Capture,
+    pub(crate) stderr: Capture,
+}
+
+impl Printed {
+    pub(crate) fn new() -> Self {
+        Self { stdout: Capture::new(CAPTURE_BYTES_MAX), stderr: Capture::new(CAPTURE_BYTES_MAX) }
+    }
+
+    /// The texts, leaving nothing.
+    pub(crate) fn take(&mut self) -> Logs {
+        Logs { stdout: self.stdout.take_text(), stderr: self.stderr.take_text() }
     }
 }
 

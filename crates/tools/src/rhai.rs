@@ -2,19 +2,19 @@
 //!
 //! A script reaches nothing but its variables: no files, no network, no modules, no `eval`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::rhai::module_resolvers::DummyModuleResolver;
 use ::rhai::serde::{from_dynamic, to_dynamic};
 use ::rhai::{Dynamic, Engine, EvalAltResult, Position, Scope};
 use async_trait::async_trait;
-use noetl_model::{ErrorKind, Logs, ToolError};
+use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Ended, Tool};
-use crate::capture::{CAPTURE_BYTES_MAX, Capture};
+use crate::capture::{Capture, Printed};
 use crate::keys::Keys;
 
 const OPERATIONS_MAX: u64 = 10_000_000;
@@ -32,13 +32,6 @@ const STOP_CHECK_OPERATIONS: u64 = 1024;
 const SLEEP_SLICE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Rhai;
-
-/// What a script prints, shared with the engine's callbacks.
-#[derive(Clone)]
-struct Prints {
-    stdout: Arc<Mutex<Capture>>,
-    stderr: Arc<Mutex<Capture>>,
-}
 
 #[async_trait]
 impl Tool for Rhai {
@@ -78,8 +71,8 @@ fn scope(call: &Call) -> Vec<(String, Value)> {
 }
 
 fn evaluate(code: &str, variables: Vec<(String, Value)>, cancel: &CancellationToken) -> Ended {
-    let prints = Prints::new();
-    let engine = engine(&prints, cancel);
+    let printed = Arc::new(Mutex::new(Printed::new()));
+    let engine = engine(&printed, cancel);
     let result = scope_of(variables)
         .and_then(|mut scope| engine.eval_with_scope::<Dynamic>(&mut scope, code))
         .and_then(|value| from_dynamic::<Value>(&value));
@@ -87,7 +80,7 @@ fn evaluate(code: &str, variables: Vec<(String, Value)>, cancel: &CancellationTo
         Ok(output) => Ended::completed(output),
         Err(error) => Ended::failed(script_error(code, &error)),
     };
-    ended.with_logs(prints.take())
+    ended.with_logs(lock(&printed).take())
 }
 
 fn scope_of(variables: Vec<(String, Value)>) -> Result<Scope<'static>, Box<EvalAltResult>> {
@@ -98,7 +91,7 @@ fn scope_of(variables: Vec<(String, Value)>) -> Result<Scope<'static>, Box<EvalA
     Ok(scope)
 }
 
-fn engine(prints: &Prints, cancel: &CancellationToken) -> Engine {
+fn engine(printed: &Arc<Mutex<Printed>>, cancel: &CancellationToken) -> Engine {
     let mut engine = Engine::new();
     engine
         .set_max_operations(OPERATIONS_MAX)
@@ -116,12 +109,14 @@ fn engine(prints: &Prints, cancel: &CancellationToken) -> Engine {
     engine.on_progress(move |count| {
         (count % STOP_CHECK_OPERATIONS == 0 && stop.is_cancelled()).then(|| "stopped".into())
     });
-    let (stdout, stderr) = (prints.stdout.clone(), prints.stderr.clone());
-    engine.on_print(move |text| push_line(&stdout, text));
-    engine.on_debug(move |text, _, _| push_line(&stderr, text));
+    let (out, err) = (printed.clone(), printed.clone());
+    engine.on_print(move |text| push_line(&mut lock(&out).stdout, text));
+    engine.on_debug(move |text, _, _| push_line(&mut lock(&err).stderr, text));
     for name in ["log", "info", "warn", "error"] {
-        let stderr = prints.stderr.clone();
-        engine.register_fn(name, move |value: Dynamic| push_line(&stderr, &value.to_string()));
+        let err = printed.clone();
+        engine.register_fn(name, move |value: Dynamic| {
+            push_line(&mut lock(&err).stderr, &value.to_string());
+        });
     }
     engine.register_fn("parse_json", parse_json).register_fn("to_json", to_json);
     let stop = cancel.clone();
@@ -165,22 +160,11 @@ fn script_error(code: &str, error: &EvalAltResult) -> ToolError {
     }
 }
 
-impl Prints {
-    fn new() -> Self {
-        let capture = || Arc::new(Mutex::new(Capture::new(CAPTURE_BYTES_MAX)));
-        Self { stdout: capture(), stderr: capture() }
-    }
-
-    fn take(&self) -> Logs {
-        let text = |capture: &Mutex<Capture>| {
-            capture.lock().unwrap_or_else(PoisonError::into_inner).take_text()
-        };
-        Logs { stdout: text(&self.stdout), stderr: text(&self.stderr) }
-    }
+fn lock(printed: &Mutex<Printed>) -> MutexGuard<'_, Printed> {
+    printed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn push_line(capture: &Mutex<Capture>, text: &str) {
-    let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+fn push_line(capture: &mut Capture, text: &str) {
     capture.push(text.as_bytes());
     capture.push(b"\n");
 }

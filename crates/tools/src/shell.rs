@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
 
 use crate::call::{Call, Ended, Tool};
-use crate::capture::while_reading;
+use crate::capture::{Printed, while_reading};
 use crate::group::{self, Group};
 use crate::keys::Keys;
 
@@ -38,25 +38,26 @@ impl Shell {
 
     async fn run_script(&self, call: &Call) -> Result<Ended, ToolError> {
         let script = Script::read(Keys::new("shell", &call.config))?;
-        let mut logs = Logs::default();
+        let mut printed = Printed::new();
         for argv in &script.commands {
-            let Some(status) = self.run_command(&script, argv, call, &mut logs).await? else {
-                return Ok(Ended::stopped(logs));
+            let Some(status) = self.run_command(&script, argv, call, &mut printed).await? else {
+                return Ok(Ended::stopped(printed.take()));
             };
             if !status.success() {
-                return Ok(failed(argv, status, logs));
+                return Ok(failed(argv, status, printed.take()));
             }
         }
+        let logs = printed.take();
         Ok(Ended::completed(output(0, &logs)).with_logs(logs))
     }
 
-    /// Runs one command to its end and adds to the logs; nothing if it was told to stop.
+    /// Runs one command to its end and adds to what is printed; nothing if it was told to stop.
     async fn run_command(
         &self,
         script: &Script,
         argv: &[String],
         call: &Call,
-        logs: &mut Logs,
+        printed: &mut Printed,
     ) -> Result<Option<std::process::ExitStatus>, ToolError> {
         let mut command = Command::new(&argv[0]);
         command.args(&argv[1..]).env_clear().envs(&self.environment);
@@ -85,8 +86,8 @@ impl Shell {
         };
         let reading = async { tokio::join!(stdout.read_to_end(), stderr.read_to_end()) };
         let status = while_reading(running, reading).await;
-        logs.stdout.push_str(&stdout.take_text());
-        logs.stderr.push_str(&stderr.take_text());
+        printed.stdout.push(stdout.take_text().as_bytes());
+        printed.stderr.push(stderr.take_text().as_bytes());
         status.transpose().map_err(|error| {
             ToolError::new(ErrorKind::Unknown, format!("shell: cannot wait for a process: {error}"))
         })
