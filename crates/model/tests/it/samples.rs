@@ -1,0 +1,173 @@
+//! One event of each kind, with every field filled.
+
+use std::collections::BTreeMap;
+
+use noetl_model::{
+    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventId,
+    ExecutionId, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place, PlaybookRef, Pool,
+    Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId, TimerPurpose,
+    Timestamp, ToolError, ToolKind, WorkerId,
+};
+use serde_json::json;
+
+const COMMAND: CommandId = CommandId(4);
+const RUN: RunId = RunId(2);
+
+pub(crate) fn all() -> Vec<Recorded> {
+    let events = executions().into_iter().chain(steps()).chain(commands()).chain(others());
+    (1..)
+        .zip(events)
+        .map(|(n, event)| Recorded {
+            seq: Seq(n),
+            event_id: EventId(380_247_909_993_574_400 + n.cast_signed()),
+            at: Timestamp::from_micros(1_794_741_966_505_656),
+            event,
+        })
+        .collect()
+}
+
+fn step() -> StepName {
+    StepName::new("load")
+}
+
+fn error() -> ToolError {
+    ToolError {
+        kind: ErrorKind::RateLimit,
+        message: "HTTP 429 from GET https://example.test/".to_owned(),
+        retryable: true,
+        code: Some("429".to_owned()),
+        status: Some(429),
+        details: Some(json!({ "retry_after": 3 })),
+    }
+}
+
+fn large() -> Payload {
+    Payload::Ref(PayloadRef { digest: Digest::of(b"large"), size: 70_000 })
+}
+
+fn logs() -> Logs {
+    Logs { stdout: "loading\n".to_owned(), stderr: "slow\n".to_owned() }
+}
+
+fn executions() -> Vec<Event> {
+    vec![
+        Event::ExecutionStarted {
+            playbook: PlaybookRef {
+                catalog_id: CatalogId(760_495_645_126_819_841),
+                path: "etl/load".to_owned(),
+                version: 3,
+            },
+            workload: Payload::inline(json!({ "url": "https://example.test/" })),
+            origin: Origin::Parent {
+                execution: ExecutionId(380_247_909_993_574_400),
+                command: COMMAND,
+                return_step: Some(step()),
+                depth: 1,
+                iter: Some(json!({ "index": 0 })),
+            },
+            error_mode: ErrorMode::Strict,
+            pool: Pool::shared(),
+            trace: Some(
+                json!({ "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }),
+            ),
+        },
+        Event::ExecutionCompleted { output: Payload::inline(json!({ "rows": 3 })) },
+        Event::ExecutionFailed { error: error(), steps: vec![step()] },
+        Event::ExecutionCancelled { reason: "no longer wanted".to_owned() },
+        Event::ExecutionStalled { detail: "nothing is under way".to_owned() },
+    ]
+}
+
+fn steps() -> Vec<Event> {
+    vec![
+        Event::StepEntered { run: RUN, step: step(), from: vec![StepName::new("start")] },
+        Event::StepSkipped { step: step(), reason: SkipReason::Guard },
+        Event::StepAwaited { step: step(), from: StepName::new("start") },
+        Event::StepCompleted { run: RUN, step: step(), output: Some(large()) },
+        Event::StepFailed { run: RUN, step: step(), error: error(), handled: true },
+        Event::LoopOpened {
+            run: RUN,
+            items: ItemSource::List { len: 2, values: Payload::inline(json!([1, 2])) },
+            mode: LoopMode::Parallel,
+            in_flight_max: 5,
+        },
+        Event::FrameOpened {
+            run: RUN,
+            frame: 1,
+            len: 1,
+            rows: Payload::inline(json!([{ "id": 1 }])),
+        },
+        Event::IterationCompleted {
+            run: RUN,
+            index: 7,
+            output: Some(Payload::inline(json!({ "n": 7 }))),
+        },
+        Event::IterationFailed { run: RUN, index: 8, error: error() },
+    ]
+}
+
+fn commands() -> Vec<Event> {
+    let bindings = BTreeMap::from([
+        ("item".to_owned(), Payload::inline(json!(7))),
+        ("rows".to_owned(), large()),
+    ]);
+    vec![
+        Event::CommandIssued {
+            command: COMMAND,
+            task: TaskAddress { run: RUN, place: Place::Item { index: 7, task: 1 }, retry: 2 },
+            step: step(),
+            tool: ToolKind::Http,
+            pool: Pool::shared(),
+            bindings: Bindings(bindings),
+        },
+        Event::CommandClaimed {
+            command: COMMAND,
+            attempt: Attempt(1),
+            worker: WorkerId::new("worker-1"),
+            lease_until: Timestamp::from_micros(1_794_741_996_505_656),
+        },
+        Event::CommandCompleted {
+            command: COMMAND,
+            attempt: Attempt(1),
+            output: Payload::inline(json!({ "status_code": 200 })),
+            logs: logs(),
+        },
+        Event::CommandFailed {
+            command: COMMAND,
+            attempt: Attempt(1),
+            error: error(),
+            output: Some(Payload::inline(json!({ "status_code": 429 }))),
+            logs: logs(),
+        },
+        Event::CommandCancelled { command: COMMAND, reason: "the step has timed out".to_owned() },
+        Event::AttemptSuperseded {
+            command: COMMAND,
+            attempt: Attempt(1),
+            worker: WorkerId::new("worker-1"),
+        },
+        Event::ChildStarted { command: COMMAND, child: ExecutionId(380_247_909_993_574_401) },
+    ]
+}
+
+fn others() -> Vec<Event> {
+    vec![
+        Event::ContextUpdated {
+            target: ScopeTarget::Item { run: RUN, index: 7 },
+            values: BTreeMap::from([("page".to_owned(), json!(2))]),
+        },
+        Event::TimerSet {
+            timer: TimerId(1),
+            due_at: Timestamp::from_micros(1_794_741_968_505_656),
+            purpose: TimerPurpose::Retry {
+                task: TaskAddress { run: RUN, place: Place::Task(0), retry: 1 },
+            },
+        },
+        Event::TimerFired { timer: TimerId(1) },
+        Event::TimerCancelled { timer: TimerId(2) },
+        Event::Reported {
+            name: "call.done".to_owned(),
+            step: Some(step()),
+            body: json!({ "call_index": 0 }),
+        },
+    ]
+}
