@@ -14,7 +14,7 @@ mod task;
 mod value;
 mod workbook;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Finding, Findings};
 use crate::playbook::StepIndex;
@@ -28,7 +28,7 @@ pub(crate) use document::read;
 struct Reader<'a> {
     findings: &'a mut Findings,
     /// Where each step is, by name.
-    steps: HashMap<String, StepIndex>,
+    steps: BTreeMap<String, StepIndex>,
     workbook: workbook::Workbook,
 }
 

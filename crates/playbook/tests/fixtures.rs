@@ -8,8 +8,7 @@ use serde_json::Value;
 
 /// Where the fixtures are, if they are there.
 fn fixtures() -> Option<PathBuf> {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures");
-    let root = std::env::var_os("NOETL_FIXTURES").map_or(default, PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures");
     root.join("open.json").exists().then_some(root)
 }
 

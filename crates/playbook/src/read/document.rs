@@ -1,6 +1,6 @@
 //! The document as a whole: its head, its steps, and how they hang together.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const ERROR_MODES: &[(&str, ErrorMode)] =
 
 /// The playbook of a document; `None` if there is an error among the findings.
 pub(crate) fn read(root: &Rc<Node>, findings: &mut Findings) -> Option<Playbook> {
-    let mut reader = Reader { findings, steps: HashMap::new(), workbook: Workbook::default() };
+    let mut reader = Reader { findings, steps: BTreeMap::new(), workbook: Workbook::default() };
     let playbook = reader.document(root);
     playbook.filter(|_| !findings.has_errors())
 }

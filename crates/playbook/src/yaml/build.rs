@@ -1,7 +1,7 @@
 //! The parser's events, made into a tree within bounds.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -31,7 +31,7 @@ pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
     let mut builder = Builder {
         findings,
         open: Vec::new(),
-        anchors: HashMap::new(),
+        anchors: BTreeMap::new(),
         aliases: 0,
         documents: 0,
         total: Cost::default(),
@@ -53,7 +53,7 @@ pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
 struct Builder<'f> {
     findings: &'f mut Findings,
     open: Vec<Open>,
-    anchors: HashMap<usize, Rc<Node>>,
+    anchors: BTreeMap<usize, Rc<Node>>,
     aliases: usize,
     documents: usize,
     /// Everything so far, with aliases written out.
@@ -70,7 +70,7 @@ struct Open {
 
 enum Contents {
     List(Vec<Rc<Node>>),
-    Map { entries: Vec<Entry>, lines: HashMap<String, usize>, key: Pending },
+    Map { entries: Vec<Entry>, lines: BTreeMap<String, usize>, key: Pending },
 }
 
 /// What a map waits for.
@@ -99,7 +99,7 @@ impl Builder<'_> {
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.check_tag(tag.as_deref(), span);
-                let (entries, lines) = (Vec::new(), HashMap::new());
+                let (entries, lines) = (Vec::new(), BTreeMap::new());
                 self.open(range.start, anchor, Contents::Map { entries, lines, key: Pending::Key })
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(range.end),
@@ -224,7 +224,7 @@ impl Builder<'_> {
     fn merge(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
         let is_merge = |entry: &Entry| entry.key.plain && entry.key.text == "<<";
         let (merges, mut own): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_merge);
-        let mut known: HashSet<String> = own.iter().map(|entry| entry.key.text.clone()).collect();
+        let mut known: BTreeSet<String> = own.iter().map(|entry| entry.key.text.clone()).collect();
         for merge in merges {
             let sources = match &merge.value.yaml {
                 Yaml::List(items) => items.clone(),
@@ -286,7 +286,7 @@ impl Builder<'_> {
 fn key_of(
     node: &Node,
     plain: bool,
-    lines: &mut HashMap<String, usize>,
+    lines: &mut BTreeMap<String, usize>,
     findings: &mut Findings,
 ) -> Option<Key> {
     let text = match &node.yaml {
