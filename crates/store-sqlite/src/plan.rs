@@ -35,7 +35,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) answers: Vec<Result<(), AppendError>>,
     pub(crate) events: Vec<(ExecutionId, &'a Recorded)>,
     pub(crate) executions: BTreeMap<ExecutionId, (&'a Summary, LogEnd)>,
-    /// In the order in which they were first touched; `None` for those that are over.
+    /// In the order in which they were added; `None` for those that are over.
     pub(crate) commands: Vec<(CommandKey, Option<OpenCommand>)>,
     /// `None` for those that are over.
     pub(crate) timers: BTreeMap<(ExecutionId, TimerId), Option<Timestamp>>,
@@ -46,14 +46,13 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     pub(crate) fn of(batch: &'a [Append], mut known: Known, now: Timestamp) -> Self {
         let mut plan = Plan::default();
-        let mut touched = Vec::new();
+        let mut touched = Touched::default();
         for append in batch {
             let answer = plan.accept(append, &mut known, &mut touched, now);
             plan.answers.push(answer);
         }
-        let mut seen = HashSet::new();
-        touched.retain(|key| seen.insert(*key));
-        plan.commands = touched.into_iter().map(|key| (key, known.commands.remove(&key))).collect();
+        let keys = touched.in_order().into_iter();
+        plan.commands = keys.map(|key| (key, known.commands.remove(&key))).collect();
         plan
     }
 
@@ -61,7 +60,7 @@ impl<'a> Plan<'a> {
         &mut self,
         append: &'a Append,
         known: &mut Known,
-        touched: &mut Vec<CommandKey>,
+        touched: &mut Touched,
         now: Timestamp,
     ) -> Result<(), AppendError> {
         let execution = append.execution;
@@ -77,11 +76,11 @@ impl<'a> Plan<'a> {
         }
         for (command, open) in staged {
             let key = (execution, command);
-            touched.push(key);
-            match open {
+            let before = match open {
                 Some(open) => known.commands.insert(key, open),
                 None => known.commands.remove(&key),
             };
+            touched.add(key, before.is_some());
         }
         self.executions.insert(execution, (&append.summary, end));
         self.events.extend(append.events.iter().map(|recorded| (execution, recorded)));
@@ -92,6 +91,30 @@ impl<'a> Plan<'a> {
         self.messages.extend(append.outbox.iter().map(|message| (execution, message)));
         self.payloads.extend(&append.payloads);
         Ok(())
+    }
+}
+
+/// Which commands a batch touches, and in which order it adds those that are new.
+#[derive(Default)]
+struct Touched {
+    places: HashMap<CommandKey, usize>,
+    next_place: usize,
+}
+
+impl Touched {
+    fn add(&mut self, key: CommandKey, was_open: bool) {
+        if was_open {
+            self.places.entry(key).or_insert(self.next_place);
+        } else {
+            self.places.insert(key, self.next_place);
+        }
+        self.next_place += 1;
+    }
+
+    fn in_order(self) -> Vec<CommandKey> {
+        let mut places: Vec<_> = self.places.into_iter().collect();
+        places.sort_by_key(|(_, place)| *place);
+        places.into_iter().map(|(key, _)| key).collect()
     }
 }
 
