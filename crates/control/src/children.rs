@@ -7,9 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_engine::{
-    ChildCall, ChildRequest, Ended, Execution, Input, Loaded, child_request,
-};
+use noetl_engine::{ChildCall, ChildRequest, Ended, Execution, Input, Loaded, child_request};
 use noetl_model::{
     CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, Pool, Seq, ToolError,
 };

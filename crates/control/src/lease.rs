@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{FutureExt as _, join_all};
 use noetl_bus::{Hint, HintReceiver};
 use noetl_engine::{Input, Refusal};
 use noetl_model::{Attempt, CommandId, ExecutionId, Lease, Pool, Timestamp, WorkerId};
@@ -47,9 +47,18 @@ impl Control {
         // Listening begins before the first look, so that nothing falls in between.
         let mut hints = self.parts.bus.subscribe();
         loop {
-            let leases = self.claim_ready(worker, pool, max).await?;
+            // One look answers all the hints that have come so far.
+            while hints.next().now_or_never().is_some() {}
+            let claims = self.claim_ready(worker, pool, max).await?;
+            let found_none = claims.is_empty();
+            let leases: Vec<Lease> = claims.into_iter().flatten().collect();
             if !leases.is_empty() || Instant::now() >= deadline {
                 return Ok(leases);
+            }
+            if !found_none {
+                // What could not be claimed is out of the way now; there may be more behind it.
+                tokio::task::yield_now().await;
+                continue;
             }
             let poll = (Instant::now() + self.parts.settings.poll).min(deadline);
             tokio::select! {
@@ -75,12 +84,13 @@ impl Control {
             .collect())
     }
 
+    /// Claims up to `max` commands; for each that was free, the lease or nothing.
     async fn claim_ready(
         &self,
         worker: &WorkerId,
         pool: &Pool,
         max: usize,
-    ) -> Result<Vec<Lease>, StoreError> {
+    ) -> Result<Vec<Option<Lease>>, StoreError> {
         let claims = &self.parts.claims;
         let limit = max.saturating_add(claims.held()).min(PAGE_MAX);
         let ready = self.parts.store.ready(pool, limit).await?;
@@ -88,8 +98,7 @@ impl Control {
             let in_hand = claims.take((row.execution, row.command, row.attempt))?;
             Some(self.claim(worker, row, in_hand))
         });
-        let leases = join_all(free.take(max)).await;
-        Ok(leases.into_iter().flatten().collect())
+        Ok(join_all(free.take(max)).await)
     }
 
     async fn claim(

@@ -197,6 +197,33 @@ async fn cancelling_a_parent_cancels_its_child() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_child_is_started_by_a_control_plane_that_remembers_less() {
+    let world = World::new();
+    let (quiet, plane) = (world.control(), world.running());
+    register_at(&quiet, "child", CHILD).await;
+    register(
+        &quiet,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: playbook, path: child}
+"#,
+    )
+    .await;
+    let parent = start(&quiet).await;
+    let leased = lease(&plane.control, "w", 1).await.pop().expect("a command");
+    quiet.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
+    let begun = Instant::now();
+    let mut follow = plane.control.events_follow(parent, Seq::ZERO);
+    while !matches!(follow.next().await.unwrap().event, noetl_model::Event::ChildStarted { .. }) {}
+    assert!(begun.elapsed() < Duration::from_secs(3), "after {:?}", begun.elapsed());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_control_planes_start_one_child() {
     let world = World::new();
     let planes = [world.running(), world.running()];

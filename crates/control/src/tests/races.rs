@@ -57,10 +57,23 @@ async fn any_number_of_control_planes_may_serve_one_execution() {
 async fn an_answer_that_writes_nothing_rests_on_the_whole_log() {
     let world = World::new();
     let (first, second) = (world.control(), world.control());
-    register(&first, "workflow: [{step: start, tool: {kind: noop}}]\n").await;
+    register(
+        &first,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop}
+"#,
+    )
+    .await;
     let execution = start(&first).await;
     let leased = lease(&second, "w", 1).await.pop().expect("a command");
-    // The first still remembers the command as nobody's.
+    second.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
+    let leased = lease(&second, "w", 1).await.pop().expect("another");
+    // The first remembers no second command, and to refuse this would write nothing.
     let answer = first.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
     assert_eq!(answer, ReportAnswer::Accepted);
     // The second still remembers the execution as running.
@@ -135,7 +148,9 @@ async fn an_execution_with_a_broken_log_stands_still_and_others_do_not() {
         payloads: Vec::new(),
     };
     world.store.append(&[append]).await.unwrap()[0].clone().unwrap();
-    assert_eq!(work(&plane.control, healthy).await, ExecutionStatus::Completed);
+    // Its commands wait longest, so that a worker with little room sees them first.
+    let leased = lease(&plane.control, "w", 1).await;
+    assert_eq!(leased.first().map(|lease| lease.execution), Some(healthy));
     let error = plane.control.cancel(broken, "enough").await.unwrap_err();
     assert!(matches!(error, SubmitError::Load(LoadError::Corrupt { .. })), "{error:?}");
     plane.stop().await;
