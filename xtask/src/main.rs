@@ -65,17 +65,37 @@ fn without_separator(args: &[String]) -> &[String] {
     }
 }
 
+type Stage = fn() -> Result<()>;
+
+/// What the gate asks for, the tests last, so that their count ends the output.
+const STAGES: [(&str, Stage); 4] =
+    [("format", format), ("clippy", clippy), ("tidy", tidy::run), ("test", test)];
+
+/// Runs every stage, also after one has failed, so that one run tells everything.
 fn ci() -> Result<()> {
     provision::components()?;
-    cargo::run(cargo::cargo().args(["fmt", "--all", "--check"]))?;
-    cargo::run(cargo::cargo().args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    tidy::run()?;
+    let mut failed = Vec::new();
+    for (name, stage) in STAGES {
+        if let Err(error) = stage() {
+            eprintln!("error: {error:#}");
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("not passed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn format() -> Result<()> {
+    cargo::run(cargo::cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    cargo::run(cargo::cargo().args(args))
+}
+
+fn test() -> Result<()> {
     suite::run(&[])
 }

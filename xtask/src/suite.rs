@@ -62,7 +62,8 @@ impl Runner {
         match self {
             Runner::Nextest => {
                 let color = if std::io::stderr().is_terminal() { "always" } else { "never" };
-                command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--color", color]);
+                command.args(["nextest", "run", "--config-file", "xtask/nextest.toml"]);
+                command.args(["--workspace", "--no-fail-fast", "--color", color]);
                 command.stderr(Stdio::piped());
             }
             Runner::CargoTest => {

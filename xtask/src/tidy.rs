@@ -71,6 +71,7 @@ pub(crate) fn run() -> Result<()> {
     }
     match faults.len() {
         0 => Ok(()),
+        1 => bail!("one untidy place"),
         count => bail!("{count} untidy places"),
     }
 }
@@ -98,6 +99,6 @@ mod tests {
     fn the_tree_is_tidy() {
         let faults = faults(cargo::root()).expect("the tree can be read");
         let listed: String = faults.iter().map(|fault| format!("\n  {fault}")).collect();
-        assert!(faults.is_empty(), "{} untidy places:{listed}", faults.len());
+        assert!(faults.is_empty(), "untidy:{listed}");
     }
 }
