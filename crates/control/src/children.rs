@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use noetl_engine::{ChildCall, ChildRequest, Ended, Execution, Input, Loaded, child_request};
 use noetl_model::{
-    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, Pool, Seq, ToolError,
+    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, Pool, Recorded, Seq, ToolError,
 };
 use noetl_store::{PAGE_MAX, ReadyCommand, StoreError};
 use serde_json::Value;
@@ -152,10 +152,10 @@ impl Control {
     async fn trace_of(&self, execution: ExecutionId) -> Result<Option<Value>, LoadError> {
         let first = self.parts.store.read(execution, Seq::ZERO, 1).await;
         let first = first.map_err(|error| LoadError::of_store(execution, error))?;
-        Ok(first.into_iter().find_map(|recorded| match recorded.event {
-            Event::ExecutionStarted { trace, .. } => trace,
-            _ => None,
-        }))
+        Ok(match first.into_iter().next() {
+            Some(Recorded { event: Event::ExecutionStarted { trace, .. }, .. }) => trace,
+            Some(_) | None => None,
+        })
     }
 
     /// Tells the parent about its child, and the child if its parent no longer wants it.

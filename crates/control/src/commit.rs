@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use noetl_bus::Hint;
 use noetl_model::{Message, Pool};
@@ -16,6 +17,16 @@ use crate::tasks::OnPanic;
 
 /// How many executions' appends share a transaction at most.
 const BATCH_MAX: usize = 256;
+
+/// How often a store that does not answer is asked again.
+pub(crate) const UNANSWERED_RETRIES_MAX: u32 = 6;
+/// The first pause before it is; each further one is twice as long.
+const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
+
+/// Waits before a store that did not answer is asked again.
+pub(crate) async fn back_off(retries: u32) {
+    tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(retries)).await;
+}
 
 /// Why an append was not, or perhaps not, written.
 #[derive(Debug, Clone)]

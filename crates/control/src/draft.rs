@@ -57,7 +57,7 @@ struct Pages {
     outbox: Vec<Message>,
     payloads: BTreeMap<Digest, Vec<u8>>,
     /// Large values that came with an input; stored if an event refers to them.
-    offered: BTreeMap<Digest, Large>,
+    offered: BTreeMap<Digest, Arc<Large>>,
     /// Values moved out already, by address; the value is kept so that its address stays its own.
     moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
 }
@@ -86,10 +86,10 @@ impl Draft {
     }
 
     /// A large value that an input brought along.
-    pub(crate) fn offer(&mut self, large: &Large) {
+    pub(crate) fn offer(&mut self, large: &Arc<Large>) {
         let digest = large.reference.digest;
         self.loaded.payloads.insert(digest, Arc::clone(&large.value));
-        self.pages.offered.entry(digest).or_insert_with(|| large.clone());
+        self.pages.offered.insert(digest, Arc::clone(large));
     }
 
     /// Writes down an event that has been decided. On an error the draft is of no use any more.
@@ -141,7 +141,7 @@ impl Pages {
             match payload {
                 Payload::Ref(reference) => {
                     if let Some(large) = self.offered.remove(&reference.digest) {
-                        self.payloads.insert(reference.digest, large.bytes);
+                        self.payloads.insert(reference.digest, large.bytes.clone());
                     }
                 }
                 Payload::Inline(value) => {

@@ -4,7 +4,7 @@
 //! takes all that waits, turn after turn, and closes it once nothing does.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use noetl_engine::{Input, Refusal};
 use noetl_model::{ExecutionId, Lease};
@@ -33,7 +33,7 @@ pub enum Answer {
 pub(crate) struct Posted {
     pub(crate) input: Input,
     /// The large values it refers to.
-    pub(crate) large: Vec<Large>,
+    pub(crate) large: Vec<Arc<Large>>,
     pub(crate) answer: oneshot::Sender<Result<Answer, SubmitError>>,
 }
 
@@ -100,7 +100,7 @@ impl Control {
         &self,
         execution: ExecutionId,
         input: Input,
-        large: Vec<Large>,
+        large: Vec<Arc<Large>>,
     ) -> Result<Answer, SubmitError> {
         let (answer, answered) = oneshot::channel();
         match self.parts.mailboxes.post(execution, Posted { input, large, answer }) {

@@ -17,8 +17,9 @@ use crate::{Control, SubmitError};
 
 /// How many messages are taken at once.
 const RELAY_MAX: usize = 256;
-/// After how long a message whose sender has died is taken again.
-const VISIBILITY: Duration = Duration::from_secs(60);
+/// After how long a message whose sender has died is taken again. Short, because a parent may wait
+/// for it, and because sending it twice does no harm.
+pub(crate) const VISIBILITY: Duration = Duration::from_secs(5);
 /// How often a message is tried before it is left to the visibility timeout.
 const TRIES_MAX: u32 = 5;
 /// The first pause between tries; each further one is twice as long.

@@ -64,7 +64,7 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
 }
 
 /// An outcome with its data where events keep it; an output longer than `len_max` is a failure.
-fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Large>) -> Ended {
+fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended {
     match outcome {
         Outcome::Completed { output } => match kept(output, len_max, large) {
             Some(output) => Ended::Completed { output },
@@ -84,14 +84,14 @@ fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Large>) -> Ended {
 }
 
 /// A value as events keep it, or nothing if it is too long.
-fn kept(value: Value, len_max: usize, large: &mut Vec<Large>) -> Option<Payload> {
+fn kept(value: Value, len_max: usize, large: &mut Vec<Arc<Large>>) -> Option<Payload> {
     let len = json_len_within(&value, len_max)?;
     if len <= PAYLOAD_INLINE_MAX {
         return Some(Payload::inline(value));
     }
     let moved = Large::of(Arc::new(value));
     let reference = moved.reference;
-    large.push(moved);
+    large.push(Arc::new(moved));
     Some(Payload::Ref(reference))
 }
 

@@ -1,7 +1,6 @@
 //! Starting executions: by request, again, or for a command of another.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use noetl_engine::{Decision, Input, Loaded, Start, start};
 use noetl_model::{CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq};
@@ -9,7 +8,7 @@ use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError};
 use serde_json::{Map, Value};
 
-use crate::commit::CommitError;
+use crate::commit::{CommitError, UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::needs::Log;
@@ -18,10 +17,6 @@ use crate::{Answer, Control, StartError, SubmitError};
 
 /// How many executions may stand above one.
 pub const CHILD_DEPTH_MAX: u32 = 16;
-/// How often a start that got no answer is looked for and repeated.
-const UNANSWERED_RETRIES_MAX: u32 = 6;
-/// The first pause before that; each further one is twice as long.
-const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Which playbook is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +169,7 @@ impl Control {
                     };
                 }
                 Err(CommitError::Unanswered(_)) if unanswered < UNANSWERED_RETRIES_MAX => {
-                    tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(unanswered)).await;
+                    back_off(unanswered).await;
                     unanswered += 1;
                 }
                 Err(CommitError::Unanswered(error)) => {

@@ -53,11 +53,10 @@ impl Control {
     }
 
     async fn note_stalled(&self) -> Result<(), StoreError> {
-        let idle = self.parts.settings.stall_after;
-        let now = self.parts.stamps.now();
-        let since =
-            now.as_micros().saturating_sub(Timestamp::from_micros(0).after(idle).as_micros());
-        let before = Timestamp::from_micros(since);
+        let idle = self.parts.settings.stall_after.as_micros();
+        let idle = i64::try_from(idle).unwrap_or(i64::MAX);
+        let now = self.parts.stamps.now().as_micros();
+        let before = Timestamp::from_micros(now.saturating_sub(idle));
         let stalled = self.parts.store.stalled(before, SWEEP_MAX).await?;
         join_all(stalled.into_iter().map(|execution| self.note_stall(execution))).await;
         Ok(())

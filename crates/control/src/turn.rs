@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
 use noetl_model::{Attempt, EventId, ExecutionId, Seq};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, StoreError};
 
-use crate::commit::CommitError;
+use crate::commit::{CommitError, UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::mailbox::Posted;
@@ -20,10 +19,6 @@ use crate::{Answer, Control, SubmitError};
 
 /// How often a turn is decided anew after losing a race before the callers are told to come back.
 const CONFLICT_RETRIES_MAX: u32 = 8;
-/// How often a store that does not answer is asked again.
-const UNANSWERED_RETRIES_MAX: u32 = 6;
-/// The first pause before asking again; each further one is twice as long.
-const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
 
 /// An input's place in its turn.
 type Slot = usize;
@@ -134,7 +129,7 @@ impl Control {
                 Setback::Conflict if conflicts < CONFLICT_RETRIES_MAX => conflicts += 1,
                 Setback::Conflict => turn.answer_all(&SubmitError::Contended(execution)),
                 Setback::Unanswered(_) if unanswered < UNANSWERED_RETRIES_MAX => {
-                    tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(unanswered)).await;
+                    back_off(unanswered).await;
                     unanswered += 1;
                 }
                 Setback::Unanswered(error) => {
@@ -168,6 +163,7 @@ impl Control {
                         input = ?turn.open.get(&slot).map(|posted| &posted.input),
                         "decision cannot be folded"
                     );
+                    self.parts.states.forget(turn.execution);
                     turn.answer(vec![(slot, Err(error.into()))]);
                     return Ok(());
                 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Answer;
+use crate::relay::VISIBILITY;
 
 const CHILD: &str = r#"
 workload: {n: 0}
@@ -221,6 +222,30 @@ workflow:
     while !matches!(follow.next().await.unwrap().event, noetl_model::Event::ChildStarted { .. }) {}
     assert!(begun.elapsed() < Duration::from_secs(3), "after {:?}", begun.elapsed());
     plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_learns_of_its_child_although_the_messenger_has_died() {
+    let world = World::new();
+    let first = world.running();
+    register_at(&first.control, "child", CHILD).await;
+    register(&first.control, "workflow: [{step: start, tool: {kind: playbook, path: child}}]\n")
+        .await;
+    let parent = start(&first.control).await;
+    let leased = lease(&first.control, "w", 1).await.pop().expect("the child's command");
+    let survivor = first.control.clone();
+    first.stop().await;
+    survivor.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
+    assert!(ended(&survivor, leased.execution).await.is_some());
+    let taken = noetl_store::Outbox::take(&*world.store, 10, VISIBILITY).await.unwrap();
+    assert_eq!(taken.len(), 1, "{taken:?}");
+
+    let begun = Instant::now();
+    let second = world.running();
+    assert_eq!(work(&second.control, parent).await, ExecutionStatus::Completed);
+    let waited = begun.elapsed();
+    assert!(waited <= VISIBILITY + WAIT, "after {waited:?}");
+    second.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,8 +82,8 @@ workflow:
     assert_eq!(answer, Answer::Refused(finished));
 }
 
-/// Runs the loop on a store that fails at every `period`-th append.
-async fn check_faults(fault: Fault, period: usize) {
+/// Runs the loop on a store that fails at every `period`-th append, and gives its log.
+async fn check_faults(fault: Fault, period: usize) -> Vec<Recorded> {
     let world = World::new();
     let store = Arc::new(FaultyStore::new(world.store.clone(), fault, period));
     let plane = Running::of(world.control_on(store, Settings::default()));
@@ -91,7 +91,22 @@ async fn check_faults(fault: Fault, period: usize) {
     let execution = start(&plane.control).await;
     assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
     assert_sound(&plane.control, execution).await;
+    let log = log(&plane.control, execution).await;
     plane.stop().await;
+    log
+}
+
+#[test]
+fn the_same_world_gives_the_same_log() {
+    let told = || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(check_faults(Fault::AnswerLost, 3))
+    };
+    assert_eq!(told(), told());
 }
 
 #[tokio::test(start_paused = true)]
