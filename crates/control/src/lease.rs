@@ -18,6 +18,9 @@ use crate::{Answer, Control};
 /// How long a worker is kept waiting at most before it has to ask again.
 const LEASE_WAIT_MAX: Duration = Duration::from_secs(300);
 
+/// How often a worker looks again at once when nothing of what it found could be claimed.
+const LOOKS_MAX: u32 = 16;
+
 /// A command in the queue, at one stage of its life.
 pub(crate) type ReadyKey = (ExecutionId, CommandId, Attempt);
 
@@ -46,6 +49,7 @@ impl Control {
         let deadline = Instant::now() + wait.min(LEASE_WAIT_MAX);
         // Listening begins before the first look, so that nothing falls in between.
         let mut hints = self.parts.bus.subscribe();
+        let mut looks = 0;
         loop {
             // One look answers all the hints that have come so far.
             while hints.next().now_or_never().is_some() {}
@@ -55,11 +59,13 @@ impl Control {
             if !leases.is_empty() || Instant::now() >= deadline {
                 return Ok(leases);
             }
-            if !found_none {
+            if !found_none && looks < LOOKS_MAX {
                 // What could not be claimed is out of the way now; there may be more behind it.
+                looks += 1;
                 tokio::task::yield_now().await;
                 continue;
             }
+            looks = 0;
             let poll = (Instant::now() + self.parts.settings.poll).min(deadline);
             tokio::select! {
                 biased;
@@ -116,7 +122,10 @@ impl Control {
         };
         match self.submit(execution, claim).await {
             Ok(Answer::Leased(lease)) => Some(*lease),
-            Ok(Answer::Refused(Refusal::AlreadyClaimed(_))) => None,
+            Ok(Answer::Refused(Refusal::AlreadyClaimed(_))) => {
+                in_hand.set_aside(self.parts.settings.poll);
+                None
+            }
             Ok(Answer::Accepted | Answer::Refused(_)) => {
                 tracing::debug!(%execution, %command, "command in the queue cannot be claimed");
                 in_hand.set_aside(ASIDE);
