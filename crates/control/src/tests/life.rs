@@ -1,12 +1,12 @@
 //! Executions from their start to their end.
 
 use expect_test::{Expect, expect};
-use noetl_engine::Execution;
+use noetl_engine::Refusal;
 use noetl_model::{Cutoff, Event};
 use serde_json::json;
 
 use super::*;
-use crate::RegisterError;
+use crate::{Answer, RegisterError};
 
 #[track_caller]
 fn check(workflow: &str, expected: Expect) {
@@ -202,11 +202,10 @@ async fn a_state_at_a_cutoff_is_the_fold_of_the_events_before() {
     register(&plane.control, TWO_STEPS).await;
     let execution = start(&plane.control).await;
     work(&plane.control, execution).await;
-    let seqs = |state: Execution| state.seq();
     let third = log(&plane.control, execution).await[2].clone();
     for cutoff in [Cutoff::Seq(Seq(3)), Cutoff::Event(third.event_id)] {
         let state = plane.control.state(execution, cutoff).await.unwrap();
-        assert_eq!((state.status(), seqs(state)), (ExecutionStatus::Running, Seq(3)));
+        assert_eq!((state.status(), state.seq()), (ExecutionStatus::Running, Seq(3)));
     }
     plane.stop().await;
 }
@@ -257,4 +256,22 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
     *saved.body.last_mut().unwrap() ^= 1;
     noetl_store::Snapshots::save(&*world.store, execution, &saved).await.unwrap();
     assert_eq!(latest(world.control()).await, whole, "a damaged snapshot is ignored");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_execution_can_be_ended_by_hand_once() {
+    let control = World::new().control();
+    register(&control, TWO_STEPS).await;
+    let execution = start(&control).await;
+    let mut answers = Vec::new();
+    for status in [ExecutionStatus::Running, ExecutionStatus::Failed, ExecutionStatus::Completed] {
+        answers.push(control.finalize(execution, status, "by hand").await.unwrap());
+    }
+    let expected = [
+        Answer::Refused(Refusal::NotAnEnd(ExecutionStatus::Running)),
+        Answer::Accepted,
+        Answer::Refused(Refusal::Finished(ExecutionStatus::Failed)),
+    ];
+    assert_eq!(answers, expected);
+    assert_eq!(ended(&control, execution).await, Some(ExecutionStatus::Failed));
 }
