@@ -101,3 +101,48 @@ fn ancestors(to: StepIndex, avoid: StepIndex, predecessors: &[BTreeSet<StepIndex
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::playbook::StepIndex;
+
+    /// Checks whether a join waits, given arcs as `from>to`, who has arrived and who is still live.
+    #[track_caller]
+    fn check(arcs: &str, join: &str, arrived: &str, live: &str, expected: bool) {
+        let pairs: Vec<(&str, &str)> =
+            arcs.split_whitespace().map(|arc| arc.split_once('>').unwrap()).collect();
+        let names: BTreeSet<&str> = pairs.iter().flat_map(|(from, to)| [*from, *to]).collect();
+        let mut yaml = crate::tests::document("");
+        for name in names {
+            let to = pairs.iter().filter(|(from, _)| *from == name).map(|(_, to)| *to);
+            let to = to.collect::<Vec<_>>().join(", ");
+            yaml.push_str(&format!("  - {{step: {name}, tool: {{kind: noop}}, next: [{to}]}}\n"));
+        }
+        let graph = crate::parse("t.yaml", yaml.as_bytes()).unwrap().playbook.graph;
+        let steps = |names: &str| -> BTreeSet<StepIndex> {
+            names.split_whitespace().map(|name| graph.index_of(name).unwrap()).collect()
+        };
+        let join = graph.index_of(join).unwrap();
+        assert_eq!(graph.must_wait(join, &steps(arrived), &steps(live)), expected);
+    }
+
+    #[test]
+    fn a_join_waits_for_a_live_branch() {
+        check("a>b a>c b>d c>d", "d", "b", "c", true);
+        check("a>b a>c b>d c>d", "d", "b c", "", false);
+    }
+
+    #[test]
+    fn a_join_does_not_wait_for_a_branch_that_was_not_taken() {
+        check("a>b a>c c>e b>d e>d", "d", "b", "", false);
+        check("a>b a>c c>e b>d e>d", "d", "b", "c", true);
+    }
+
+    #[test]
+    fn a_join_does_not_wait_for_what_only_it_leads_to() {
+        check("a>b b>c c>b", "b", "a", "b", false);
+        check("a>b b>c c>b", "b", "a", "c", true);
+    }
+}

@@ -14,7 +14,7 @@ use crate::playbook::{
 };
 
 /// A document around a workflow.
-fn document(workflow: &str) -> String {
+pub(crate) fn document(workflow: &str) -> String {
     format!("apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: t}}\nworkflow:\n{workflow}")
 }
 
