@@ -3,9 +3,13 @@
 //! Invariant: the help of every command ends with examples that can be pasted.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq};
+
+use crate::workload::Assignment;
 
 /// Runs playbooks: workflows in YAML whose every event is kept, so that nothing is lost or stuck.
 #[derive(Debug, Parser)]
@@ -14,6 +18,9 @@ use clap_complete::Shell;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Say more about what happens inside: -v, -vv, -vvv; RUST_LOG says it in detail
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
     /// When to use colours; NO_COLOR=1 also switches them off
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
@@ -21,14 +28,91 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a playbook to its end and show what it brings
+    Run(RunArgs),
     /// Check playbooks without running them
     Validate(ValidateArgs),
     /// Draw the steps of a playbook and the arcs between them
     Graph(GraphArgs),
+    /// Look at executions, stop them, run them again
+    #[command(subcommand, visible_alias = "execution", after_help = EXECUTIONS_EXAMPLES)]
+    Executions(ExecutionsCommand),
+    /// Continue executions that were interrupted, to their end
+    Resume(ResumeArgs),
     /// Print the JSON Schema of playbooks, for editors
     Schema(SchemaArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
+    /// Check that everything noetl needs is there
+    Doctor(DoctorArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExecutionsCommand {
+    /// List executions, newest first
+    List(ListArgs),
+    /// Show one execution: its status, its steps, its output or error
+    Get(GetArgs),
+    /// Show the events of one execution
+    Events(EventsArgs),
+    /// Cancel an execution and everything it has under way
+    Cancel(CancelArgs),
+    /// Run the same playbook version again with the same workload
+    Rerun(RerunArgs),
+    /// Continue executions that were interrupted, to their end
+    Resume(ResumeArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct RunArgs {
+    /// A playbook file, or the path of a registered playbook: PATH or PATH@VERSION
+    #[arg(value_name = "FILE_OR_PATH")]
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) workload: WorkloadArgs,
+    /// A further playbook file to register first, such as one that a step calls
+    #[arg(long, value_name = "FILE")]
+    pub(crate) with: Vec<PathBuf>,
+    /// Whether a tool's error fails its step: strict or lenient (the playbook's choice if not given)
+    #[arg(long, value_name = "MODE", value_parser = parse_error_mode)]
+    pub(crate) error_mode: Option<ErrorMode>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// Keep nothing: the history lives in memory and ends with this command
+    #[arg(long, conflicts_with = "db")]
+    pub(crate) ephemeral: bool,
+}
+
+/// Values laid over the workload of a playbook.
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadArgs {
+    /// Set one value of the workload; dots nest, JSON is understood, anything else is text
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<Assignment>,
+    /// Values for the workload: JSON, @FILE (JSON or YAML), or - for standard input
+    #[arg(long, value_name = "JSON|@FILE", visible_alias = "workload")]
+    pub(crate) payload: Option<String>,
+}
+
+/// How an execution is watched, and how it is shown in the end.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// What to print in the end: the result (text) or a document about the whole execution
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    /// Show no progress, only the result or the error
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DatabaseArgs {
+    /// The database that keeps the history [default: $NOETL_DB, else noetl/noetl.db in the user's data directory]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) db: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -60,11 +144,138 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Shell,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub(crate) struct DoctorArgs {
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub(crate) struct ListArgs {
+    /// Only those with this status: running, completed, failed or cancelled
+    #[arg(long, value_parser = parse_status)]
+    pub(crate) status: Option<ExecutionStatus>,
+    /// Only those whose playbook path contains this
+    #[arg(long)]
+    pub(crate) path: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    pub(crate) limit: u16,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = GET_EXAMPLES)]
+pub(crate) struct GetArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID")]
+    pub(crate) execution: Chosen,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EVENTS_EXAMPLES)]
+pub(crate) struct EventsArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID")]
+    pub(crate) execution: Chosen,
+    /// Only events after this one
+    #[arg(long, value_name = "SEQ", default_value = "0")]
+    pub(crate) after: Seq,
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Go on until the execution has ended
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: EventsFormat,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CANCEL_EXAMPLES)]
+pub(crate) struct CancelArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID")]
+    pub(crate) execution: Chosen,
+    /// Why; kept with the execution
+    #[arg(long, default_value = "cancelled on the command line")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RERUN_EXAMPLES)]
+pub(crate) struct RerunArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID")]
+    pub(crate) execution: Chosen,
+    #[command(flatten)]
+    pub(crate) workload: WorkloadArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub(crate) struct ResumeArgs {
+    /// Wait for this execution only: its id, or `last`
+    #[arg(value_name = "ID")]
+    pub(crate) execution: Option<Chosen>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+/// Which execution is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The one started last.
+    Last,
+    Id(ExecutionId),
+}
+
+impl FromStr for Chosen {
+    type Err = ParseIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "last" => Ok(Self::Last),
+            id => id.parse().map(Self::Id),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
     Json,
     Yaml,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventsFormat {
+    Text,
+    /// One list
+    Json,
+    /// One event per line
+    Jsonl,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,13 +292,44 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
+fn parse_status(text: &str) -> Result<ExecutionStatus, String> {
+    text.to_uppercase().parse().map_err(|_| {
+        let known: Vec<String> =
+            ExecutionStatus::ALL.iter().map(|status| status.as_str().to_lowercase()).collect();
+        format!("a status is one of {}", known.join(", "))
+    })
+}
+
+fn parse_error_mode(text: &str) -> Result<ErrorMode, String> {
+    text.parse().map_err(|_| "a mode is `strict` or `lenient`".to_owned())
+}
+
 const ROOT_EXAMPLES: &str = "\
 Examples:
+  noetl run examples/hello_world.yaml
+  noetl run examples/hello_world.yaml --set name=Ada --output json
   noetl validate playbooks/*.yaml
-  noetl graph examples/branching.yaml
+  noetl executions list
+  noetl executions events last
 
 Data goes to standard output, talk to standard error.
-Exit codes: 0 completed, 1 failed, 2 bad input.";
+Exit codes: 0 completed, 1 failed, 2 bad input, 130 cancelled.";
+
+const RUN_HELP: &str = "\
+A FILE is registered in the catalog, together with the playbooks beside it that its steps call,
+and then run. The history is kept in the database; executions that an earlier command left
+unfinished there are continued at the same time (`noetl resume` waits for them).
+
+The first Ctrl-C cancels the execution, the second one ends the command at once.
+Exit codes: 0 completed, 1 failed, 2 bad input, 130 cancelled.
+
+Examples:
+  noetl run examples/hello_world.yaml
+  noetl run examples/hello_world.yaml --set name=Ada
+  noetl run report.yaml --set 'days=[1,2]' --set database.host=localhost
+  noetl run report.yaml --payload @values.yaml --output json
+  noetl run examples/hello_world@2 --quiet
+  noetl run try.yaml --ephemeral";
 
 const VALIDATE_EXAMPLES: &str = "\
 Exit codes: 0 all can be run (there may be warnings), 2 at least one cannot.
@@ -114,6 +356,57 @@ Examples:
   noetl completions bash > ~/.local/share/bash-completion/completions/noetl
   noetl completions zsh > ~/.zfunc/_noetl
   noetl completions fish > ~/.config/fish/completions/noetl.fish";
+
+const DOCTOR_EXAMPLES: &str = "\
+Exit codes: 0 nothing has failed, 1 something has.
+
+Examples:
+  noetl doctor
+  noetl doctor --output json";
+
+const EXECUTIONS_EXAMPLES: &str = "\
+Examples:
+  noetl executions list --status failed
+  noetl executions get last
+  noetl executions events last --follow";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  noetl executions list
+  noetl executions list --status failed --path examples/ --limit 5
+  noetl executions list --output json";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  noetl executions get last
+  noetl executions get 380247909993574400 --output json";
+
+const EVENTS_EXAMPLES: &str = "\
+Examples:
+  noetl executions events last
+  noetl executions events last --follow
+  noetl executions events 380247909993574400 --after 100 --limit 50 --output jsonl";
+
+const CANCEL_EXAMPLES: &str = "\
+An execution that another noetl process runs is cancelled there, with Ctrl-C.
+
+Examples:
+  noetl executions cancel last
+  noetl executions cancel 380247909993574400 --reason 'wrong file'";
+
+const RERUN_EXAMPLES: &str = "\
+Examples:
+  noetl executions rerun last
+  noetl executions rerun 380247909993574400 --set name=Ada";
+
+const RESUME_EXAMPLES: &str = "\
+Steps that had ended are not done again; a step that was under way is, from its beginning.
+Exit codes: 0 all completed, 1 one failed, 130 cancelled.
+
+Examples:
+  noetl resume
+  noetl resume last
+  noetl resume 380247909993574400 --output json";
 
 #[cfg(test)]
 mod tests {
@@ -165,5 +458,12 @@ mod tests {
             }
         }
         words
+    }
+
+    #[test]
+    fn a_status_is_understood_in_any_case_and_refused_with_the_list() {
+        assert_eq!(parse_status("failed"), Ok(ExecutionStatus::Failed));
+        let known = "a status is one of running, completed, failed, cancelled";
+        assert_eq!(parse_status("done"), Err(known.to_owned()));
     }
 }

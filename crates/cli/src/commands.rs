@@ -1,20 +1,40 @@
 //! One file per command.
 
 mod completions;
+mod conclude;
+mod doctor;
+mod executions;
 mod graph;
+mod run;
 mod schema;
 mod validate;
 
-use crate::args::Command;
+use crate::args::{Command, ExecutionsCommand};
+use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
 /// Carries out a command.
-pub(crate) fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Exit, Failure> {
+pub(crate) async fn dispatch(
+    command: &Command,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
     match command {
-        Command::Validate(args) => validate::validate(&args, terminal),
-        Command::Graph(args) => graph::graph(&args, terminal),
+        Command::Run(args) => run::run(args, config, terminal).await,
+        Command::Validate(args) => validate::validate(args, terminal),
+        Command::Graph(args) => graph::graph(args, terminal),
+        Command::Executions(command) => match command {
+            ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
+            ExecutionsCommand::Get(args) => executions::get(args, config, terminal).await,
+            ExecutionsCommand::Events(args) => executions::events(args, config, terminal).await,
+            ExecutionsCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
+            ExecutionsCommand::Rerun(args) => executions::rerun(args, config, terminal).await,
+            ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
+        },
+        Command::Resume(args) => executions::resume(args, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),
-        Command::Completions(args) => completions::completions(&args, terminal),
+        Command::Completions(args) => completions::completions(args, terminal),
+        Command::Doctor(args) => doctor::doctor(args, config, terminal).await,
     }
 }

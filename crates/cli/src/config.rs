@@ -1,6 +1,7 @@
 //! What the environment says. This is the only place that reads it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use crate::args::ColorWhen;
 
@@ -24,6 +25,44 @@ impl Config {
         Self { variables: pairs.collect() }
     }
 
+    /// Every variable, for the tools, which choose what they need.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
+        self.variables.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+
+    /// The database that is used unless one is named.
+    pub(crate) fn database(&self) -> PathBuf {
+        match self.get("NOETL_DB") {
+            Some(path) => PathBuf::from(path),
+            None => self.data_directory().join("noetl.db"),
+        }
+    }
+
+    /// Where this user's data lives. A relative `XDG_DATA_HOME` counts as none, as its
+    /// specification asks.
+    fn data_directory(&self) -> PathBuf {
+        let home = || PathBuf::from(self.get("HOME").unwrap_or(".")).join(".local").join("share");
+        let data = self.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        data.unwrap_or_else(home).join("noetl")
+    }
+
+    /// The Python interpreter that steps run in.
+    pub(crate) fn python(&self) -> &str {
+        self.get("NOETL_PYTHON").unwrap_or("python3")
+    }
+
+    /// The name of this machine, as far as it is known.
+    pub(crate) fn host(&self) -> String {
+        let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let named = named.as_deref().or(self.get("HOSTNAME")).unwrap_or("localhost");
+        named.trim().to_owned()
+    }
+
+    /// What the log filter is, if one is set.
+    pub(crate) fn log_filter(&self) -> Option<&str> {
+        self.get("RUST_LOG")
+    }
+
     /// Whether a stream is written in colours.
     pub(crate) fn wants_color(&self, when: ColorWhen, is_terminal: bool) -> bool {
         match when {
@@ -32,6 +71,15 @@ impl Config {
             ColorWhen::Auto => {
                 is_terminal && self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
             }
+        }
+    }
+
+    /// A path as the user would write it.
+    pub(crate) fn short(&self, path: &Path) -> String {
+        let below = self.get("HOME").and_then(|home| path.strip_prefix(home).ok());
+        match below {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
         }
     }
 
@@ -45,6 +93,27 @@ impl Config {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check_database(variables: &[(&str, &str)], expected: &str) {
+        assert_eq!(Config::of(variables).database(), Path::new(expected));
+    }
+
+    #[test]
+    fn the_database_is_where_the_nearest_variable_says() {
+        let home = ("HOME", "/home/ada");
+        check_database(&[home], "/home/ada/.local/share/noetl/noetl.db");
+        check_database(&[home, ("XDG_DATA_HOME", "/data")], "/data/noetl/noetl.db");
+        check_database(&[home, ("XDG_DATA_HOME", "/data"), ("NOETL_DB", "x.db")], "x.db");
+    }
+
+    #[test]
+    fn empty_and_relative_variables_count_as_unset() {
+        let home = ("HOME", "/home/ada");
+        let expected = "/home/ada/.local/share/noetl/noetl.db";
+        check_database(&[home, ("XDG_DATA_HOME", "data")], expected);
+        check_database(&[home, ("XDG_DATA_HOME", ""), ("NOETL_DB", "")], expected);
+    }
+
     #[test]
     fn colours_are_for_terminals_that_want_them() {
         let wants = |variables: &[(&str, &str)], when, is_terminal| {
@@ -56,5 +125,12 @@ mod tests {
         assert!(!wants(&[("TERM", "dumb")], ColorWhen::Auto, true));
         assert!(wants(&[("NO_COLOR", "1")], ColorWhen::Always, false));
         assert!(!wants(&[], ColorWhen::Never, true));
+    }
+
+    #[test]
+    fn a_path_below_home_is_shortened() {
+        let config = Config::of(&[("HOME", "/home/ada")]);
+        assert_eq!(config.short(Path::new("/home/ada/x.db")), "~/x.db");
+        assert_eq!(config.short(Path::new("/tmp/x.db")), "/tmp/x.db");
     }
 }

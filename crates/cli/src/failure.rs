@@ -14,6 +14,11 @@ pub(crate) enum Exit {
     Completed,
     Failed,
     BadInput,
+    Cancelled,
+    /// The user did not want to wait for the cancelling.
+    Aborted,
+    /// The system told us to end before the work was done.
+    Stopped,
 }
 
 impl From<Exit> for ExitCode {
@@ -22,6 +27,8 @@ impl From<Exit> for ExitCode {
             Exit::Completed => 0,
             Exit::Failed => 1,
             Exit::BadInput => 2,
+            Exit::Cancelled | Exit::Aborted => 130,
+            Exit::Stopped => 143,
         })
     }
 }

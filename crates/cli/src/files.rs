@@ -39,6 +39,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
+/// Whether a text names a file rather than a playbook of the catalog.
+pub(crate) fn is_file_name(text: &str) -> bool {
+    let path = Path::new(text);
+    is_yaml(path) || path.exists()
+}
+
 /// The playbook files in a directory, by name.
 pub(crate) fn playbooks_in(directory: &Path) -> Vec<PathBuf> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };

@@ -1,6 +1,10 @@
 //! How things are shown: as text for people, as JSON or YAML for programs.
 
+pub(crate) mod events;
+pub(crate) mod execution;
 pub(crate) mod problems;
+pub(crate) mod table;
+pub(crate) mod time;
 
 use serde::Serialize;
 

@@ -12,6 +12,8 @@ use crate::config::Config;
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const CAREFUL: Style = AnsiColor::Yellow.on_default();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+pub(crate) const STRONG: Style = Style::new().bold();
 
 /// A text in a style. Streams without colours take the style out again.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
@@ -22,6 +24,8 @@ pub(crate) fn paint(style: Style, text: impl Display) -> String {
 pub(crate) struct Terminal {
     stdout: AutoStream<Stdout>,
     stderr: AutoStream<Stderr>,
+    /// Whether somebody watches standard error, so that it may move.
+    pub(crate) is_watched: bool,
     pub(crate) stdout_color: bool,
     pub(crate) stderr_color: bool,
 }
@@ -33,6 +37,7 @@ impl Terminal {
         Self {
             stdout: AutoStream::new(io::stdout(), choice(stdout_color)),
             stderr: AutoStream::new(io::stderr(), choice(stderr_color)),
+            is_watched: io::stderr().is_terminal(),
             stdout_color,
             stderr_color,
         }

@@ -19,7 +19,7 @@ pub(crate) fn render(problems: &Problems, color: bool) -> String {
             .expect("writing to a string cannot fail");
         text.push('\n');
     }
-    text + &problems.headline()
+    text + problems.headline().as_str()
 }
 
 /// A finding together with the document it is about.

@@ -1,0 +1,80 @@
+//! `noetl doctor`: whether everything noetl needs is there, and the way out where it is not.
+
+mod database;
+mod machine;
+
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::output::document;
+use crate::output::table::table;
+use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    /// It works, though perhaps not for long or not for all.
+    Warn,
+    Fail,
+}
+
+/// What was looked at, and what was found.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    found: String,
+    /// The way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Ok, found: found.into(), help: None }
+    }
+
+    fn warn(name: &'static str, found: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Warn, found: found.into(), help: Some(help.into()) }
+    }
+
+    fn fail(name: &'static str, found: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Fail, found: found.into(), help: Some(help.into()) }
+    }
+}
+
+pub(crate) async fn doctor(
+    args: &DoctorArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let db = crate::database::path_of(&args.database, config);
+    let mut checks = vec![Check::ok("version", concat!("noetl ", env!("CARGO_PKG_VERSION")))];
+    checks.extend(machine::checks(config, &db).await);
+    checks.extend(database::checks(config, &db).await);
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &checks))?,
+        None => terminal.data(&text(&checks))?,
+    }
+    let has_failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    Ok(if has_failed { Exit::Failed } else { Exit::Completed })
+}
+
+fn text(checks: &[Check]) -> String {
+    let rows: Vec<Vec<String>> = checks
+        .iter()
+        .map(|check| {
+            let verdict = match check.verdict {
+                Verdict::Ok => paint(GOOD, "ok"),
+                Verdict::Warn => paint(CAREFUL, "warn"),
+                Verdict::Fail => paint(BAD, "fail"),
+            };
+            let help = check.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+            vec![verdict, check.name.to_owned(), format!("{}{help}", check.found)]
+        })
+        .collect();
+    table(&rows)
+}

@@ -1,0 +1,116 @@
+//! What the database holds and whether it can be read.
+
+use std::path::Path;
+use std::time::Duration;
+
+use noetl_model::{ExecutionStatus, Summary, Timestamp};
+use noetl_store::{Clock as _, ExecutionFilter, Executions as _, Page, StoreError, SystemClock};
+use noetl_store_sqlite::{OpenError, SqliteStore};
+
+use super::Check;
+use super::machine::bytes;
+use crate::config::Config;
+
+/// How many executions of a kind are counted.
+const COUNT_MAX: usize = 500;
+/// How long an execution may go without anything under way before it counts as stalled.
+const STALL: Duration = Duration::from_secs(30);
+/// How far ahead of the clock a stored event may be.
+const AHEAD: Duration = Duration::from_secs(5);
+
+pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
+    let shown = config.short(db);
+    let store = match SqliteStore::open_read_only(db).await {
+        Ok(store) => store,
+        Err(error) => return vec![unopened(&shown, &error)],
+    };
+    let size = std::fs::metadata(db).map(|file| bytes(file.len())).unwrap_or_default();
+    let now = SystemClock.now();
+    match contents(&store, now).await {
+        Ok(found) => {
+            let opened = Check::ok("database", format!("{shown} can be read, {size}"));
+            std::iter::once(opened).chain(found).collect()
+        }
+        Err(error) => {
+            let found = format!("{shown} cannot be read: {}", chain(&error));
+            vec![Check::fail(
+                "database",
+                found,
+                "restore it from a copy, or name another with --db",
+            )]
+        }
+    }
+}
+
+fn unopened(shown: &str, error: &OpenError) -> Check {
+    match error {
+        OpenError::Missing { .. } => {
+            Check::ok("database", format!("none yet; the first run makes {shown}"))
+        }
+        OpenError::Older { .. } => {
+            let found = format!("{shown} is of an older version");
+            Check::warn("database", found, "the next run brings it up to date")
+        }
+        OpenError::Newer { .. } => Check::fail("database", error.to_string(), "use that version"),
+        OpenError::InUse { .. }
+        | OpenError::NotOurs { .. }
+        | OpenError::Lock { .. }
+        | OpenError::Connect { .. }
+        | OpenError::Migrate { .. } => {
+            Check::fail("database", chain(error), "name another with --db PATH or NOETL_DB")
+        }
+    }
+}
+
+async fn contents(store: &SqliteStore, now: Timestamp) -> Result<Vec<Check>, StoreError> {
+    let page = Page { before: None, limit: COUNT_MAX };
+    let running = ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
+    let unfinished = store.list(&running, page).await?.len();
+    let latest = store.list(&ExecutionFilter::default(), Page { limit: 1, ..page }).await?;
+    let before =
+        Timestamp::from_micros(now.as_micros() - i64::try_from(STALL.as_micros()).unwrap_or(0));
+    let stalled = store.stalled(before, COUNT_MAX).await?.len();
+    Ok(vec![order(latest.first(), now), open(unfinished), stuck(stalled)])
+}
+
+/// Whether time has gone on since the last execution.
+fn order(latest: Option<&Summary>, now: Timestamp) -> Check {
+    let Some(latest) = latest else { return Check::ok("executions", "none yet") };
+    let at = latest.ended_at.unwrap_or(latest.started_at);
+    if at.since(now) > AHEAD {
+        return Check::warn(
+            "executions",
+            format!("the latest is from {at}, which lies ahead of the clock"),
+            "look at the clock of this machine",
+        );
+    }
+    Check::ok("executions", format!("the latest is from {at}"))
+}
+
+fn open(unfinished: usize) -> Check {
+    match unfinished {
+        0 => Check::ok("unfinished", "none"),
+        count => Check::warn(
+            "unfinished",
+            format!("{count}"),
+            "`noetl resume` continues those that no other process runs",
+        ),
+    }
+}
+
+fn stuck(stalled: usize) -> Check {
+    match stalled {
+        0 => Check::ok("stalled", "none"),
+        count => Check::fail(
+            "stalled",
+            format!("{count} have nothing under way that could move them"),
+            "`noetl resume` tries to; `noetl executions cancel ID` ends one",
+        ),
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,170 @@
+//! What the machine has to offer.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use noetl_model::Timestamp;
+use noetl_store::{Clock as _, SystemClock};
+use tokio::process::Command;
+
+use super::Check;
+use crate::config::Config;
+
+/// Below this, a long run may fill the disk.
+const FREE_BYTES_WANTED: u64 = 1024 * 1024 * 1024;
+/// Below this, nothing works for long.
+const FREE_BYTES_NEEDED: u64 = 32 * 1024 * 1024;
+/// Steps, connections and files take descriptors.
+const FILES_WANTED: u64 = 1024;
+/// How long a program may take to say its version.
+const VERSION_WAIT: Duration = Duration::from_secs(10);
+/// No clock that is right shows a time before this: 2026-01-01T00:00:00Z.
+const EARLIEST: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+
+pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
+    let directory = db.parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    vec![
+        clock(SystemClock.now()),
+        files(),
+        data_directory(config, directory),
+        disk(directory),
+        shell().await,
+        python(config).await,
+    ]
+}
+
+fn clock(now: Timestamp) -> Check {
+    if now < EARLIEST {
+        return Check::fail("clock", format!("it is {now}"), "set the clock of this machine");
+    }
+    Check::ok("clock", now.to_string())
+}
+
+fn files() -> Check {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    match limit {
+        Some(limit) if limit < FILES_WANTED => Check::warn(
+            "open files",
+            format!("at most {limit}"),
+            format!("raise the limit: ulimit -n {FILES_WANTED}"),
+        ),
+        Some(limit) => Check::ok("open files", format!("at most {limit}")),
+        None => Check::ok("open files", "no limit"),
+    }
+}
+
+/// Whether files can be made where the database goes.
+fn data_directory(config: &Config, directory: &Path) -> Check {
+    let shown = config.short(directory);
+    let probe = directory.join(format!(".noetl-doctor-{}", std::process::id()));
+    let written = std::fs::create_dir_all(directory)
+        .and_then(|()| std::fs::write(&probe, b"probe"))
+        .and_then(|()| std::fs::remove_file(&probe));
+    match written {
+        Ok(()) => Check::ok("data directory", format!("{shown} can be written to")),
+        Err(error) => Check::fail(
+            "data directory",
+            format!("{shown} cannot be written to: {error}"),
+            "name a database elsewhere with --db PATH or NOETL_DB",
+        ),
+    }
+}
+
+fn disk(directory: &Path) -> Check {
+    let free = match rustix::fs::statvfs(directory) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+        Err(error) => {
+            let found = format!("free space is not known: {}", io::Error::from(error));
+            return Check::warn("disk", found, "make the directory, or name another with --db");
+        }
+    };
+    let found = format!("{} free", bytes(free));
+    let help = "make room, or name a database on another disk with --db PATH";
+    match free {
+        free if free < FREE_BYTES_NEEDED => Check::fail("disk", found, help),
+        free if free < FREE_BYTES_WANTED => Check::warn("disk", found, help),
+        _ => Check::ok("disk", found),
+    }
+}
+
+async fn shell() -> Check {
+    match first_line("sh", &["-c", "command -v sh"]).await {
+        Ok(path) => Check::ok("shell", path),
+        Err(error) => {
+            Check::warn("shell", format!("sh does not run: {error}"), "shell steps will fail")
+        }
+    }
+}
+
+async fn python(config: &Config) -> Check {
+    let name = config.python();
+    match first_line(name, &["--version"]).await {
+        Ok(version) => Check::ok("python", format!("{version} ({name})")),
+        Err(error) => Check::warn(
+            "python",
+            format!("{name} does not run: {error}"),
+            "python steps will fail; install Python 3, or set NOETL_PYTHON to an interpreter",
+        ),
+    }
+}
+
+/// What a program says first.
+async fn first_line(program: &str, args: &[&str]) -> io::Result<String> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(VERSION_WAIT, command.output())
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    if !output.status.success() {
+        return Err(io::Error::other(output.status.to_string()));
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// `1.5 GiB`
+pub(super) fn bytes(count: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let mut shown = format!("{count} bytes");
+    let mut divisor = 1u64;
+    for unit in units {
+        divisor *= 1024;
+        if count < divisor {
+            break;
+        }
+        let tenths = u128::from(count) * 10 / u128::from(divisor);
+        shown = format!("{}.{} {unit}", tenths / 10, tenths % 10);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::Verdict;
+
+    #[test]
+    fn sizes_are_in_the_largest_unit_that_fits() {
+        assert_eq!(bytes(900), "900 bytes");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(3 * 1024 * 1024 * 1024), "3.0 GiB");
+    }
+
+    #[test]
+    fn a_clock_that_has_lost_its_battery_fails() {
+        assert_eq!(clock(Timestamp::from_millis(0)).verdict, Verdict::Fail);
+        assert_eq!(clock(EARLIEST).verdict, Verdict::Ok);
+    }
+
+    #[tokio::test]
+    async fn an_interpreter_that_is_not_there_is_a_warning_with_a_way_out() {
+        let config = Config::of(&[("NOETL_PYTHON", "/no/such/python")]);
+        let check = python(&config).await;
+        assert_eq!(check.verdict, Verdict::Warn);
+        assert!(check.found.contains("/no/such/python"));
+        assert!(check.help.is_some_and(|help| help.contains("NOETL_PYTHON")));
+    }
+}

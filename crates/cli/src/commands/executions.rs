@@ -1,0 +1,15 @@
+//! `noetl executions`: looking at executions, and changing their course.
+
+mod cancel;
+mod events;
+mod get;
+mod list;
+mod rerun;
+mod resume;
+
+pub(crate) use cancel::cancel;
+pub(crate) use events::events;
+pub(crate) use get::get;
+pub(crate) use list::list;
+pub(crate) use rerun::rerun;
+pub(crate) use resume::resume;

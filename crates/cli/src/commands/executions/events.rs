@@ -1,0 +1,85 @@
+//! `noetl executions events`: the log of one execution, as it is stored.
+
+use std::time::Duration;
+
+use noetl_model::{ExecutionId, Recorded, Seq};
+
+use crate::args::{EventsArgs, EventsFormat};
+use crate::config::Config;
+use crate::database;
+use crate::failure::{Exit, Failure};
+use crate::history::History;
+use crate::output::events::event_line;
+use crate::output::pretty;
+use crate::terminal::Terminal;
+
+/// How often a log that another process writes is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(crate) async fn events(
+    args: &EventsArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let history = History::open(&database::path_of(&args.database, config)).await?;
+    let execution = history.chosen(args.execution).await?.execution;
+    let mut log = Log { history, execution, after: args.after, left: args.limit };
+    let mut all = Vec::new();
+    while let Some(page) = log.next(args.follow).await? {
+        match args.output {
+            EventsFormat::Json => all.extend(page),
+            EventsFormat::Jsonl => {
+                let lines: String = page.iter().map(|event| jsonl(event) + "\n").collect();
+                terminal.data(&lines)?;
+            }
+            EventsFormat::Text => {
+                let lines: String = page.iter().map(|event| event_line(event) + "\n").collect();
+                terminal.data(&lines)?;
+            }
+        }
+    }
+    if args.output == EventsFormat::Json {
+        terminal.data(&pretty(&all))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// A log that is read page by page.
+struct Log {
+    history: History,
+    execution: ExecutionId,
+    after: Seq,
+    /// How many events are still wanted; all if not said.
+    left: Option<u64>,
+}
+
+impl Log {
+    /// The next events, or none at the end; with `follow`, the end is that of the execution.
+    async fn next(&mut self, follow: bool) -> Result<Option<Vec<Recorded>>, Failure> {
+        if self.left == Some(0) {
+            return Ok(None);
+        }
+        loop {
+            // Asked before the log is read: what an ended execution has is all there will be.
+            let summary = self.history.summary(self.execution).await?;
+            let has_ended = summary.is_none_or(|summary| summary.status.is_terminal());
+            let mut page = self.history.page(self.execution, self.after).await?;
+            if let Some(left) = &mut self.left {
+                page.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= u64::try_from(page.len()).unwrap_or(*left);
+            }
+            if let Some(last) = page.last() {
+                self.after = last.seq;
+                return Ok(Some(page));
+            }
+            if has_ended || !follow {
+                return Ok(None);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+fn jsonl(recorded: &Recorded) -> String {
+    serde_json::to_string(recorded).expect("events are plain data")
+}

@@ -1,0 +1,92 @@
+//! `noetl executions list`: executions at a glance, newest first.
+
+use noetl_model::{ExecutionStatus, Summary, Timestamp};
+use noetl_store::ExecutionFilter;
+use serde::Serialize;
+
+use crate::args::ListArgs;
+use crate::config::Config;
+use crate::database;
+use crate::failure::{Exit, Failure};
+use crate::history::History;
+use crate::output::document;
+use crate::output::execution::status;
+use crate::output::table::{line, table};
+use crate::output::time::{day, seconds, took};
+use crate::terminal::{FAINT, Terminal, paint};
+
+/// How much of an error fits the table.
+const ERROR_CHARS_MAX: usize = 60;
+
+/// One execution of the list, for programs.
+#[derive(Serialize)]
+struct Entry {
+    execution_id: String,
+    status: ExecutionStatus,
+    path: String,
+    version: u32,
+    started_at: String,
+    ended_at: Option<String>,
+    duration_seconds: Option<f64>,
+    /// The execution that waits for this one.
+    parent_execution_id: Option<String>,
+    current_step: Option<String>,
+    error: Option<String>,
+}
+
+pub(crate) async fn list(
+    args: &ListArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let history = History::open(&database::path_of(&args.database, config)).await?;
+    let filter = ExecutionFilter { status: args.status, path: args.path.clone(), parent: None };
+    let summaries = history.list(&filter, args.limit.into()).await?;
+    match args.output.document() {
+        Some(format) => {
+            let entries: Vec<Entry> = summaries.iter().map(entry).collect();
+            terminal.data(&document(format, &entries))?;
+        }
+        None if summaries.is_empty() => terminal.say("no executions"),
+        None => terminal.data(&text(&summaries))?,
+    }
+    Ok(Exit::Completed)
+}
+
+fn entry(summary: &Summary) -> Entry {
+    let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
+    Entry {
+        execution_id: summary.execution.to_string(),
+        status: summary.status,
+        path: summary.playbook.path.clone(),
+        version: summary.playbook.version,
+        started_at: summary.started_at.to_string(),
+        ended_at: summary.ended_at.as_ref().map(Timestamp::to_string),
+        duration_seconds: duration.map(seconds),
+        parent_execution_id: summary.parent.map(|parent| parent.execution.to_string()),
+        current_step: summary.current_step.as_ref().map(ToString::to_string),
+        error: summary.error.as_ref().map(|error| error.message.clone()),
+    }
+}
+
+fn text(summaries: &[Summary]) -> String {
+    let header = ["ID", "STATUS", "STARTED", "TOOK", "PLAYBOOK", "NOW"];
+    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
+    rows.extend(summaries.iter().map(|summary| {
+        let duration = summary.ended_at.map(|ended_at| took(ended_at.since(summary.started_at)));
+        let now = match (summary.status, &summary.error, &summary.current_step) {
+            (ExecutionStatus::Running, _, Some(step)) => step.to_string(),
+            (_, Some(error), _) => line(&error.message, ERROR_CHARS_MAX),
+            (_, None, _) => String::new(),
+        };
+        vec![
+            summary.execution.to_string(),
+            status(summary.status),
+            day(summary.started_at),
+            duration.unwrap_or_default(),
+            format!("{}@{}", summary.playbook.path, summary.playbook.version),
+            now,
+        ]
+    }));
+    table(&rows)
+}

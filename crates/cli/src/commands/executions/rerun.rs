@@ -1,0 +1,60 @@
+//! `noetl executions rerun`: the same playbook version once more, perhaps with other values.
+
+use anyhow::anyhow;
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_model::{Event, Seq, Summary};
+use serde_json::{Map, Value};
+
+use crate::args::RerunArgs;
+use crate::commands::conclude::Conclusion;
+use crate::config::Config;
+use crate::database;
+use crate::failure::{Exit, Failure};
+use crate::session::Session;
+use crate::terminal::Terminal;
+use crate::workload::{merge, payload_of};
+
+pub(crate) async fn rerun(
+    args: &RerunArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let over = payload_of(&args.workload).map_err(Failure::bad_input)?;
+    let db = database::path_of(&args.database, config);
+    let session = Session::open(&db, config).await?;
+    let conclusion = Conclusion { session: &session, args: &args.watch, db: Some(&db), config };
+    let ended = match again(&session, args, over).await {
+        Ok(execution) => conclusion.of_one(execution, terminal).await,
+        Err(failure) => Err(failure),
+    };
+    if !matches!(ended, Ok(Exit::Aborted)) {
+        session.close().await;
+    }
+    ended
+}
+
+/// Starts what the first event of an execution says, with values laid over its workload.
+async fn again(
+    session: &Session,
+    args: &RerunArgs,
+    over: Map<String, Value>,
+) -> Result<Summary, Failure> {
+    let history = session.history();
+    let earlier = history.chosen(args.execution).await?.execution;
+    let first = history.page(earlier, Seq::ZERO).await?.into_iter().next();
+    let Some(Event::ExecutionStarted { playbook, workload, error_mode, pool, .. }) =
+        first.map(|recorded| recorded.event)
+    else {
+        return Err(Failure::broken(anyhow!("execution {earlier} does not begin with a start")));
+    };
+    let Value::Object(mut payload) = history.value(&workload).await? else {
+        return Err(Failure::broken(anyhow!("the workload of execution {earlier} is no map")));
+    };
+    merge(&mut payload, over);
+    let request = StartRequest {
+        error_mode: Some(error_mode),
+        pool,
+        ..StartRequest::new(PlaybookChoice::Id(playbook.catalog_id), payload)
+    };
+    session.start(request).await
+}

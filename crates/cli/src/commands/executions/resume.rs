@@ -1,0 +1,40 @@
+//! `noetl resume`: drives executions that were interrupted to their end.
+
+use crate::args::ResumeArgs;
+use crate::commands::conclude::Conclusion;
+use crate::config::Config;
+use crate::database;
+use crate::failure::{Exit, Failure};
+use crate::session::Session;
+use crate::terminal::Terminal;
+
+pub(crate) async fn resume(
+    args: &ResumeArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let db = database::path_of(&args.database, config);
+    let session = Session::open(&db, config).await?;
+    let conclusion = Conclusion { session: &session, args: &args.watch, db: Some(&db), config };
+    let ended = resume_in(&conclusion, args, terminal).await;
+    if !matches!(ended, Ok(Exit::Aborted)) {
+        session.close().await;
+    }
+    ended
+}
+
+async fn resume_in(
+    conclusion: &Conclusion<'_>,
+    args: &ResumeArgs,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    if let Some(chosen) = args.execution {
+        let execution = conclusion.session.history().chosen(chosen).await?;
+        return conclusion.of_one(execution, terminal).await;
+    }
+    let unfinished = conclusion.session.unfinished().await?;
+    if unfinished.is_empty() {
+        terminal.say("nothing to continue: every execution has ended");
+    }
+    conclusion.of_several(&unfinished, terminal).await
+}

@@ -1,0 +1,174 @@
+//! `noetl run`: from a file or a catalog path to the result of its last step.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_playbook::Problems;
+use serde_json::{Map, Value};
+
+use super::conclude::Conclusion;
+use crate::args::RunArgs;
+use crate::config::Config;
+use crate::database;
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::neighbours::{Document, called_by};
+use crate::output::problems;
+use crate::session::Session;
+use crate::terminal::{CAREFUL, Terminal, paint};
+use crate::workload::payload_of;
+
+/// What is to be run, found and checked before a database is opened.
+enum Target {
+    /// The first document, after the others have been registered.
+    File {
+        document: Box<Document>,
+        others: Vec<Document>,
+        missing: Vec<String>,
+    },
+    Catalog {
+        choice: PlaybookChoice,
+        others: Vec<Document>,
+    },
+}
+
+pub(crate) async fn run(
+    args: &RunArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let payload = payload_of(&args.workload).map_err(Failure::bad_input)?;
+    let target = target_of(args)?;
+    let db = (!args.ephemeral).then(|| database::path_of(&args.database, config));
+    let session = match &db {
+        Some(db) => Session::open(db, config).await?,
+        None => Session::ephemeral(config),
+    };
+    let conclusion = Conclusion { session: &session, args: &args.watch, db: db.as_deref(), config };
+    let ended = run_in(&conclusion, args, target, payload, terminal).await;
+    // Whoever wants to end at once waits for nothing.
+    if !matches!(ended, Ok(Exit::Aborted)) {
+        session.close().await;
+    }
+    ended
+}
+
+async fn run_in(
+    conclusion: &Conclusion<'_>,
+    args: &RunArgs,
+    target: Target,
+    payload: Map<String, Value>,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let session = conclusion.session;
+    let unfinished = session.unfinished().await?.len();
+    if unfinished > 0 && !args.watch.quiet {
+        let plural = if unfinished == 1 { "execution" } else { "executions" };
+        terminal.say(format!("{unfinished} unfinished {plural} from earlier: being continued"));
+    }
+    let playbook = registered(session, target, args.watch.quiet, terminal).await?;
+    let request =
+        StartRequest { error_mode: args.error_mode, ..StartRequest::new(playbook, payload) };
+    let execution = session.start(request).await?;
+    conclusion.of_one(execution, terminal).await
+}
+
+fn target_of(args: &RunArgs) -> Result<Target, Failure> {
+    let mut others = args
+        .with
+        .iter()
+        .map(|file| Document::read(file))
+        .collect::<Result<Vec<Document>, Failure>>()?;
+    if !files::is_file_name(&args.target) {
+        let (called, _) = called_by(&others)?;
+        others.extend(called);
+        return Ok(Target::Catalog { choice: choice_of(&args.target)?, others });
+    }
+    let document = Document::read(Path::new(&args.target))?;
+    others.insert(0, document);
+    let (called, missing) = called_by(&others)?;
+    let document = others.remove(0);
+    others.extend(called);
+    Ok(Target::File { document: Box::new(document), others, missing })
+}
+
+/// `PATH` or `PATH@VERSION`.
+fn choice_of(text: &str) -> Result<PlaybookChoice, Failure> {
+    let (path, version) = match text.rsplit_once('@') {
+        None => (text, None),
+        Some((path, version)) => {
+            let number = version.parse().map_err(|_| {
+                Failure::bad_input(anyhow!("`{version}` is not a version"))
+                    .help("write PATH@NUMBER, or only PATH for the newest version")
+            })?;
+            (path, Some(number))
+        }
+    };
+    Ok(PlaybookChoice::Path { path: path.to_owned(), version })
+}
+
+/// Registers what the target brings along.
+async fn registered(
+    session: &Session,
+    target: Target,
+    is_quiet: bool,
+    terminal: &mut Terminal,
+) -> Result<PlaybookChoice, Failure> {
+    match target {
+        Target::Catalog { choice, others } => {
+            for other in &others {
+                register(session, other).await?;
+            }
+            Ok(choice)
+        }
+        Target::File { document, others, missing } => {
+            for other in &others {
+                register(session, other).await?;
+            }
+            for path in missing {
+                if !session.is_registered(&path).await? {
+                    let warning = paint(CAREFUL, "warning:");
+                    terminal.say(format!(
+                        "{warning} a step calls the playbook {path}, which is neither beside \
+                         {} nor in the catalog; --with FILE adds it",
+                        document.file.display(),
+                    ));
+                }
+            }
+            let (id, warnings) = register(session, &document).await?;
+            if !warnings.is_empty() && !is_quiet {
+                terminal.say(problems::render(&warnings, terminal.stderr_color).trim_end());
+            }
+            Ok(id)
+        }
+    }
+}
+
+async fn register(
+    session: &Session,
+    document: &Document,
+) -> Result<(PlaybookChoice, Problems), Failure> {
+    let file = document.file.display().to_string();
+    let registered = session.register(&file, &document.content).await?;
+    Ok((PlaybookChoice::Id(registered.entry.catalog_id), registered.warnings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, path: &str, version: Option<u32>) {
+        let expected = PlaybookChoice::Path { path: path.to_owned(), version };
+        assert_eq!(choice_of(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_version_comes_after_the_last_at_sign() {
+        check("a/b", "a/b", None);
+        check("a/b@3", "a/b", Some(3));
+        check("a@b@3", "a@b", Some(3));
+        assert!(choice_of("a@new").is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! A control plane as a worker in the same process sees it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use noetl_api::{
+    Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
+    ReportAnswer,
+};
+use noetl_bus::{Bus, Hint, LocalBus};
+use noetl_control::{Control, Heartbeat, PayloadError};
+use noetl_model::{Lease, PayloadRef, Report, WorkerId};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+/// How many cancellations wait for a worker that is slow to hear them.
+const CANCELLATIONS_MAX: usize = 1024;
+
+/// A control plane in this process.
+pub(crate) struct Embedded {
+    control: Control,
+    cancellations: broadcast::Sender<Cancellation>,
+}
+
+impl Embedded {
+    pub(crate) fn new(control: Control) -> Self {
+        Self { control, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) }
+    }
+
+    /// Passes cancellations on from the bus, for as long as it is awaited.
+    pub(crate) async fn hear(self: Arc<Self>, bus: LocalBus) {
+        let mut hints = bus.subscribe();
+        loop {
+            match hints.next().await {
+                Hint::CommandCancelled { execution, command } => {
+                    // Nobody listens before the worker has begun or after it has ended.
+                    let _unheard = self.cancellations.send(Cancellation { execution, command });
+                }
+                // What is missed is told by the next heartbeat.
+                Hint::CommandReady { .. } | Hint::ExecutionAdvanced { .. } | Hint::LookAgain => {}
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl ControlPlane for Embedded {
+    async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
+        let LeaseRequest { worker, pool, max, wait } = request;
+        self.control.lease(&worker, &pool, max, wait).await.map_err(ControlError::unavailable)
+    }
+
+    async fn heartbeat(
+        &self,
+        _worker: &WorkerId,
+        held: &[Held],
+    ) -> Result<Vec<HeartbeatAnswer>, ControlError> {
+        let held: Vec<noetl_store::Held> = held
+            .iter()
+            .map(|&Held { execution, command, attempt }| noetl_store::Held {
+                execution,
+                command,
+                attempt,
+            })
+            .collect();
+        let answers = self.control.heartbeat(&held).await.map_err(ControlError::unavailable)?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| match answer {
+                Heartbeat::Extended { until } => HeartbeatAnswer::Extended { until },
+                Heartbeat::Superseded => HeartbeatAnswer::Lost(LostReason::Superseded),
+                Heartbeat::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
+            })
+            .collect())
+    }
+
+    async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
+        let answers = self.control.report_all(reports).await;
+        answers
+            .into_iter()
+            .map(|answer| match answer {
+                Ok(noetl_control::ReportAnswer::Accepted) => Ok(ReportAnswer::Accepted),
+                Ok(noetl_control::ReportAnswer::Superseded) => Ok(ReportAnswer::Superseded),
+                Ok(noetl_control::ReportAnswer::Unknown) => Ok(ReportAnswer::Unknown),
+                // Every report may be repeated, so one that got no answer repeats them all.
+                Err(error) => Err(ControlError::unavailable(error)),
+            })
+            .collect()
+    }
+
+    async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
+        self.control.payload(reference.digest).await.map_err(|error| match error {
+            PayloadError::Missing(_) => ControlError::PayloadMissing(*reference),
+            PayloadError::Damaged(_) => ControlError::Refused { reason: error.to_string() },
+            PayloadError::Unavailable(_) => ControlError::unavailable(error),
+        })
+    }
+
+    fn cancellations(&self) -> broadcast::Receiver<Cancellation> {
+        self.cancellations.subscribe()
+    }
+}

@@ -1,0 +1,111 @@
+//! Looking back: executions, their events and values, read from a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary};
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, Store, StoreError};
+use serde_json::Value;
+
+use crate::args::Chosen;
+use crate::database;
+use crate::failure::Failure;
+use crate::overview::Overview;
+
+/// What a store knows.
+#[derive(Clone)]
+pub(crate) struct History {
+    store: Arc<dyn Store>,
+}
+
+impl History {
+    pub(crate) async fn open(path: &Path) -> Result<Self, Failure> {
+        Ok(Self::of(Arc::new(database::open_read_only(path).await?)))
+    }
+
+    pub(crate) fn of(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// The execution that is meant.
+    pub(crate) async fn chosen(&self, chosen: Chosen) -> Result<Summary, Failure> {
+        match chosen {
+            Chosen::Id(id) => self.summary(id).await?.ok_or_else(|| {
+                Failure::bad_input(anyhow!("there is no execution {id} in this database"))
+                    .help("`noetl executions list` shows those there are")
+            }),
+            Chosen::Last => {
+                let latest = self.list(&ExecutionFilter::default(), 1).await?;
+                latest.into_iter().next().ok_or_else(|| {
+                    Failure::bad_input(anyhow!("there is no execution in this database yet"))
+                        .help("`noetl run FILE` starts one")
+                })
+            }
+        }
+    }
+
+    pub(crate) async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure> {
+        self.store.summary(id).await.map_err(unread)
+    }
+
+    /// Executions, newest first.
+    pub(crate) async fn list(
+        &self,
+        filter: &ExecutionFilter,
+        limit: usize,
+    ) -> Result<Vec<Summary>, Failure> {
+        let mut listed: Vec<Summary> = Vec::new();
+        while listed.len() < limit {
+            let before = listed.last().map(|summary| summary.execution);
+            let limit = (limit - listed.len()).min(PAGE_MAX);
+            let page = self.store.list(filter, Page { before, limit }).await.map_err(unread)?;
+            if page.is_empty() {
+                break;
+            }
+            listed.extend(page);
+        }
+        Ok(listed)
+    }
+
+    /// Some of the events after one of them, in order; none if there is no later one.
+    pub(crate) async fn page(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> Result<Vec<Recorded>, Failure> {
+        self.store.read(execution, after, READ_EVENTS_MAX).await.map_err(unread)
+    }
+
+    /// An execution as far as it has come.
+    pub(crate) async fn overview(&self, summary: &Summary) -> Result<Overview, Failure> {
+        let mut overview = Overview::of(summary);
+        let mut after = Seq::ZERO;
+        loop {
+            let page = self.page(summary.execution, after).await?;
+            let Some(last) = page.last() else { return Ok(overview) };
+            after = last.seq;
+            for recorded in &page {
+                overview.see(recorded);
+            }
+        }
+    }
+
+    /// A value, wherever it is kept.
+    pub(crate) async fn value(&self, payload: &Payload) -> Result<Value, Failure> {
+        let reference = match payload {
+            Payload::Inline(value) => return Ok((**value).clone()),
+            Payload::Ref(reference) => reference,
+        };
+        let bytes = self.store.payload(&reference.digest).await.map_err(unread)?;
+        let bytes = bytes.with_context(|| format!("there is no payload {}", reference.digest));
+        let value = bytes
+            .and_then(|bytes| serde_json::from_slice(&bytes).context("a stored value is not JSON"));
+        value.map_err(Failure::broken)
+    }
+}
+
+fn unread(error: StoreError) -> Failure {
+    Failure::broken(anyhow::Error::new(error).context("cannot read the history"))
+        .help("`noetl doctor` looks at the database")
+}

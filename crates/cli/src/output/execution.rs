@@ -1,0 +1,280 @@
+//! One execution, shown: as a document for programs, as text for people.
+
+use std::path::Path;
+
+use noetl_model::{ExecutionStatus, Logs, StepName, StepStatus, Timestamp, ToolError, ToolKind};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::pretty;
+use super::table::{line, table};
+use super::time::{day, seconds, took};
+use crate::failure::Failure;
+use crate::history::History;
+use crate::overview::{CommandFailure, Ending, Overview, StepView};
+use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
+
+/// How many lines of what a tool printed are shown.
+const LOG_LINES_MAX: usize = 20;
+/// How much of an error fits a table.
+const ERROR_CHARS_MAX: usize = 80;
+
+/// All there is to say about one execution.
+#[derive(Serialize)]
+pub(crate) struct ExecutionDocument {
+    /// A text, since not every reader of JSON keeps 64 bits of a number.
+    execution_id: String,
+    status: ExecutionStatus,
+    path: String,
+    version: u32,
+    started_at: String,
+    ended_at: Option<String>,
+    duration_seconds: Option<f64>,
+    output: Value,
+    error: Option<ErrorDocument>,
+    /// Why it was cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    steps: Vec<StepDocument>,
+    /// Where the history is; nowhere for an ephemeral one.
+    db: Option<String>,
+}
+
+#[derive(Serialize)]
+struct StepDocument {
+    step: StepName,
+    status: StepStatus,
+    runs: u32,
+    duration_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<ItemsDocument>,
+    error: Option<ToolError>,
+}
+
+#[derive(Serialize)]
+struct ItemsDocument {
+    total: Option<u64>,
+    completed: u64,
+    failed: u64,
+}
+
+#[derive(Serialize)]
+struct ErrorDocument {
+    #[serde(flatten)]
+    error: ToolError,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<StepName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<ToolKind>,
+    #[serde(flatten)]
+    logs: Logs,
+}
+
+/// The document of an execution.
+pub(crate) async fn document_of(
+    overview: &Overview,
+    history: &History,
+    db: Option<&Path>,
+) -> Result<ExecutionDocument, Failure> {
+    let output = output_of(overview, history).await?;
+    let reason = match &overview.ending {
+        Ending::Cancelled { reason } => Some(reason.clone()),
+        Ending::None | Ending::Completed { .. } | Ending::Failed { .. } => None,
+    };
+    Ok(ExecutionDocument {
+        execution_id: overview.execution.to_string(),
+        status: overview.status(),
+        path: overview.playbook.path.clone(),
+        version: overview.playbook.version,
+        started_at: overview.started_at.to_string(),
+        ended_at: overview.ended_at.as_ref().map(Timestamp::to_string),
+        duration_seconds: overview.took().map(seconds),
+        output,
+        error: error_of(overview),
+        reason,
+        steps: overview.steps.iter().map(step_document).collect(),
+        db: db.map(|path| path.display().to_string()),
+    })
+}
+
+/// What an execution has brought; nothing unless it has completed.
+pub(crate) async fn output_of(overview: &Overview, history: &History) -> Result<Value, Failure> {
+    match &overview.ending {
+        Ending::Completed { output } => history.value(output).await,
+        Ending::None | Ending::Failed { .. } | Ending::Cancelled { .. } => Ok(Value::Null),
+    }
+}
+
+fn error_of(overview: &Overview) -> Option<ErrorDocument> {
+    let error = match &overview.ending {
+        Ending::Failed { error, .. } => error.clone(),
+        Ending::None | Ending::Completed { .. } | Ending::Cancelled { .. } => return None,
+    };
+    let first = overview.unhandled().next();
+    let failure = first.and_then(|view| view.failure.as_ref());
+    Some(ErrorDocument {
+        error,
+        step: first.map(|view| view.step.clone()),
+        item: failure.and_then(|failure| failure.item),
+        tool: failure.map(|failure| failure.tool),
+        logs: failure.map(|failure| failure.logs.clone()).unwrap_or_default(),
+    })
+}
+
+fn step_document(view: &StepView) -> StepDocument {
+    StepDocument {
+        step: view.step.clone(),
+        status: view.status,
+        runs: view.runs,
+        duration_seconds: seconds(view.took),
+        items: view.items.map(|items| ItemsDocument {
+            total: items.total,
+            completed: items.completed,
+            failed: items.failed,
+        }),
+        error: view.error.clone(),
+    }
+}
+
+/// A result as people read it: text as it is, nothing as nothing.
+pub(crate) fn result_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Some(pretty(value))
+        }
+    }
+}
+
+/// A status in its colour.
+pub(crate) fn status(status: ExecutionStatus) -> String {
+    let style = match status {
+        ExecutionStatus::Running => STRONG,
+        ExecutionStatus::Completed => GOOD,
+        ExecutionStatus::Failed => BAD,
+        ExecutionStatus::Cancelled => CAREFUL,
+    };
+    paint(style, status.as_str().to_lowercase())
+}
+
+/// An execution at length: what `executions get` shows.
+pub(crate) fn text(overview: &Overview, output: &Value) -> String {
+    let mut rows = vec![
+        vec!["execution".to_owned(), overview.execution.to_string()],
+        vec![
+            "playbook".to_owned(),
+            format!("{}@{}", overview.playbook.path, overview.playbook.version),
+        ],
+        vec!["status".to_owned(), status(overview.status())],
+        vec!["started".to_owned(), day(overview.started_at)],
+    ];
+    if let (Some(ended_at), Some(duration)) = (overview.ended_at, overview.took()) {
+        rows.push(vec!["ended".to_owned(), format!("{} after {}", day(ended_at), took(duration))]);
+    }
+    if let Ending::Cancelled { reason } = &overview.ending {
+        rows.push(vec!["reason".to_owned(), reason.clone()]);
+    }
+    let mut text = table(&rows);
+    if !overview.steps.is_empty() {
+        text.push('\n');
+        text.push_str(&steps(&overview.steps));
+    }
+    if let Some(result) = result_text(output) {
+        text.push_str(&format!("\n{}\n{}\n", paint(FAINT, "output"), result));
+    }
+    if let Some(story) = failure_story(overview) {
+        text.push_str(&format!("\n{story}"));
+    }
+    text
+}
+
+fn steps(views: &[StepView]) -> String {
+    let header = ["STEP", "STATUS", "RUNS", "TOOK", "ITEMS", "ERROR"];
+    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
+    rows.extend(views.iter().map(|view| {
+        let items = view.items.map(|items| match items.total {
+            Some(total) => format!("{}/{total}", items.ended()),
+            None => items.ended().to_string(),
+        });
+        let error = view.error.as_ref().map(|error| line(&error.message, ERROR_CHARS_MAX));
+        vec![
+            view.step.to_string(),
+            view.status.as_str().to_lowercase(),
+            view.runs.to_string(),
+            took(view.took),
+            items.unwrap_or_default(),
+            error.unwrap_or_default(),
+        ]
+    }));
+    table(&rows)
+}
+
+/// Why an execution failed: which step, which item, what it said and what it printed.
+pub(crate) fn failure_story(overview: &Overview) -> Option<String> {
+    let Ending::Failed { error, .. } = &overview.ending else { return None };
+    let stories: Vec<String> = overview.unhandled().map(step_story).collect();
+    if stories.is_empty() {
+        return Some(headed(&paint(BAD, "failed"), error));
+    }
+    Some(stories.join("\n"))
+}
+
+fn step_story(view: &StepView) -> String {
+    let step = paint(BAD, format!("step {} failed", view.step));
+    let failure = view.failure.as_ref();
+    let place = failure.map(|failure| match failure.item {
+        Some(item) => format!(" at item {item} ({})", failure.tool),
+        None => format!(" ({})", failure.tool),
+    });
+    let head = format!("{step}{}", place.unwrap_or_default());
+    match (failure, &view.error) {
+        (Some(failure), _) => headed(&head, &failure.error) + evidence(failure).as_str(),
+        (None, Some(error)) => headed(&head, error),
+        (None, None) => head + "\n",
+    }
+}
+
+fn headed(head: &str, error: &ToolError) -> String {
+    format!("{head}: {}\n{}", error.kind, indented(&error.message))
+}
+
+/// What helps to find the cause, each thing once.
+fn evidence(failure: &CommandFailure) -> String {
+    let details = match &failure.error.details {
+        None => String::new(),
+        Some(details) => match details.get("traceback").and_then(Value::as_str) {
+            Some(traceback) => traceback.to_owned(),
+            None => pretty(details),
+        },
+    };
+    let mut text = String::new();
+    if !details.trim().is_empty() {
+        text.push_str(&format!("\n{}", indented(details.trim_end())));
+    }
+    for (name, stream) in [("stderr", &failure.logs.stderr), ("stdout", &failure.logs.stdout)] {
+        let printed = stream.trim_end();
+        if printed.trim().is_empty() || printed.trim() == details.trim() {
+            continue;
+        }
+        text.push_str(&format!("\n  {}\n{}", paint(FAINT, name), indented(&tail(printed))));
+    }
+    text
+}
+
+/// The last lines of a text.
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.len().checked_sub(LOG_LINES_MAX) {
+        None | Some(0) => text.to_owned(),
+        Some(left_out) => {
+            format!("… {left_out} lines left out\n{}", lines[left_out..].join("\n"))
+        }
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}

@@ -1,0 +1,274 @@
+//! An execution as a reader sees it: the fold of its events into steps, items and how it all ended.
+//!
+//! It serves live progress and looking back alike, so the two cannot disagree.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use noetl_model::{
+    CommandId, Event, ExecutionId, ExecutionStatus, ItemSource, Logs, Payload, Place, PlaybookRef,
+    Recorded, RunId, StepName, StepStatus, Summary, TaskAddress, TimerPurpose, Timestamp,
+    ToolError, ToolKind,
+};
+
+/// One execution, as far as its events have been seen.
+#[derive(Debug)]
+pub(crate) struct Overview {
+    pub(crate) execution: ExecutionId,
+    pub(crate) playbook: PlaybookRef,
+    pub(crate) started_at: Timestamp,
+    pub(crate) ended_at: Option<Timestamp>,
+    pub(crate) ending: Ending,
+    /// In the order in which they were first reached.
+    pub(crate) steps: Vec<StepView>,
+    runs: BTreeMap<RunId, usize>,
+    commands: BTreeMap<CommandId, OpenCommand>,
+}
+
+/// How an execution has ended, if it has.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    None,
+    Completed { output: Payload },
+    Failed { error: ToolError, steps: Vec<StepName> },
+    Cancelled { reason: String },
+}
+
+/// One step, over all its runs.
+#[derive(Debug)]
+pub(crate) struct StepView {
+    pub(crate) step: StepName,
+    /// Of the latest run.
+    pub(crate) status: StepStatus,
+    pub(crate) runs: u32,
+    /// When the latest run began.
+    pub(crate) since: Timestamp,
+    /// How long the runs that have ended took together.
+    pub(crate) took: Duration,
+    pub(crate) items: Option<Items>,
+    pub(crate) error: Option<ToolError>,
+    /// The latest failure of one of its commands.
+    pub(crate) failure: Option<CommandFailure>,
+}
+
+/// How far a loop has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Items {
+    /// Unknown while more may be claimed.
+    pub(crate) total: Option<u64>,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Items {
+    pub(crate) fn ended(self) -> u64 {
+        self.completed + self.failed
+    }
+}
+
+/// How a command failed, and what it printed.
+#[derive(Debug)]
+pub(crate) struct CommandFailure {
+    pub(crate) item: Option<u64>,
+    pub(crate) tool: ToolKind,
+    pub(crate) error: ToolError,
+    pub(crate) logs: Logs,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OpenCommand {
+    task: TaskAddress,
+    tool: ToolKind,
+}
+
+/// What an event has changed for a reader; steps are places in [`Overview::steps`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Nothing,
+    StepEntered(usize),
+    ItemsEnded(usize),
+    StepEnded(usize),
+    /// A task of the step is done again at this time, because of its latest failure.
+    Retrying(usize, Timestamp),
+    ExecutionEnded,
+}
+
+impl Overview {
+    /// An execution of which no event has been seen yet.
+    pub(crate) fn of(summary: &Summary) -> Self {
+        Self {
+            execution: summary.execution,
+            playbook: summary.playbook.clone(),
+            started_at: summary.started_at,
+            ended_at: None,
+            ending: Ending::None,
+            steps: Vec::new(),
+            runs: BTreeMap::new(),
+            commands: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> ExecutionStatus {
+        match self.ending {
+            Ending::None => ExecutionStatus::Running,
+            Ending::Completed { .. } => ExecutionStatus::Completed,
+            Ending::Failed { .. } => ExecutionStatus::Failed,
+            Ending::Cancelled { .. } => ExecutionStatus::Cancelled,
+        }
+    }
+
+    /// How long it took, if it has ended.
+    pub(crate) fn took(&self) -> Option<Duration> {
+        self.ended_at.map(|ended_at| ended_at.since(self.started_at))
+    }
+
+    /// The failures that nothing took care of.
+    pub(crate) fn unhandled(&self) -> impl Iterator<Item = &StepView> {
+        let steps = match &self.ending {
+            Ending::Failed { steps, .. } => steps.as_slice(),
+            Ending::None | Ending::Completed { .. } | Ending::Cancelled { .. } => &[],
+        };
+        steps.iter().filter_map(|name| self.steps.iter().find(|view| view.step == *name))
+    }
+
+    /// Takes the next event in.
+    pub(crate) fn see(&mut self, recorded: &Recorded) -> Change {
+        let at = recorded.at;
+        match &recorded.event {
+            Event::StepEntered { run, step, .. } => self.step_entered(*run, step, at),
+            Event::StepSkipped { step, .. } => self.step_skipped(step, at),
+            Event::StepCompleted { run, .. } => self.step_ended(*run, at, None),
+            Event::StepFailed { run, error, .. } => self.step_ended(*run, at, Some(error)),
+            Event::LoopOpened { run, items, .. } => self.loop_opened(*run, items),
+            Event::IterationCompleted { run, .. } => {
+                self.item_ended(*run, |items| items.completed += 1)
+            }
+            Event::IterationFailed { run, .. } => self.item_ended(*run, |items| items.failed += 1),
+            Event::CommandIssued { command, task, tool, .. } => {
+                self.commands.insert(*command, OpenCommand { task: *task, tool: *tool });
+                Change::Nothing
+            }
+            Event::CommandFailed { command, error, logs, .. } => {
+                self.command_failed(*command, error, logs);
+                Change::Nothing
+            }
+            Event::CommandCompleted { command, .. } | Event::CommandCancelled { command, .. } => {
+                self.commands.remove(command);
+                Change::Nothing
+            }
+            Event::TimerSet { due_at, purpose: TimerPurpose::Retry { task }, .. } => {
+                match self.runs.get(&task.run) {
+                    Some(&step) => Change::Retrying(step, *due_at),
+                    None => Change::Nothing,
+                }
+            }
+            Event::ExecutionCompleted { output } => {
+                self.ended(at, Ending::Completed { output: output.clone() })
+            }
+            Event::ExecutionFailed { error, steps } => {
+                self.ended(at, Ending::Failed { error: error.clone(), steps: steps.clone() })
+            }
+            Event::ExecutionCancelled { reason } => {
+                self.ended(at, Ending::Cancelled { reason: reason.clone() })
+            }
+            Event::ExecutionStarted { .. }
+            | Event::StepAwaited { .. }
+            | Event::FrameOpened { .. }
+            | Event::CommandClaimed { .. }
+            | Event::AttemptSuperseded { .. }
+            | Event::ChildStarted { .. }
+            | Event::ContextUpdated { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerFired { .. }
+            | Event::TimerCancelled { .. }
+            | Event::ExecutionStalled { .. }
+            | Event::Reported { .. } => Change::Nothing,
+        }
+    }
+
+    fn step_entered(&mut self, run: RunId, step: &StepName, at: Timestamp) -> Change {
+        let index = self.reached(step, at);
+        let view = &mut self.steps[index];
+        view.status = StepStatus::Running;
+        view.runs += 1;
+        view.since = at;
+        view.items = None;
+        view.error = None;
+        self.runs.insert(run, index);
+        Change::StepEntered(index)
+    }
+
+    fn step_skipped(&mut self, step: &StepName, at: Timestamp) -> Change {
+        let index = self.reached(step, at);
+        self.steps[index].status = StepStatus::Skipped;
+        Change::StepEnded(index)
+    }
+
+    fn step_ended(&mut self, run: RunId, at: Timestamp, error: Option<&ToolError>) -> Change {
+        let Some(index) = self.runs.remove(&run) else { return Change::Nothing };
+        let view = &mut self.steps[index];
+        view.status = if error.is_some() { StepStatus::Failed } else { StepStatus::Completed };
+        view.took += at.since(view.since);
+        view.error = error.cloned();
+        Change::StepEnded(index)
+    }
+
+    fn loop_opened(&mut self, run: RunId, items: &ItemSource) -> Change {
+        let Some(&index) = self.runs.get(&run) else { return Change::Nothing };
+        let total = match items {
+            ItemSource::Range(total) | ItemSource::List { len: total, .. } => Some(*total),
+            ItemSource::Cursor => None,
+        };
+        self.steps[index].items = Some(Items { total, completed: 0, failed: 0 });
+        Change::ItemsEnded(index)
+    }
+
+    fn item_ended(&mut self, run: RunId, count: impl FnOnce(&mut Items)) -> Change {
+        let Some(&index) = self.runs.get(&run) else { return Change::Nothing };
+        self.steps[index].items.as_mut().map(count);
+        Change::ItemsEnded(index)
+    }
+
+    fn command_failed(&mut self, command: CommandId, error: &ToolError, logs: &Logs) {
+        let Some(OpenCommand { task, tool }) = self.commands.remove(&command) else { return };
+        let Some(&index) = self.runs.get(&task.run) else { return };
+        let item = match task.place {
+            Place::Item { index, .. } => Some(index),
+            Place::Task(_) | Place::Claim { .. } => None,
+        };
+        let failure = CommandFailure { item, tool, error: error.clone(), logs: logs.clone() };
+        self.steps[index].failure = Some(failure);
+    }
+
+    fn ended(&mut self, at: Timestamp, ending: Ending) -> Change {
+        self.ended_at = Some(at);
+        self.ending = ending;
+        for index in std::mem::take(&mut self.runs).into_values() {
+            let view = &mut self.steps[index];
+            view.status = StepStatus::Cancelled;
+            view.took += at.since(view.since);
+        }
+        Change::ExecutionEnded
+    }
+
+    /// The place of a step, which is new if it is reached for the first time.
+    fn reached(&mut self, step: &StepName, at: Timestamp) -> usize {
+        if let Some(index) = self.steps.iter().position(|view| view.step == *step) {
+            return index;
+        }
+        self.steps.push(StepView {
+            step: step.clone(),
+            status: StepStatus::Running,
+            runs: 0,
+            since: at,
+            took: Duration::ZERO,
+            items: None,
+            error: None,
+            failure: None,
+        });
+        self.steps.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Stored events in, what a reader sees out.
+
+use expect_test::{Expect, expect};
+use noetl_model::{CatalogId, ErrorKind, EventId, Seq, StepCounts};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Folds stored events, one every second, and shows what became of them.
+#[track_caller]
+fn check(events: &[Value], expected: &Expect) {
+    let playbook = PlaybookRef { catalog_id: CatalogId(1), path: "p".into(), version: 1 };
+    let mut overview = Overview::of(&Summary {
+        execution: ExecutionId(1),
+        playbook,
+        status: ExecutionStatus::Running,
+        seq: Seq::ZERO,
+        started_at: Timestamp::from_millis(0),
+        ended_at: None,
+        parent: None,
+        current_step: None,
+        steps: StepCounts::default(),
+        error: None,
+    });
+    let mut shown = String::new();
+    for (event, second) in events.iter().zip(0..) {
+        let at = Timestamp::from_millis(second * 1000);
+        let event = serde_json::from_value(event.clone()).unwrap();
+        let recorded = Recorded { seq: Seq(1), event_id: EventId(1), at, event };
+        let change = overview.see(&recorded);
+        shown.push_str(&format!("{} {change:?}\n", recorded.event.tag().as_str()));
+    }
+    shown.push_str(&format!("{} after {:?}\n", overview.status(), overview.took()));
+    for StepView { step, status, runs, took, items, failure, .. } in &overview.steps {
+        let items = items.map(|items| format!(" {}/{:?}", items.ended(), items.total));
+        let failure = failure.as_ref().map(|failure| format!(" failed at {:?}", failure.item));
+        let (items, failure) = (items.unwrap_or_default(), failure.unwrap_or_default());
+        shown.push_str(&format!("{step} {status} runs {runs} took {took:?}{items}{failure}\n"));
+    }
+    expected.assert_eq(&shown);
+}
+
+fn entered(run: u64, step: &str) -> Value {
+    json!({"type": "step.entered", "run": run, "step": step})
+}
+
+fn completed(run: u64, step: &str) -> Value {
+    json!({"type": "step.completed", "run": run, "step": step})
+}
+
+fn error() -> Value {
+    serde_json::to_value(ToolError::new(ErrorKind::Exception, "no")).unwrap()
+}
+
+#[test]
+fn the_runs_of_a_step_are_counted_and_their_times_added() {
+    check(
+        &[
+            entered(0, "a"),
+            completed(0, "a"),
+            entered(1, "a"),
+            completed(1, "a"),
+            json!({"type": "execution.completed", "output": {"inline": 1}}),
+        ],
+        &expect![[r#"
+            step.entered StepEntered(0)
+            step.completed StepEnded(0)
+            step.entered StepEntered(0)
+            step.completed StepEnded(0)
+            execution.completed ExecutionEnded
+            COMPLETED after Some(4s)
+            a COMPLETED runs 2 took 2s
+        "#]],
+    );
+}
+
+#[test]
+fn a_loop_counts_its_items_and_a_failure_knows_its_own() {
+    let address = json!({"run": 0, "place": {"item": {"index": 1, "task": 0}}, "retry": 0});
+    check(
+        &[
+            entered(0, "each"),
+            json!({"type": "loop.opened", "run": 0, "items": {"range": 3}, "mode": "parallel",
+                   "in_flight_max": 2}),
+            json!({"type": "iteration.completed", "run": 0, "index": 0}),
+            json!({"type": "command.issued", "command": 7, "task": address, "step": "each",
+                   "tool": "python", "pool": "shared", "bindings": {}}),
+            json!({"type": "command.failed", "command": 7, "attempt": 1, "error": error()}),
+            json!({"type": "iteration.failed", "run": 0, "index": 1, "error": error()}),
+            json!({"type": "step.failed", "run": 0, "step": "each", "error": error(),
+                   "handled": false}),
+            json!({"type": "execution.failed", "error": error(), "steps": ["each"]}),
+        ],
+        &expect![[r#"
+            step.entered StepEntered(0)
+            loop.opened ItemsEnded(0)
+            iteration.completed ItemsEnded(0)
+            command.issued Nothing
+            command.failed Nothing
+            iteration.failed ItemsEnded(0)
+            step.failed StepEnded(0)
+            execution.failed ExecutionEnded
+            FAILED after Some(7s)
+            each FAILED runs 1 took 6s 2/Some(3) failed at Some(1)
+        "#]],
+    );
+}
+
+#[test]
+fn what_still_ran_when_the_execution_was_cancelled_is_cancelled_too() {
+    check(
+        &[
+            entered(0, "a"),
+            json!({"type": "step.skipped", "step": "b", "reason": "guard"}),
+            json!({"type": "execution.cancelled", "reason": "enough"}),
+        ],
+        &expect![[r#"
+            step.entered StepEntered(0)
+            step.skipped StepEnded(1)
+            execution.cancelled ExecutionEnded
+            CANCELLED after Some(2s)
+            a CANCELLED runs 1 took 2s
+            b SKIPPED runs 0 took 0ns
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_is_told_with_its_time() {
+    let address = json!({"run": 0, "place": {"task": 0}, "retry": 1});
+    check(
+        &[
+            entered(0, "a"),
+            json!({"type": "timer.set", "timer": 0, "due_at": 5_000_000,
+                   "purpose": {"retry": {"task": address}}}),
+        ],
+        &expect![[r#"
+            step.entered StepEntered(0)
+            timer.set Retrying(0, Timestamp(5000000))
+            RUNNING after None
+            a RUNNING runs 1 took 0ns
+        "#]],
+    );
+}

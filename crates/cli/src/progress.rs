@@ -1,0 +1,138 @@
+//! Live progress on standard error: a line per step, and, where somebody watches, what runs now.
+
+mod bars;
+
+use std::io::{self, Write as _};
+
+use noetl_model::{StepStatus, Timestamp};
+
+use crate::output::table::line;
+use crate::output::time::{clock, took};
+use crate::overview::{Change, Items, Overview, StepView};
+use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, Terminal, paint};
+use bars::Bars;
+
+/// Names are padded to this width, so that what follows them is aligned.
+const NAME_WIDTH: usize = 20;
+/// How much of an error fits a line.
+const ERROR_CHARS_MAX: usize = 100;
+
+/// The progress of one or more executions.
+pub(crate) struct Progress {
+    mode: Mode,
+    /// Whether lines say which playbook they are about.
+    several: bool,
+}
+
+/// How progress is shown.
+enum Mode {
+    Quiet,
+    Lines { color: bool },
+    Bars(Bars),
+}
+
+impl Progress {
+    pub(crate) fn new(is_quiet: bool, several: bool, terminal: &Terminal) -> Self {
+        let color = terminal.stderr_color;
+        let mode = match (is_quiet, terminal.is_watched) {
+            (true, _) => Mode::Quiet,
+            (false, false) => Mode::Lines { color },
+            (false, true) => Mode::Bars(Bars::new(color)),
+        };
+        Self { mode, several }
+    }
+
+    /// Shows what an event has changed.
+    pub(crate) fn show(&mut self, overview: &Overview, change: Change, at: Timestamp) {
+        if let Mode::Bars(bars) = &mut self.mode {
+            bars.update(overview, change);
+        }
+        let text = match change {
+            Change::Nothing
+            | Change::StepEntered(_)
+            | Change::ItemsEnded(_)
+            | Change::ExecutionEnded => return,
+            Change::StepEnded(step) => ended(&overview.steps[step]),
+            Change::Retrying(step, due_at) => retrying(&overview.steps[step], due_at, at),
+        };
+        let time = paint(FAINT, clock(at));
+        if self.several {
+            self.say(&format!("{time} {}: {text}", overview.playbook.path));
+        } else {
+            self.say(&format!("{time} {text}"));
+        }
+    }
+
+    /// Says a line without disturbing what moves below it.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.mode {
+            Mode::Quiet => {}
+            Mode::Lines { color } => {
+                let text = plain_unless(*color, text);
+                // Nothing depends on whether somebody listens.
+                let _unheard = writeln!(io::stderr(), "{text}");
+            }
+            Mode::Bars(bars) => bars.say(text),
+        }
+    }
+
+    /// Takes away what moves.
+    pub(crate) fn finish(self) {
+        match self.mode {
+            Mode::Quiet | Mode::Lines { .. } => {}
+            Mode::Bars(bars) => bars.finish(),
+        }
+    }
+}
+
+/// A text without its styles, unless they are wanted.
+fn plain_unless(color: bool, text: &str) -> String {
+    if color { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() }
+}
+
+/// How a step has ended, on one line.
+fn ended(view: &StepView) -> String {
+    let (style, word) = match view.status {
+        StepStatus::Running => (FAINT, "running"),
+        StepStatus::Completed => (GOOD, "completed"),
+        StepStatus::Failed => (BAD, "failed"),
+        StepStatus::Skipped => (FAINT, "skipped"),
+        StepStatus::Cancelled => (CAREFUL, "cancelled"),
+    };
+    let name = format!("{:NAME_WIDTH$}", view.step.as_str());
+    let mut text = format!("step {name}  {}", paint(style, format!("{word:9}")));
+    if view.status != StepStatus::Skipped {
+        text.push_str(&format!("  {:>9}", took(view.took)));
+    }
+    if view.runs > 1 {
+        text.push_str(&format!("  run {}", view.runs));
+    }
+    if let Some(items) = view.items {
+        text.push_str(&format!("  {}", count(items)));
+    }
+    if let Some(error) = &view.error {
+        text.push_str(&format!("  {}", line(&error.message, ERROR_CHARS_MAX)));
+    }
+    text
+}
+
+fn count(items: Items) -> String {
+    let ended = items.ended();
+    let mut text = match items.total {
+        Some(total) if total != ended => format!("{ended} of {total} items"),
+        Some(1) => "1 item".to_owned(),
+        Some(_) | None => format!("{ended} items"),
+    };
+    if items.failed > 0 {
+        text.push_str(&format!(", {} failed", items.failed));
+    }
+    text
+}
+
+fn retrying(view: &StepView, due_at: Timestamp, now: Timestamp) -> String {
+    let why = view.failure.as_ref().map(|failure| line(&failure.error.message, ERROR_CHARS_MAX));
+    let name = format!("{:NAME_WIDTH$}", view.step.as_str());
+    let retry = paint(CAREFUL, "retry    ");
+    let why = why.unwrap_or_default();
+    format!("step {name}  {retry}  {:>9}  {why}", format!("in {}", took(due_at.since(now))))
+}

@@ -1,0 +1,201 @@
+//! One process that does it all: a store, a control plane and a worker, from opening to closing.
+//!
+//! Everything that commands ask of the control plane goes through here.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use noetl_bus::LocalBus;
+use noetl_control::{
+    Answer, Control, Follow, RegisterError, Registered, Settings, StartError, StartRequest,
+};
+use noetl_model::{
+    ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
+};
+use noetl_store::{Clock, ExecutionFilter, MemoryStore, Store, SystemClock};
+use noetl_tools::Registry;
+use noetl_worker::Worker;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::database;
+use crate::embedded::Embedded;
+use crate::failure::Failure;
+use crate::history::History;
+use crate::leases;
+use crate::nearest::nearest;
+
+/// How many commands run at once.
+const CONCURRENCY: usize = 32;
+/// How long steps of other executions may go on once the command is done.
+const DRAIN: Duration = Duration::from_secs(2);
+/// How long messages that are still owed are waited for once the command is done.
+const SETTLE_MAX: Duration = Duration::from_secs(2);
+/// How often it is looked whether they are gone.
+const SETTLE_LOOK: Duration = Duration::from_millis(10);
+/// How many unfinished executions are looked for.
+const UNFINISHED_MAX: usize = 10_000;
+/// How many catalog paths are compared with one that is not there.
+const PATHS_MAX: usize = 500;
+
+/// A control plane in this process, perhaps with a worker.
+pub(crate) struct Session {
+    store: Arc<dyn Store>,
+    control: Control,
+    /// The loops of the control plane.
+    loops: Background,
+    worker: Background,
+}
+
+/// Tasks that end when they are told to.
+#[derive(Default)]
+struct Background {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Background {
+    async fn end(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Session {
+    /// Opens a database to run executions on it.
+    pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
+        let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
+        leases::release(store.as_ref()).await?;
+        Ok(Self::with_worker(store, config))
+    }
+
+    /// Runs executions and keeps nothing of them.
+    pub(crate) fn ephemeral(config: &Config) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        Self::with_worker(Arc::new(MemoryStore::new(clock)), config)
+    }
+
+    /// Opens a database to change executions on it, without running any of their steps.
+    pub(crate) async fn without_worker(path: &Path, config: &Config) -> Result<Self, Failure> {
+        let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
+        Ok(Self::new(store, LocalBus::new(), config))
+    }
+
+    fn new(store: Arc<dyn Store>, bus: LocalBus, config: &Config) -> Self {
+        let ids = Arc::new(IdGenerator::new(machine_id_of(&config.host())));
+        let (bus, clock) = (Arc::new(bus), Arc::new(SystemClock));
+        let control = Control::new(store.clone(), bus, clock, ids, Settings::default());
+        let mut loops = Background::default();
+        let (running, stop) = (control.clone(), loops.stop.clone());
+        loops.tasks.spawn(async move { running.run(stop).await });
+        Self { store, control, loops, worker: Background::default() }
+    }
+
+    fn with_worker(store: Arc<dyn Store>, config: &Config) -> Self {
+        let bus = LocalBus::new();
+        let mut session = Self::new(store, bus.clone(), config);
+        let embedded = Arc::new(Embedded::new(session.control.clone()));
+        let registry =
+            Registry::standard(noetl_tools::Settings::from_environment(config.variables()));
+        let id = WorkerId::new(leases::worker_name());
+        let settings =
+            noetl_worker::Settings { drain: DRAIN, ..noetl_worker::Settings::new(id, CONCURRENCY) };
+        let worker = Worker::new(embedded.clone(), registry, settings);
+        let stop = session.worker.stop.clone();
+        session.worker.tasks.spawn(async move {
+            tokio::select! {
+                () = worker.run(stop) => {}
+                () = embedded.hear(bus) => {}
+            }
+        });
+        session
+    }
+
+    pub(crate) fn history(&self) -> History {
+        History::of(self.store.clone())
+    }
+
+    /// Keeps a playbook in the catalog. `file` is its name in messages.
+    pub(crate) async fn register(&self, file: &str, content: &str) -> Result<Registered, Failure> {
+        self.control.register(file, content).await.map_err(|error| match error {
+            RegisterError::Invalid(problems) => Failure::Invalid(problems),
+            RegisterError::Store(_) => Failure::broken(error),
+        })
+    }
+
+    /// Whether the catalog has a playbook at this path.
+    pub(crate) async fn is_registered(&self, path: &str) -> Result<bool, Failure> {
+        let entry = self.store.by_path(path, None).await.map_err(Failure::broken)?;
+        Ok(entry.is_some())
+    }
+
+    pub(crate) async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
+        let execution = match self.control.start(request).await {
+            Ok(execution) => execution,
+            Err(StartError::UnknownPlaybook(name)) => return Err(self.unknown(&name).await),
+            Err(error @ (StartError::PayloadTooLarge | StartError::TooDeep { .. })) => {
+                return Err(Failure::bad_input(error));
+            }
+            Err(error @ (StartError::Refused(_) | StartError::Submit(_))) => {
+                return Err(Failure::broken(error));
+            }
+        };
+        let summary = self.history().summary(execution).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
+    }
+
+    /// The catalog has no such playbook; perhaps it has one that was meant.
+    async fn unknown(&self, name: &str) -> Failure {
+        let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
+        let entries = self.store.paths(PATHS_MAX).await.unwrap_or_default();
+        let paths = entries.iter().map(|entry| entry.path.as_str());
+        match nearest(name, paths) {
+            Some(near) => failure.help(format!("did you mean {near}?")),
+            None => failure.help(
+                "name a playbook file, or the path of a playbook that has been run from a file before",
+            ),
+        }
+    }
+
+    /// The executions that have not ended, oldest first, without those that others wait for.
+    pub(crate) async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
+        let filter =
+            ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
+        let mut running = self.history().list(&filter, UNFINISHED_MAX).await?;
+        running.retain(|summary| summary.parent.is_none());
+        running.reverse();
+        Ok(running)
+    }
+
+    /// The events of an execution as they are written.
+    pub(crate) fn follow(&self, execution: ExecutionId) -> Follow {
+        self.control.events_follow(execution, Seq::ZERO)
+    }
+
+    /// Cancels an execution; one that has ended stays as it is.
+    pub(crate) async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure> {
+        match self.control.cancel(execution, reason).await.map_err(Failure::broken)? {
+            Answer::Accepted | Answer::Leased(_) => Ok(()),
+            Answer::Refused(refusal) => Err(Failure::bad_input(refusal)),
+        }
+    }
+
+    /// Ends what runs and closes the store.
+    pub(crate) async fn close(self) {
+        self.settle().await;
+        self.worker.end().await;
+        self.loops.end().await;
+    }
+
+    /// Waits until others have been told what is owed to them, such as that they are cancelled.
+    async fn settle(&self) {
+        let deadline = Instant::now() + SETTLE_MAX;
+        while Instant::now() < deadline && self.store.owed().await.is_ok_and(|owed| owed > 0) {
+            tokio::time::sleep(SETTLE_LOOK).await;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Watching executions until they have ended, or until the user has had enough.
+
+use anyhow::Context as _;
+use noetl_control::{Follow, LoadError};
+use noetl_model::{Recorded, Summary};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::overview::Overview;
+use crate::progress::Progress;
+use crate::session::Session;
+
+/// How many events may wait to be shown.
+const EVENTS_MAX: usize = 256;
+
+/// How the watching ended.
+pub(crate) enum Watched {
+    Ended(Vec<Overview>),
+    /// The second Ctrl-C: nothing is waited for.
+    Aborted,
+    /// The process was told to end; the executions can be continued.
+    Stopped,
+}
+
+/// What the user or the system asks of us meanwhile.
+enum Wish {
+    Cancel,
+    Stop,
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        let interrupt = listen(SignalKind::interrupt()).map_err(Failure::broken)?;
+        let terminate = listen(SignalKind::terminate()).map_err(Failure::broken)?;
+        Ok(Self { interrupt, terminate })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.interrupt.recv() => Wish::Cancel,
+            _ = self.terminate.recv() => Wish::Stop,
+        }
+    }
+}
+
+type Seen = (usize, Result<Recorded, LoadError>);
+
+/// Follows executions to their ends. The first Ctrl-C cancels them all.
+pub(crate) async fn watch(
+    session: &Session,
+    executions: &[Summary],
+    progress: &mut Progress,
+) -> Result<Watched, Failure> {
+    let mut signals = Signals::new()?;
+    let mut overviews: Vec<Overview> = executions.iter().map(Overview::of).collect();
+    let (sender, mut events) = mpsc::channel(EVENTS_MAX);
+    let mut followers = JoinSet::new();
+    for (index, summary) in executions.iter().enumerate() {
+        followers.spawn(forward(index, session.follow(summary.execution), sender.clone()));
+    }
+    let mut is_cancelling = false;
+    while overviews.iter().any(|overview| !overview.status().is_terminal()) {
+        tokio::select! {
+            Some((index, recorded)) = events.recv() => {
+                let recorded = recorded.map_err(Failure::broken)?;
+                let change = overviews[index].see(&recorded);
+                progress.show(&overviews[index], change, recorded.at);
+            }
+            wish = signals.next() => match wish {
+                Wish::Stop => return Ok(Watched::Stopped),
+                Wish::Cancel if is_cancelling => return Ok(Watched::Aborted),
+                Wish::Cancel => {
+                    is_cancelling = true;
+                    progress.say("cancelling; Ctrl-C again ends at once");
+                    cancel_all(session, &overviews).await;
+                }
+            }
+        }
+    }
+    Ok(Watched::Ended(overviews))
+}
+
+/// Passes the events of an execution on until nobody wants them.
+async fn forward(index: usize, mut follow: Follow, sender: mpsc::Sender<Seen>) {
+    loop {
+        let recorded = follow.next().await;
+        let is_last = recorded.is_err();
+        if sender.send((index, recorded)).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+async fn cancel_all(session: &Session, overviews: &[Overview]) {
+    for overview in overviews {
+        if overview.status().is_terminal() {
+            continue;
+        }
+        if let Err(failure) = session.cancel(overview.execution, "cancelled by Ctrl-C").await {
+            // One that has just ended is as good; anything else shows in its events.
+            tracing::warn!(execution = %overview.execution, ?failure, "not cancelled");
+        }
+    }
+}
