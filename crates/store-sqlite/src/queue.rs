@@ -68,6 +68,17 @@ impl CommandQueue for SqliteStore {
         Ok(answers)
     }
 
+    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        let mut writer = self.writer().await?;
+        let released = query(include_str!("../sql/release_leases.sql"))
+            .bind(worker.as_str())
+            .bind(self.clock.now().as_micros())
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(released.rows_affected())
+    }
+
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
         let rows: Vec<(i64, u64, u32)> = query_as(include_str!("../sql/exhausted_leases.sql"))
             .bind(self.clock.now().as_micros())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, Digest, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp,
+    CatalogId, CommandId, Digest, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp, WorkerId,
 };
 
 use crate::{
@@ -34,6 +34,9 @@ pub trait CommandQueue: Send + Sync {
 
     /// Prolongs leases to `lease` from now, by the store's clock; an answer for each, in order.
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError>;
+
+    /// Ends all leases of a worker that is known to be gone; the answer is how many there were.
+    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError>;
 
     /// Commands whose lease has run out and which have been leased `attempts` times or more.
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError>;

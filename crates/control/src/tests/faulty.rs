@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, CommandId, Summary};
+use noetl_model::{CatalogId, CommandId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Held, HeldAnswer, NewPlaybook, Outbox, OutboxRow, Page, Payloads, ReadyCommand,
@@ -71,6 +71,10 @@ impl CommandQueue for FaultyStore {
 
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
         self.store.extend(held, lease).await
+    }
+
+    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        self.store.release(worker).await
     }
 
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {

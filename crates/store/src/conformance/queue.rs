@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use noetl_model::Pool;
+use noetl_model::{Attempt, CommandId, Pool, WorkerId};
 
 use super::Subject;
-use super::given::{A, B, C, add, add_to, after, held, lease, park, remove, start};
-use crate::{Append, AppendError, HeldAnswer};
+use super::given::{A, B, C, add, add_to, after, at, held, lease, park, remove, start};
+use crate::{Append, AppendError, HeldAnswer, QueueChange};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -73,6 +73,26 @@ pub async fn heartbeat_prolongs(subject: Subject) {
     assert_eq!(subject.ready().await, []);
     subject.at(50);
     assert_eq!(subject.ready().await, [(A.0, 1, 1)]);
+}
+
+pub async fn the_leases_of_a_worker_that_is_gone_are_released_and_no_others(subject: Subject) {
+    let other = QueueChange::Lease {
+        command: CommandId(2),
+        attempt: Attempt(1),
+        worker: WorkerId::new("worker-10"),
+        lease_until: at(30),
+    };
+    let queue = vec![add(1), lease(1, 1, 30), add(2), other, add(3), lease(3, 1, 5)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(B) }).await, Ok(()));
+    subject.at(10);
+    let gone = WorkerId::new("worker-1");
+    let release = async || subject.store.release(&gone).await.expect("the store releases");
+    assert_eq!(release().await, 1, "the lease of command 3 has run out already");
+    assert_eq!(subject.ready().await, [(B.0, 1, 0), (A.0, 3, 1), (A.0, 1, 1)]);
+    assert_eq!(release().await, 0);
+    let queue = vec![lease(1, 2, 60)];
+    assert_eq!(subject.append(Append { queue, ..after(A, 1) }).await, Ok(()));
 }
 
 pub async fn heartbeat_after_the_lease_ran_out_is_welcome_until_taken_over(subject: Subject) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{CommandId, ExecutionId, Pool, Timestamp};
+use noetl_model::{CommandId, ExecutionId, Pool, Timestamp, WorkerId};
 
 use super::MemoryStore;
 use crate::{
@@ -81,6 +81,20 @@ impl CommandTable {
         answer
     }
 
+    fn release(&mut self, gone: &WorkerId, now: Timestamp) -> u64 {
+        let mut released = 0;
+        for row in self.rows.values_mut() {
+            if let Holder::Worker { worker, lease_until } = &mut row.open.holder
+                && worker == gone
+                && *lease_until > now
+            {
+                *lease_until = now;
+                released += 1;
+            }
+        }
+        released
+    }
+
     /// Leases that have run out, the one that ran out first before the others.
     fn expired(&self, now: Timestamp) -> Vec<Held> {
         let mut expired: Vec<_> = self
@@ -122,6 +136,10 @@ impl CommandQueue for MemoryStore {
         let until = self.clock.now().after(lease);
         let mut tables = self.tables();
         Ok(held.iter().map(|held| tables.commands.extend(held, until)).collect())
+    }
+
+    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        Ok(self.tables().commands.release(worker, self.clock.now()))
     }
 
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
