@@ -10,10 +10,10 @@ use noetl_model::{ExecutionId, PAYLOAD_MAX, Payload, Recorded, RunId, Seq};
 use noetl_playbook::Playbook;
 use serde_json::Value;
 
-use crate::Control;
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::payloads::json_len_within;
+use crate::{Control, Settings};
 
 /// How often one decision may ask for more.
 const NEED_ROUNDS_MAX: usize = 1000;
@@ -31,8 +31,8 @@ pub(crate) struct Log<'a> {
 impl Control {
     /// What a decision may look at, now.
     pub(crate) fn given<'a>(&self, playbook: &'a Playbook, loaded: &'a Loaded) -> Given<'a> {
-        let events_max = self.parts.settings.events_max;
-        Given { playbook, now: self.parts.stamps.now(), loaded, events_max }
+        let Settings { events_max, attempts_max, .. } = self.parts.settings;
+        Given { playbook, now: self.parts.stamps.now(), loaded, events_max, attempts_max }
     }
 
     /// Decides on a draft, fetching what the decision asks for.

@@ -22,6 +22,8 @@ pub struct Settings {
     pub playbooks_max: NonZeroUsize,
     /// How many events an execution may have; more is a cycle that makes no progress.
     pub events_max: u64,
+    /// How many workers may lose a command before it fails.
+    pub attempts_max: u32,
     /// How many bytes of large values are kept in memory.
     pub payload_bytes_max: usize,
 }
@@ -37,6 +39,7 @@ impl Default for Settings {
             states_max: NonZeroUsize::new(4096).expect("not zero"),
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
             events_max: noetl_engine::EVENTS_MAX,
+            attempts_max: noetl_engine::ATTEMPTS_MAX,
             payload_bytes_max: 256 * 1024 * 1024,
         }
     }

@@ -1,7 +1,7 @@
 //! The sweeper: ends commands that no worker brought to an end, and finds executions that nothing moves.
 
 use futures::future::join_all;
-use noetl_engine::{ATTEMPTS_MAX, Input};
+use noetl_engine::Input;
 use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::{Held, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,8 @@ impl Control {
     }
 
     async fn end_exhausted(&self) -> Result<(), StoreError> {
-        let exhausted = self.parts.store.exhausted(ATTEMPTS_MAX, SWEEP_MAX).await?;
+        let attempts_max = self.parts.settings.attempts_max;
+        let exhausted = self.parts.store.exhausted(attempts_max, SWEEP_MAX).await?;
         join_all(exhausted.into_iter().map(|held| self.end_lost(held))).await;
         Ok(())
     }

@@ -23,9 +23,6 @@ use crate::{Decision, Ended, Execution, Given, Input, Needs, Refusal, Start};
 
 use draft::Draft;
 
-/// How often a command may be claimed before it counts as lost.
-pub const ATTEMPTS_MAX: u32 = 3;
-
 /// Decides how an execution begins.
 pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<Decision, Needs> {
     let mut workload = given.playbook.workload.clone();
@@ -142,11 +139,12 @@ fn claim(
         return Ok(refused(Refusal::CommandFinished(command)));
     };
     let is_child = matches!(open.holder, Holder::Child(_));
-    if is_child || attempt != open.attempt().next() {
+    let held = open.attempt();
+    if is_child || attempt != held.next() {
         return Ok(refused(Refusal::AlreadyClaimed(command)));
     }
-    if attempt.0 > ATTEMPTS_MAX {
-        return lease_exhausted(draft, command, Attempt(ATTEMPTS_MAX));
+    if attempt.0 > draft.given.attempts_max {
+        return lease_exhausted(draft, command, held);
     }
     draft.emit(Event::CommandClaimed { command, attempt, worker: worker.clone(), lease_until });
     Ok(Decision::Accepted(draft.into_events()))
@@ -180,7 +178,7 @@ fn lease_exhausted(
     attempt: Attempt,
 ) -> Result<Decision, Needs> {
     let held = draft.state.commands.get(&command).map(|open| open.attempt());
-    if held != Some(attempt) || attempt.0 < ATTEMPTS_MAX {
+    if held != Some(attempt) || attempt.0 < draft.given.attempts_max {
         return Ok(Decision::Accepted(Vec::new()));
     }
     let error = ToolError::new(

@@ -19,10 +19,14 @@ pub struct Given<'a> {
     pub loaded: &'a Loaded,
     /// How many events an execution may have; more is a cycle that makes no progress.
     pub events_max: u64,
+    /// How many workers may lose a command before it fails.
+    pub attempts_max: u32,
 }
 
 /// How many events an execution may have unless its operator says otherwise.
 pub const EVENTS_MAX: u64 = 1_000_000;
+/// How many workers may lose a command unless its operator says otherwise.
+pub const ATTEMPTS_MAX: u32 = 3;
 
 /// Stored data that has been fetched because a decision asked for it.
 #[derive(Debug, Clone, Default)]

@@ -18,10 +18,12 @@ mod scope;
 mod state;
 mod value;
 
-pub use decide::{ATTEMPTS_MAX, decide, start};
+pub use decide::{decide, start};
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, replay};
-pub use given::{Decision, EVENTS_MAX, Given, IterationCollector, Iterations, Loaded, Need, Needs};
+pub use given::{
+    ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, IterationCollector, Iterations, Loaded, Need, Needs,
+};
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{ChildCall, ChildRequest, child_request, lease_of};
 pub use state::Execution;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use noetl_engine::Effect;
 use noetl_engine::{
-    Decision, Ended, Execution, Given, Input, IterationCollector, Iterations, Loaded, Need, Needs,
-    Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
+    ATTEMPTS_MAX, Decision, Ended, Execution, Given, Input, IterationCollector, Iterations, Loaded,
+    Need, Needs, Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
 };
 use noetl_model::{
     Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
@@ -89,7 +89,8 @@ impl Story {
         };
         let loaded = Loaded::default();
         let events_max = options.events_max;
-        let given = Given { playbook: &playbook, now, loaded: &loaded, events_max };
+        let attempts_max = ATTEMPTS_MAX;
+        let given = Given { playbook: &playbook, now, loaded: &loaded, events_max, attempts_max };
         let Ok(Decision::Accepted(events)) = start(Self::EXECUTION, &request, given) else {
             panic!("a start needs nothing that is stored");
         };
@@ -126,6 +127,7 @@ impl Story {
                 now: self.now,
                 loaded: &loaded,
                 events_max: self.events_max,
+                attempts_max: ATTEMPTS_MAX,
             };
             match decide(&self.state, input, given) {
                 Ok(Decision::Accepted(events)) => return Ok(self.record(events)),

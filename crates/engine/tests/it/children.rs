@@ -1,7 +1,9 @@
 //! Sub-playbooks: the parent waits, and hears how its child ended.
 
 use expect_test::expect;
-use noetl_engine::{ChildCall, EVENTS_MAX, Ended, Given, Input, Loaded, Refusal, child_request};
+use noetl_engine::{
+    ATTEMPTS_MAX, ChildCall, EVENTS_MAX, Ended, Given, Input, Loaded, Refusal, child_request,
+};
 use noetl_model::{CommandId, ErrorKind, Event, ExecutionId, Origin, Payload, StepName, ToolError};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
@@ -31,6 +33,7 @@ fn call(story: &Story) -> ChildCall {
         now: story.now,
         loaded: &loaded,
         events_max: EVENTS_MAX,
+        attempts_max: ATTEMPTS_MAX,
     };
     child_request(&story.state, FIRST, given).expect("everything is here")
 }
