@@ -187,6 +187,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
     let kind = match error {
         StartError::UnknownPlaybook(_) => ErrorKind::NotFound,
         StartError::PayloadTooLarge => ErrorKind::StorageQuota,
+        StartError::PayloadTooNested => ErrorKind::Schema,
         StartError::TooDeep { .. } | StartError::Refused(_) | StartError::Submit(_) => {
             ErrorKind::Child
         }

@@ -120,6 +120,8 @@ pub enum StartError {
     TooDeep { depth: u32 },
     #[error("the payload has more than {max} bytes", max = noetl_model::PAYLOAD_MAX)]
     PayloadTooLarge,
+    #[error("the payload is nested deeper than {max} levels", max = noetl_model::PAYLOAD_DEPTH_MAX)]
+    PayloadTooNested,
     #[error("the start was refused")]
     Refused(#[source] Refusal),
     #[error(transparent)]

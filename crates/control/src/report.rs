@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use noetl_engine::{Ended, Input, Refusal};
 use noetl_model::{
-    ErrorKind, Outcome, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report, ToolError,
+    ErrorKind, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
+    ToolError, is_shallow,
 };
 use serde_json::Value;
 
@@ -67,32 +68,34 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
 fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended {
     match outcome {
         Outcome::Completed { output } => match kept(output, len_max, large) {
-            Some(output) => Ended::Completed { output },
-            None => {
-                let message = format!("the output has more than {len_max} bytes of JSON");
-                Ended::Failed {
-                    error: ToolError::new(ErrorKind::StorageQuota, message),
-                    output: None,
-                }
-            }
+            Ok(output) => Ended::Completed { output },
+            Err(error) => Ended::Failed { error, output: None },
         },
-        // The error is what matters: what comes with it is left out if it is too large.
-        Outcome::Failed { error, output } => {
-            Ended::Failed { error, output: output.and_then(|output| kept(output, len_max, large)) }
-        }
+        // The error is what matters: what comes with it is left out if it cannot be kept.
+        Outcome::Failed { error, output } => Ended::Failed {
+            error,
+            output: output.and_then(|output| kept(output, len_max, large).ok()),
+        },
     }
 }
 
-/// A value as events keep it, or nothing if it is too long.
-fn kept(value: Value, len_max: usize, large: &mut Vec<Arc<Large>>) -> Option<Payload> {
-    let len = json_len_within(&value, len_max)?;
+/// A value as events keep it, or why it cannot be kept.
+fn kept(value: Value, len_max: usize, large: &mut Vec<Arc<Large>>) -> Result<Payload, ToolError> {
+    if !is_shallow(&value) {
+        let message = format!("the output is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
+        return Err(ToolError::new(ErrorKind::Schema, message));
+    }
+    let len = json_len_within(&value, len_max).ok_or_else(|| {
+        let message = format!("the output has more than {len_max} bytes of JSON");
+        ToolError::new(ErrorKind::StorageQuota, message)
+    })?;
     if len <= PAYLOAD_INLINE_MAX {
-        return Some(Payload::inline(value));
+        return Ok(Payload::inline(value));
     }
     let moved = Large::of(Arc::new(value));
     let reference = moved.reference;
     large.push(Arc::new(moved));
-    Some(Payload::Ref(reference))
+    Ok(Payload::Ref(reference))
 }
 
 #[cfg(test)]
@@ -115,6 +118,15 @@ mod tests {
             Ended::Failed { error, .. } => format!("{}: {error}", error.kind),
         };
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_output_nested_too_deeply_to_be_read_again_is_a_failure() {
+        let output = (0..=PAYLOAD_DEPTH_MAX).fold(Value::Null, |it, _| Value::Array(vec![it]));
+        match ended(Outcome::Completed { output }, LEN_MAX, &mut Vec::new()) {
+            Ended::Failed { error, output: None } => assert_eq!(error.kind, ErrorKind::Schema),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

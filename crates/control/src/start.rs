@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use noetl_engine::{Decision, Input, Loaded, Start, start};
-use noetl_model::{CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq};
+use noetl_model::{
+    CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
+};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError};
 use serde_json::{Map, Value};
@@ -64,6 +66,9 @@ impl Control {
         }
         if json_len_within(&request.payload, PAYLOAD_MAX).is_none() {
             return Err(StartError::PayloadTooLarge);
+        }
+        if !request.payload.values().all(is_shallow) {
+            return Err(StartError::PayloadTooNested);
         }
         let execution = ExecutionId(self.parts.stamps.next_id());
         let (reference, playbook) = self.chosen(execution, request.playbook).await?;

@@ -105,19 +105,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::StepSkipped { step, reason: _ } => state.step_skipped(step),
         Event::StepAwaited { step, from } => state.step_awaited(step, from),
         Event::LoopOpened { run, items, mode, in_flight_max } => {
-            let opened = LoopRun {
-                items: items.clone(),
-                mode: *mode,
-                in_flight_max: *in_flight_max,
-                next: 0,
-                completed: 0,
-                failed: 0,
-                open: imbl::OrdMap::new(),
-                error: None,
-                frame: None,
-                frames: 0,
-            };
-            state.loop_opened(*run, opened)
+            state.loop_opened(*run, LoopRun::over(items.clone(), *mode, *in_flight_max))
         }
         Event::FrameOpened { run, frame, len, rows } => {
             state.frame_opened(*run, *frame, *len, rows)
@@ -128,6 +116,42 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::IterationFailed { run, index, error } => {
             state.iteration_ended(*run, *index, Some(error))
         }
+        Event::CommandIssued { .. }
+        | Event::CommandClaimed { .. }
+        | Event::CommandCompleted { .. }
+        | Event::CommandFailed { .. }
+        | Event::CommandCancelled { .. }
+        | Event::ChildStarted { .. } => fold_command(state, event),
+        Event::ContextUpdated { target, values } => state.context_updated(*target, values),
+        Event::TimerSet { timer, due_at: _, purpose } => {
+            state.draw_timer(*timer)?;
+            state.timers.insert(*timer, *purpose);
+            Ok(())
+        }
+        Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
+            state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
+        }
+        Event::StepCompleted { run, step, output } => {
+            state.step_completed(*run, step, output.as_ref())
+        }
+        Event::StepFailed { run, step, error, handled } => {
+            state.step_failed(*run, step, error, *handled)
+        }
+        Event::ExecutionCompleted { output: _ } => state.end(ExecutionStatus::Completed, at),
+        Event::ExecutionFailed { error, steps: _ } => {
+            state.error = Some(error.clone());
+            state.end(ExecutionStatus::Failed, at)
+        }
+        Event::ExecutionCancelled { reason: _ } => state.end(ExecutionStatus::Cancelled, at),
+        Event::AttemptSuperseded { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::Reported { .. } => Ok(()),
+    }
+}
+
+/// Folds an event in the life of a command.
+fn fold_command(state: &mut Execution, event: &Event) -> Result<(), String> {
+    match event {
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
             let open = OpenCommand {
                 task: *task,
@@ -158,30 +182,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.command_mut(*command)?.holder = Holder::Child(*child);
             Ok(())
         }
-        Event::ContextUpdated { target, values } => state.context_updated(*target, values),
-        Event::TimerSet { timer, due_at: _, purpose } => {
-            state.draw_timer(*timer)?;
-            state.timers.insert(*timer, *purpose);
-            Ok(())
-        }
-        Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
-            state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
-        }
-        Event::StepCompleted { run, step, output } => {
-            state.step_completed(*run, step, output.as_ref())
-        }
-        Event::StepFailed { run, step, error, handled } => {
-            state.step_failed(*run, step, error, *handled)
-        }
-        Event::ExecutionCompleted { output: _ } => state.end(ExecutionStatus::Completed, at),
-        Event::ExecutionFailed { error, steps: _ } => {
-            state.error = Some(error.clone());
-            state.end(ExecutionStatus::Failed, at)
-        }
-        Event::ExecutionCancelled { reason: _ } => state.end(ExecutionStatus::Cancelled, at),
-        Event::AttemptSuperseded { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::Reported { .. } => Ok(()),
+        other => Err(format!("{} is not about a command", other.tag().as_str())),
     }
 }
 
@@ -232,7 +233,7 @@ impl Execution {
         match &run.body {
             Body::Loop(_) => Err("the loop is open already".to_owned()),
             Body::Tasks(_) => {
-                run.body = Body::Loop(opened);
+                run.body = Body::Loop(Box::new(opened));
                 Ok(())
             }
         }
@@ -288,7 +289,7 @@ impl Execution {
                     return Err(format!("item {} is next", repeat.next));
                 }
             }
-            (Body::Loop(LoopRun { items: ItemSource::Cursor, .. }), Place::Claim { .. }) => {}
+            (Body::Loop(repeat), Place::Claim { .. }) if repeat.items == ItemSource::Cursor => {}
             (Body::Tasks(_) | Body::Loop(_), place) => {
                 return Err(format!("step `{}` has no place {place:?}", run.step));
             }

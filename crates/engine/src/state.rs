@@ -84,7 +84,7 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Body {
     Tasks(Pipeline),
-    Loop(LoopRun),
+    Loop(Box<LoopRun>),
 }
 
 /// How far a list of tasks has come.
@@ -251,6 +251,22 @@ impl OpenCommand {
 }
 
 impl LoopRun {
+    /// A loop that has just been opened.
+    pub(crate) fn over(items: ItemSource, mode: LoopMode, in_flight_max: u32) -> Self {
+        Self {
+            items,
+            mode,
+            in_flight_max,
+            next: 0,
+            completed: 0,
+            failed: 0,
+            open: OrdMap::new(),
+            error: None,
+            frame: None,
+            frames: 0,
+        }
+    }
+
     /// How many items there are, as far as is known.
     pub(crate) fn total(&self) -> u64 {
         match &self.items {

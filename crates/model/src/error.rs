@@ -77,7 +77,7 @@ pub struct ToolError {
     pub status: Option<u16>,
     /// What helps a person to find the cause: a traceback, the source line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<Box<Value>>,
 }
 
 impl ToolError {
@@ -120,7 +120,7 @@ impl ToolError {
 
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 }

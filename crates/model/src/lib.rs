@@ -29,7 +29,10 @@ pub use id::{
     Attempt, CatalogId, CommandId, EventId, ExecutionId, ParseIdError, Pool, RunId, Seq, StepName,
     TimerId, WorkerId,
 };
-pub use payload::{Bindings, Digest, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, PayloadRef};
+pub use payload::{
+    Bindings, Digest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, PayloadRef,
+    is_shallow,
+};
 pub use snowflake::{IdGenerator, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use summary::{ParentCommand, StepCounts, Summary};

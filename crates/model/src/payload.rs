@@ -13,6 +13,22 @@ pub const PAYLOAD_INLINE_MAX: usize = 16 * 1024;
 /// Data whose JSON is longer than this is refused.
 pub const PAYLOAD_MAX: usize = 64 * 1024 * 1024;
 
+/// Data nested deeper than this is refused: readers of JSON stop at 128 levels, and what is written
+/// must be readable with a few levels around it.
+pub const PAYLOAD_DEPTH_MAX: usize = 100;
+
+/// Whether a value has no more than [`PAYLOAD_DEPTH_MAX`] levels.
+pub fn is_shallow(value: &Value) -> bool {
+    fn within(value: &Value, levels: usize) -> bool {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+            Value::Array(items) => levels > 0 && items.iter().all(|item| within(item, levels - 1)),
+            Value::Object(map) => levels > 0 && map.values().all(|item| within(item, levels - 1)),
+        }
+    }
+    within(value, PAYLOAD_DEPTH_MAX)
+}
+
 /// The SHA-256 of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
@@ -107,6 +123,13 @@ pub struct Bindings(pub BTreeMap<String, Payload>);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hundred_levels_are_shallow_and_one_more_is_not() {
+        let nested = |levels| (0..levels).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+        assert!(is_shallow(&nested(PAYLOAD_DEPTH_MAX)));
+        assert!(!is_shallow(&nested(PAYLOAD_DEPTH_MAX + 1)));
+    }
 
     #[test]
     fn a_digest_survives_its_stored_form() {

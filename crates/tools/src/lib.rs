@@ -7,11 +7,6 @@
 //! Invariant: whatever a tool started has ended once its run has ended, be it by itself, by
 //! time-out or by cancellation.
 
-#![expect(
-    clippy::result_large_err,
-    reason = "an error is what a call ends with, once, and is as large as what it tells"
-)]
-
 mod call;
 mod capture;
 mod credentials;

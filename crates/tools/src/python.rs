@@ -162,7 +162,7 @@ fn ended(end: End, logs: Logs) -> Ended {
         End::Value(value) => Ended::completed(value),
         End::Error(raised) => {
             let mut error = ToolError::new(raised.kind, raised.message).with_code(raised.code);
-            error.details = raised.details;
+            error.details = raised.details.map(Box::new);
             Ended::failed(error)
         }
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use noetl_model::{
-    ErrorKind, Event, Payload, RunId, ScopeTarget, StepName, TimerId, TimerPurpose, ToolError,
+    ErrorKind, Event, PAYLOAD_DEPTH_MAX, Payload, RunId, ScopeTarget, StepName, TimerId,
+    TimerPurpose, ToolError, is_shallow,
 };
 use noetl_playbook::{Assignment, AssignmentScope, Step, StepIndex};
 use serde_json::Value;
@@ -102,7 +103,8 @@ impl<'a> Draft<'a> {
         let mut written = Vec::new();
         for assignment in assignments {
             let what = format!("{what} `{}`", assignment.key);
-            match settled(scope.render(&what, &assignment.value))? {
+            match settled(scope.render(&what, &assignment.value))?.and_then(|it| shallow(&what, it))
+            {
                 Ok(value) => written.push(Written {
                     scope: assignment.scope,
                     key: assignment.key.clone(),
@@ -186,6 +188,15 @@ pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Nee
         Err(Trouble::Fails(error)) => Ok(Err(error)),
         Err(Trouble::Needs(needs)) => Err(Needs(needs)),
     }
+}
+
+/// A value that is not nested too deeply to be kept.
+pub(super) fn shallow(what: &str, value: Value) -> Attempted<Value> {
+    if is_shallow(&value) {
+        return Ok(value);
+    }
+    let message = format!("{what} is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
+    Err(ToolError::new(ErrorKind::Schema, message))
 }
 
 pub(super) fn policy_error(message: impl Into<String>) -> ToolError {

@@ -10,7 +10,7 @@ use noetl_model::{
 use noetl_playbook::{FrameProcess, Loop, LoopSource};
 use serde_json::{Value, json};
 
-use super::draft::{Attempted, Draft, settled};
+use super::draft::{Attempted, Draft, settled, shallow};
 use crate::scope::EndWay;
 use crate::state::{Body, LoopRun};
 use crate::value::{Listed, listed};
@@ -44,6 +44,7 @@ impl Draft<'_> {
 
     fn items(&self, run: RunId, template: &Template) -> Result<Attempted<ItemSource>, Needs> {
         let rendered = settled(self.scope().inside(run, None).render("`loop.in`", template))?;
+        let rendered = rendered.and_then(|value| shallow("`loop.in`", value));
         Ok(rendered.and_then(|value| match listed(value) {
             Listed::Count(len) if len <= ITEMS_MAX => Ok(ItemSource::Range(len)),
             Listed::Count(len) => Err(ToolError::new(

@@ -332,24 +332,37 @@ fn mentioned(scope: Scope<'_>, step: &Step, task: &Task, item: Option<u64>) -> B
             names.insert("iter".to_owned());
         }
     }
-    if task.tool == ToolKind::Python && asks_for_everything(task) {
-        names.extend(["workload", "ctx", "execution_id"].map(str::to_owned));
-        names.extend(scope.finished_steps().map(str::to_owned));
+    match task.tool {
+        ToolKind::Python if reads_context(task) => {
+            names.extend(["workload", "ctx", "execution_id"].map(str::to_owned));
+            names.extend(scope.finished_steps().map(str::to_owned));
+        }
+        // A script sees every variable by its name.
+        ToolKind::Rhai => {
+            names.extend(code_of(task).into_iter().flat_map(words).map(str::to_owned))
+        }
+        _ => {}
     }
     names
 }
 
 /// Whether Python code reads `context` or `variables`, which hold everything there is.
-fn asks_for_everything(task: &Task) -> bool {
-    let config = task.config.source();
-    let inline = config.pointer("/script/source/code").or_else(|| config.get("code"));
-    match inline.and_then(Value::as_str) {
-        Some(code) => code
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .any(|word| matches!(word, "context" | "variables")),
+fn reads_context(task: &Task) -> bool {
+    match code_of(task) {
+        Some(code) => words(code).any(|word| matches!(word, "context" | "variables")),
         // A script elsewhere may read anything.
         None => true,
     }
+}
+
+fn code_of(task: &Task) -> Option<&str> {
+    let config = task.config.source();
+    config.pointer("/script/source/code").or_else(|| config.get("code")).and_then(Value::as_str)
+}
+
+/// The names in a piece of code, and whatever else looks like one.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
 /// How long to wait before the attempt after `done` attempts.

@@ -15,10 +15,10 @@ const FAN_OUT: &str = "
 
 fn fanned_out() -> Story {
     let mut story = Story::begin(&playbook(FAN_OUT), StoryOptions::default());
-    story.claim(CommandId(0), 1, "w").unwrap();
+    story.claim(CommandId(0), 1, "w").expect("it is this one's turn");
     let outcome = noetl_model::Outcome::Completed { output: serde_json::json!(1) };
-    story.report(CommandId(0), 1, "w", outcome).unwrap();
-    story.claim(CommandId(1), 1, "w").unwrap();
+    story.report(CommandId(0), 1, "w", outcome).expect("it is this one's turn");
+    story.claim(CommandId(1), 1, "w").expect("it is this one's turn");
     story
 }
 

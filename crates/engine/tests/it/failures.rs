@@ -163,3 +163,17 @@ fn a_guard_that_does_not_render_fails_its_step() {
     assert_eq!(story.status().as_str(), "FAILED");
     assert_eq!(story.state.step_status("start").map(|it| it.as_str()), Some("FAILED"));
 }
+
+#[test]
+fn a_value_that_nests_without_end_is_stopped() {
+    let story = told(
+        "
+  - step: start
+    tool: {kind: noop}
+    set: {ctx.x: {deeper: '{{ ctx.x }}'}}
+    next: {arcs: [{step: start}]}
+",
+    );
+    let last = story.history().lines().last().unwrap_or_default().to_owned();
+    assert_eq!(last, "FAILED `set` `x` is nested deeper than 100 levels");
+}

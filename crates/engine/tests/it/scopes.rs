@@ -104,14 +104,14 @@ workflow:
 }
 
 #[test]
-fn python_that_reads_context_gets_everything() {
-    let names = |code: &str| {
+fn code_gets_what_it_may_read() {
+    let names = |tool: &str, code: &str| {
         let story = told(&format!(
             "
 workload: {{k: 1}}
 workflow:
   - {{step: start, tool: {{kind: noop}}, next: end}}
-  - {{step: end, tool: {{kind: python, code: '{code}'}}}}
+  - {{step: end, tool: {{kind: {tool}, code: '{code}'}}}}
 "
         ));
         let last = story.log.iter().rev().find_map(|it| match &it.event {
@@ -120,10 +120,11 @@ workflow:
         });
         last.unwrap_or_default().0.into_keys().collect::<Vec<_>>()
     };
-    assert_eq!(names("result = 1"), Vec::<String>::new());
-    assert_eq!(names("result = my_context"), Vec::<String>::new());
+    assert_eq!(names("python", "result = 1"), Vec::<String>::new());
+    assert_eq!(names("python", "result = my_context"), Vec::<String>::new());
     assert_eq!(
-        names("result = context.get(\"k\")"),
+        names("python", "result = context.get(\"k\")"),
         ["ctx", "end", "execution_id", "start", "workload"]
     );
+    assert_eq!(names("rhai", "let n = k + start.n; n"), ["k", "start"]);
 }

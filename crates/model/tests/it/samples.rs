@@ -37,7 +37,7 @@ fn error() -> ToolError {
         retryable: true,
         code: Some("429".to_owned()),
         status: Some(429),
-        details: Some(json!({ "retry_after": 3 })),
+        details: Some(Box::new(json!({ "retry_after": 3 }))),
     }
 }
 

@@ -120,7 +120,7 @@ pub(super) fn error(name: &str, response: &Response) -> Option<ToolError> {
     error.status = Some(status.as_u16());
     error.code = Some(status.as_u16().to_string());
     error.details = header(&response.headers, RETRY_AFTER)
-        .map(|retry_after| json!({"retry_after": retry_after}));
+        .map(|retry_after| Box::new(json!({"retry_after": retry_after})));
     Some(error)
 }
 
