@@ -8,7 +8,6 @@ mod embedded;
 mod failure;
 mod files;
 mod history;
-mod leases;
 mod logging;
 mod nearest;
 mod neighbours;

@@ -26,11 +26,12 @@ use crate::database;
 use crate::embedded::Embedded;
 use crate::failure::Failure;
 use crate::history::History;
-use crate::leases;
 use crate::nearest::nearest;
 
 /// How many commands run at once.
 const CONCURRENCY: usize = 32;
+/// How often a command is begun: that a process is killed again and again is no fault of the command.
+const ATTEMPTS_MAX: u32 = 1000;
 /// How long steps of other executions may go on once the command is done.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How long messages that are still owed are waited for once the command is done.
@@ -51,6 +52,11 @@ pub(crate) struct Session {
     worker: Background,
 }
 
+/// The worker of whichever process serves a database.
+fn embedded_worker() -> WorkerId {
+    WorkerId::new("embedded")
+}
+
 /// Tasks that end when they are told to.
 #[derive(Default)]
 struct Background {
@@ -69,7 +75,8 @@ impl Session {
     /// Opens a database to run executions on it.
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
         let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
-        leases::release(store.as_ref()).await?;
+        // Only one process serves a database, so whoever was its embedded worker before is gone.
+        store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         Ok(Self::with_worker(store, config))
     }
 
@@ -88,7 +95,8 @@ impl Session {
     fn new(store: Arc<dyn Store>, bus: LocalBus, config: &Config) -> Self {
         let ids = Arc::new(IdGenerator::new(machine_id_of(&config.host())));
         let (bus, clock) = (Arc::new(bus), Arc::new(SystemClock));
-        let control = Control::new(store.clone(), bus, clock, ids, Settings::default());
+        let settings = Settings { attempts_max: ATTEMPTS_MAX, ..Settings::default() };
+        let control = Control::new(store.clone(), bus, clock, ids, settings);
         let mut loops = Background::default();
         let (running, stop) = (control.clone(), loops.stop.clone());
         loops.tasks.spawn(async move { running.run(stop).await });
@@ -101,9 +109,8 @@ impl Session {
         let embedded = Arc::new(Embedded::new(session.control.clone()));
         let registry =
             Registry::standard(noetl_tools::Settings::from_environment(config.variables()));
-        let id = WorkerId::new(leases::worker_name());
-        let settings =
-            noetl_worker::Settings { drain: DRAIN, ..noetl_worker::Settings::new(id, CONCURRENCY) };
+        let settings = noetl_worker::Settings::new(embedded_worker(), CONCURRENCY);
+        let settings = noetl_worker::Settings { drain: DRAIN, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
         let stop = session.worker.stop.clone();
         session.worker.tasks.spawn(async move {
@@ -137,7 +144,11 @@ impl Session {
         let execution = match self.control.start(request).await {
             Ok(execution) => execution,
             Err(StartError::UnknownPlaybook(name)) => return Err(self.unknown(&name).await),
-            Err(error @ (StartError::PayloadTooLarge | StartError::TooDeep { .. })) => {
+            Err(
+                error @ (StartError::PayloadTooLarge
+                | StartError::PayloadTooNested
+                | StartError::TooDeep { .. }),
+            ) => {
                 return Err(Failure::bad_input(error));
             }
             Err(error @ (StartError::Refused(_) | StartError::Submit(_))) => {
