@@ -174,9 +174,9 @@ fn check_grammar(source: &str) -> Result<(), Fault> {
 /// Says in the author's words what minijinja says in the parser's.
 fn plain_words(detail: &str) -> String {
     let message = detail
-        .replace("end of variable block", "the end of the expression")
-        .replace("end of block", "the end of the statement")
-        .replace("end of input", "the end of the template");
+        .replace("end of variable block", "`}}`")
+        .replace("end of block", "`%}`")
+        .replace("end of input", "end of the text");
     let hint = if message.starts_with("unexpected `=`") { "; `==` compares" } else { "" };
     message + hint
 }

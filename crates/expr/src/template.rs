@@ -75,7 +75,11 @@ impl Template {
             let part = Part::Leaf(Leaf::compile(expression, reading)?);
             Ok(Compiled { source, part, variables, roots })
         };
-        compile().map(|it| Self(Arc::new(it))).map_err(|fault: Fault| fault.at(""))
+        compile().map(|it| Self(Arc::new(it))).map_err(|mut fault: Fault| {
+            // The braces are ours, not the author's.
+            fault.message = fault.message.replace("`}}`", "the end of the condition");
+            fault.at("")
+        })
     }
 
     /// The value as written.

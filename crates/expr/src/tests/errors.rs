@@ -21,24 +21,12 @@ fn check_render(template: &str, then: Expect) {
 
 #[test]
 fn mistakes_of_grammar() {
-    check_parse(
-        "{{ a b }}",
-        expect!["unexpected identifier, expected the end of the expression | b"],
-    );
-    check_parse(
-        "x {{ a. }}",
-        expect!["unexpected the end of the expression, expected identifier or integer | }}"],
-    );
+    check_parse("{{ a b }}", expect!["unexpected identifier, expected `}}` | b"]);
+    check_parse("x {{ a. }}", expect!["unexpected `}}`, expected identifier or integer | }}"]);
     check_parse("{{ 'a }}", expect!["unexpected end of string | "]);
-    check_parse(
-        "{% if a %}",
-        expect!["unexpected the end of the template, expected the end of the statement | %}"],
-    );
-    check_parse(
-        "{{ a",
-        expect!["unexpected the end of the template, expected the end of the expression | a"],
-    );
-    check_parse("{{ }}", expect!["unexpected the end of the expression | }}"]);
+    check_parse("{% if a %}", expect!["unexpected end of the text, expected `%}` | %}"]);
+    check_parse("{{ a", expect!["unexpected end of the text, expected `}}` | a"]);
+    check_parse("{{ }}", expect!["unexpected `}}` | }}"]);
     check_parse("{{ ü }}", expect!["unexpected character | "]);
     check_parse("{% nonsense %}", expect!["unknown statement nonsense | nonsense"]);
     check_parse("{{ a }}{# a", expect!["unexpected end of comment | "]);
@@ -88,7 +76,7 @@ fn statements_that_are_not_offered() {
 #[test]
 fn a_condition_reports_places_in_its_own_text() {
     let error = Condition::parse(json!("event.name = 'x'")).unwrap_err();
-    expect![[r#"ParseError { message: "unexpected `=`, expected the end of the expression; `==` compares", range: Some(11..12), pointer: "" }"#]].assert_eq(&format!("{error:?}"));
+    expect![[r#"ParseError { message: "unexpected `=`, expected the end of the condition; `==` compares", range: Some(11..12), pointer: "" }"#]].assert_eq(&format!("{error:?}"));
 }
 
 #[test]
