@@ -1,6 +1,7 @@
 //! Small operations on JSON that the rules share: writing by a dotted key, reading by a path,
 //! merging, listing.
 
+use noetl_expr::loop_results;
 use serde_json::{Map, Value};
 
 use crate::state::Variables;
@@ -117,12 +118,11 @@ pub(crate) enum Listed {
 /// Reads a value as a list: a list is one; a map is its entries; a number counts; a text is JSON or
 /// is cut at commas and line ends.
 pub(crate) fn listed(value: Value) -> Listed {
+    if let Some(results) = loop_results(&value) {
+        return Listed::Items(results.clone());
+    }
     match value {
         Value::Array(items) => Listed::Items(items),
-        Value::Object(mut map) if is_loop_output(&map) => match map.remove("results") {
-            Some(Value::Array(items)) => Listed::Items(items),
-            Some(_) | None => Listed::NotAList("a loop's output without results"),
-        },
         Value::Object(map) => Listed::Items(
             map.into_iter()
                 .map(|(key, value)| serde_json::json!({ "key": key, "value": value }))
@@ -136,14 +136,6 @@ pub(crate) fn listed(value: Value) -> Listed {
         Value::Bool(_) => Listed::NotAList("a boolean"),
         Value::Null => Listed::NotAList("nothing"),
     }
-}
-
-/// Whether a map is what a loop produces, which stands for the list of its results.
-fn is_loop_output(map: &Map<String, Value>) -> bool {
-    map.len() == 3
-        && map.get("results").is_some_and(Value::is_array)
-        && map.contains_key("data")
-        && map.get("stats").is_some_and(Value::is_object)
 }
 
 #[expect(

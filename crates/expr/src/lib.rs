@@ -27,6 +27,7 @@ use thiserror::Error;
 
 pub use crate::condition::Condition;
 pub use crate::template::Template;
+pub use crate::value::loop_results;
 
 /// Where a template's variables come from.
 pub trait Variables {

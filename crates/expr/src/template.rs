@@ -15,7 +15,7 @@ use crate::bounds::{TEXT_MAX, text_too_long};
 use crate::environment::ENVIRONMENT;
 use crate::print::to_json;
 use crate::syntax::{self, Fault, Path, PathStep, Reading, Shape};
-use crate::value::from_variable;
+use crate::value::{from_variable, loop_results};
 use crate::{ParseError, RenderError, Variables};
 
 /// A JSON value whose strings may hold templates.
@@ -247,6 +247,7 @@ impl Scope<'_> {
             json = match (json, step) {
                 (Json::Object(members), PathStep::Name(key)) => members.get(key)?,
                 (Json::Array(items), PathStep::Index(index)) => items.get(*index)?,
+                (Json::Object(_), PathStep::Index(index)) => loop_results(json)?.get(*index)?,
                 // A text has letters, and a letter is a text of one.
                 (Json::String(text), PathStep::Index(index)) => {
                     let letter = text.chars().nth(*index)?.to_string();

@@ -28,6 +28,13 @@ pub(crate) struct Root {
     texts: Mutex<BTreeMap<usize, Value>>,
 }
 
+/// The results of a loop, if this is what a loop produces: such a map also stands for their list.
+pub fn loop_results(json: &Json) -> Option<&Vec<Json>> {
+    let map = json.as_object().filter(|map| map.len() == 3 && map.contains_key("data"))?;
+    map.get("stats").filter(|stats| stats.is_object())?;
+    map.get("results")?.as_array()
+}
+
 /// Makes a value out of a variable.
 pub(crate) fn from_variable(json: &Arc<Json>) -> Value {
     scalar(json).unwrap_or_else(|| {
@@ -72,6 +79,9 @@ impl Node {
     }
 
     fn item(self: &Arc<Self>, index: usize) -> Option<Value> {
+        if loop_results(self.json()).is_some() {
+            return Arc::new(Self::Member(Arc::clone(self), "results".into())).item(index);
+        }
         let json = self.json().as_array()?.get(index)?;
         let place = || Value::from_object(Self::Item(Arc::clone(self), index));
         Some(self.scalar(json).unwrap_or_else(place))
@@ -93,6 +103,12 @@ impl Node {
             }
             _ => scalar(json),
         }
+    }
+
+    /// The items, if this is a list or stands for one.
+    fn items(&self) -> Option<&Vec<Json>> {
+        let json = self.json();
+        json.as_array().or_else(|| loop_results(json))
     }
 
     fn root(&self) -> &Root {
@@ -123,7 +139,7 @@ pub(crate) fn size(json: &Json, limit: usize) -> usize {
 
 impl Object for Node {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
-        if self.json().is_array() { ObjectRepr::Seq } else { ObjectRepr::Map }
+        if self.items().is_some() { ObjectRepr::Seq } else { ObjectRepr::Map }
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
@@ -138,20 +154,18 @@ impl Object for Node {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        match self.json() {
-            Json::Object(_) => self.mapped_enumerator(|node| {
+        match self.items() {
+            Some(items) => Enumerator::Seq(items.len()),
+            None => self.mapped_enumerator(|node| {
                 let keys = node.json().as_object().into_iter().flat_map(Map::keys);
                 Box::new(keys.map(|key| Value::from(key.as_str())))
             }),
-            other => Enumerator::Seq(other.as_array().map_or(0, Vec::len)),
         }
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        Some(match self.json() {
-            Json::Object(members) => members.len(),
-            other => other.as_array().map_or(0, Vec::len),
-        })
+        let members = || self.json().as_object().map_or(0, Map::len);
+        Some(self.items().map_or_else(members, Vec::len))
     }
 }
 

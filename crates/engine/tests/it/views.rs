@@ -55,6 +55,31 @@ fn null_is_none_and_a_missing_name_is_undefined() {
 }
 
 #[test]
+fn a_loops_output_is_a_map_and_usable_as_a_list() {
+    let story = told(
+        "
+  - {step: start, loop: {in: [1, 2], iterator: n}, tool: {kind: noop, result: {n: '{{ n * 2 }}'}}, next: end}
+  - step: end
+    tool:
+      kind: noop
+      result:
+        map: '{{ [start.results[0].n, start.data[1].n, start.stats.total] }}'
+        index: '{{ start[1].n }}'
+        length: '{{ start | length }}'
+        walk: '{% for it in start %}{{ it.n }};{% endfor %}'
+        pick: '{{ start | map(attribute=\"n\") | list }}'
+        last: '{{ (start | last).n }}'
+",
+    );
+    assert_eq!(
+        story.output("end"),
+        json!({
+            "map": [2, 4, 2], "index": 4, "length": 2, "walk": "2;4;", "pick": [2, 4], "last": 4,
+        })
+    );
+}
+
+#[test]
 fn a_loops_output_can_be_looped_over() {
     let story = told(
         "
