@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_store::{Append, AppendError, EventLog, READ_EVENTS_MAX, StoreError};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
@@ -43,19 +44,32 @@ impl EventLog for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                let seq = Seq(get(row, "seq")?);
-                let what = || format!("event {seq} of execution {execution}");
-                Ok(Recorded {
-                    seq,
-                    event_id: EventId(get(row, "event_id")?),
-                    at: Timestamp::from_micros(get(row, "created_at")?),
-                    event: json(get(row, "body")?, what)?,
-                })
-            })
-            .collect()
+        rows.iter().map(|row| recorded(execution, row)).collect()
     }
+
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        let row = query(include_str!("../sql/find_event.sql"))
+            .bind(event.0)
+            .fetch_optional(&self.readers)
+            .await
+            .map_err(store_error)?;
+        row.map(|row| {
+            let execution = ExecutionId(get(&row, "execution_id")?);
+            Ok((execution, recorded(execution, &row)?))
+        })
+        .transpose()
+    }
+}
+
+fn recorded(execution: ExecutionId, row: &SqliteRow) -> Result<Recorded, StoreError> {
+    let seq = Seq(get(row, "seq")?);
+    let what = || format!("event {seq} of execution {execution}");
+    Ok(Recorded {
+        seq,
+        event_id: EventId(get(row, "event_id")?),
+        at: Timestamp::from_micros(get(row, "created_at")?),
+        event: json(get(row, "body")?, what)?,
+    })
 }
 
 /// What the store holds of all that a batch touches.

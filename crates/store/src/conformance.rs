@@ -35,6 +35,7 @@ macro_rules! conformance {
             log::batch_is_all_or_nothing_per_execution,
             log::one_batch_may_continue_what_it_starts,
             log::reads_page_by_seq,
+            log::an_event_is_found_by_its_id_in_its_execution,
             log::concurrent_appends_to_one_execution_admit_exactly_one,
             log::payloads_are_found_by_digest_and_stored_once,
             queue::a_command_is_ready_once_added,

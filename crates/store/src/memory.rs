@@ -10,7 +10,7 @@ mod outbox;
 mod queue;
 mod timers;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -35,7 +35,8 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Tables {
     executions: BTreeMap<ExecutionId, ExecutionRow>,
-    event_ids: HashSet<EventId>,
+    /// Where each event is.
+    places: HashMap<EventId, (ExecutionId, Seq)>,
     children: HashMap<(ExecutionId, CommandId), ExecutionId>,
     commands: CommandTable,
     timers: BTreeMap<(ExecutionId, TimerId), Timestamp>,
@@ -89,7 +90,8 @@ impl Tables {
         if let Some(ParentCommand { execution, command }) = append.summary.parent {
             self.children.insert((execution, command), append.execution);
         }
-        self.event_ids.extend(append.events.iter().map(|recorded| recorded.event_id));
+        let places = append.events.iter().map(|it| (it.event_id, (append.execution, it.seq)));
+        self.places.extend(places);
         let row = self
             .executions
             .entry(append.execution)
@@ -107,7 +109,7 @@ impl Tables {
             .and_then(|row| row.log.last())
             .map_or(Seq::ZERO, |recorded| recorded.seq);
         let fresh =
-            append.events.iter().all(|recorded| !self.event_ids.contains(&recorded.event_id));
+            append.events.iter().all(|recorded| !self.places.contains_key(&recorded.event_id));
         let continues = append.expected == last && append.last_seq().is_some();
         if continues && fresh { Ok(()) } else { Err(AppendError::Conflict) }
     }
@@ -143,6 +145,15 @@ impl EventLog for MemoryStore {
         };
         let seen = usize::try_from(after.0).unwrap_or(usize::MAX);
         Ok(row.log.iter().skip(seen).take(limit.min(READ_EVENTS_MAX)).cloned().collect())
+    }
+
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        let tables = self.tables();
+        let found = tables.places.get(&event).and_then(|(execution, seq)| {
+            let before = usize::try_from(seq.0.checked_sub(1)?).ok()?;
+            Some((*execution, tables.executions.get(execution)?.log.get(before)?.clone()))
+        });
+        Ok(found)
     }
 }
 

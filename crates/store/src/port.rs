@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, Digest, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp, WorkerId,
+    CatalogId, CommandId, Digest, EventId, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp,
+    WorkerId,
 };
 
 use crate::{
@@ -25,6 +26,9 @@ pub trait EventLog: Send + Sync {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
+
+    /// The event with an id, and the execution it belongs to.
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError>;
 }
 
 #[async_trait]

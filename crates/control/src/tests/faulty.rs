@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, CommandId, Summary, WorkerId};
+use noetl_model::{CatalogId, CommandId, EventId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Held, HeldAnswer, NewPlaybook, Outbox, OutboxRow, Page, Payloads, ReadyCommand,
@@ -60,6 +60,10 @@ impl EventLog for FaultyStore {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         self.store.read(execution, after, limit).await
+    }
+
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        self.store.find(event).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules of the event log.
 
-use noetl_model::{Digest, ExecutionId, Recorded, Seq};
+use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq};
 
 use super::Subject;
 use super::events::every_event;
@@ -97,6 +97,15 @@ pub async fn reads_page_by_seq(subject: Subject) {
     assert!(page(A, u64::MAX, 10).await.is_empty());
     assert_eq!(page(A, 0, usize::MAX).await.len(), READ_EVENTS_MAX);
     assert!(page(C, 0, 10).await.is_empty());
+}
+
+pub async fn an_event_is_found_by_its_id_in_its_execution(subject: Subject) {
+    let events = events_after(B, Seq::ZERO, 3);
+    let second = events.events[1].clone();
+    assert_eq!(subject.append_all(&[start(A), events, start(C)]).await, [Ok(()), Ok(()), Ok(())]);
+    let find = async |event| subject.store.find(event).await.expect("the store answers");
+    assert_eq!(find(second.event_id).await, Some((B, second)));
+    assert_eq!(find(EventId(i64::MAX)).await, None);
 }
 
 pub async fn concurrent_appends_to_one_execution_admit_exactly_one(subject: Subject) {
