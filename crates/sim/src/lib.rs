@@ -1,1 +1,69 @@
-//! Control and workers on simulated time, with a store and a bus that fail, by seed.
+//! Worlds out of a seed: real control planes on simulated time, and everything around them that fails.
+//!
+//! A world has a store and a bus that fail, delay, repeat and reorder; servers that die in the middle
+//! of things and come back with another clock; workers that die, oversleep their leases and repeat
+//! themselves; clients that change their minds. After a while nothing fails any more; then everything
+//! has to come to its end, and [`run`] compares what there is with what must be.
+//!
+//! Invariant: a world depends on its seed and on nothing else, so a failure can be looked at again.
+
+mod bus;
+mod client;
+mod clock;
+mod expected;
+mod fleet;
+mod ledger;
+mod oracle;
+mod panics;
+mod playbooks;
+mod rng;
+mod store;
+mod storm;
+mod worker;
+mod world;
+
+use noetl_model::Digest;
+use thiserror::Error;
+
+/// What a world went through, to see that it went through something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// Of all logs, so that two worlds can be compared.
+    pub logs: Digest,
+    pub executions: u64,
+    /// Executions whose result was compared with that of a world without faults.
+    pub compared: u64,
+    /// Claims that took a command over from another worker.
+    pub takeovers: u64,
+    /// Reports that came after that.
+    pub superseded: u64,
+    /// Commands that ran out of attempts.
+    pub lost: u64,
+    /// Servers that died or were stopped.
+    pub deaths: u64,
+}
+
+/// Something that must not be, and the world in which it is.
+#[derive(Debug, Error)]
+#[error("seed {seed}: {problem}\nagain with: SIM_SEED={seed} cargo test -p noetl-sim")]
+pub struct Violation {
+    pub seed: u64,
+    pub problem: String,
+}
+
+/// Lets a world live and looks at what is left of it.
+pub fn run(seed: u64) -> Result<Tally, Violation> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without input and output can be built");
+    panics::notice();
+    let lived = runtime.block_on(world::live(seed));
+    let problem = match (panics::noticed(), lived) {
+        (Some(panic), _) => panic,
+        (None, Ok(tally)) => return Ok(tally),
+        (None, Err(problem)) => problem,
+    };
+    Err(Violation { seed, problem })
+}

@@ -1,0 +1,39 @@
+//! A bus that loses, repeats, delays and so reorders hints.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use noetl_bus::{Bus, Hint, HintReceiver, LocalBus};
+
+use crate::storm::Storm;
+
+pub(crate) struct FaultyBus {
+    pub(crate) bus: LocalBus,
+    pub(crate) storm: Arc<Storm>,
+}
+
+#[async_trait]
+impl Bus for FaultyBus {
+    async fn publish(&self, hint: Hint) {
+        let rates = self.storm.rates;
+        if self.storm.strikes(rates.hint_lost) {
+            return;
+        }
+        if self.storm.strikes(rates.hint_repeated) {
+            self.bus.publish(hint.clone()).await;
+        }
+        if self.storm.strikes(rates.hint_late) {
+            let (bus, delay) = (self.bus.clone(), self.storm.millis(1..5000));
+            drop(tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                bus.publish(hint).await;
+            }));
+        } else {
+            self.bus.publish(hint).await;
+        }
+    }
+
+    fn subscribe(&self) -> HintReceiver {
+        self.bus.subscribe()
+    }
+}

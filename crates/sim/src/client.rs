@@ -1,0 +1,94 @@
+//! Clients: they ask for executions until they get one, and change their minds about some.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_control::{Answer, PlaybookChoice, StartRequest};
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus};
+use serde_json::{Map, Value};
+
+use crate::fleet::Fleet;
+use crate::ledger::Ledger;
+
+/// A wish for one execution.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) payload: Map<String, Value>,
+    pub(crate) error_mode: Option<ErrorMode>,
+    /// When it is made.
+    pub(crate) at: Duration,
+    pub(crate) regret: Option<Regret>,
+}
+
+/// How an execution is ended by hand, and how long after its start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Regret {
+    pub(crate) after: Duration,
+    pub(crate) ending: Ending,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ending {
+    Cancelled,
+    Finalized(ExecutionStatus),
+}
+
+pub(crate) struct Client {
+    pub(crate) request: Request,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+impl Client {
+    pub(crate) async fn insist(self) {
+        tokio::time::sleep(self.request.at).await;
+        let execution = self.start().await;
+        self.ledger.pages().started.insert(execution);
+        if let Some(regret) = self.request.regret {
+            tokio::time::sleep(regret.after).await;
+            self.interrupt(execution, regret.ending).await;
+        }
+    }
+
+    async fn start(&self) -> ExecutionId {
+        let Request { path, payload, error_mode, .. } = &self.request;
+        loop {
+            let playbook = PlaybookChoice::Path { path: path.clone(), version: None };
+            let request = StartRequest {
+                error_mode: *error_mode,
+                ..StartRequest::new(playbook, payload.clone())
+            };
+            let started = self.fleet.ask(async |control| control.start(request).await).await;
+            if let Some(Ok(execution)) = started {
+                return execution;
+            }
+        }
+    }
+
+    async fn interrupt(&self, execution: ExecutionId, ending: Ending) {
+        loop {
+            let answer = self
+                .fleet
+                .ask(async |control| match ending {
+                    Ending::Cancelled => control.cancel(execution, "no longer wanted").await,
+                    Ending::Finalized(status) => {
+                        control.finalize(execution, status, "ended by hand").await
+                    }
+                })
+                .await;
+            match answer {
+                Some(Ok(Answer::Accepted | Answer::Leased(_))) => {
+                    let status = match ending {
+                        Ending::Cancelled => ExecutionStatus::Cancelled,
+                        Ending::Finalized(status) => status,
+                    };
+                    self.ledger.pages().interrupted.insert(execution, status);
+                    return;
+                }
+                Some(Ok(Answer::Refused(_))) => return,
+                Some(Err(_)) | None => {}
+            }
+        }
+    }
+}

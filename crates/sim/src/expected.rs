@@ -1,0 +1,89 @@
+//! How a request ends when nothing goes wrong: told by the engine alone, children and all.
+
+use noetl_engine::{
+    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Ended, Given, Input, Loaded, child_request,
+};
+use noetl_model::{
+    CommandId, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
+    ToolError,
+};
+use noetl_testkit::{Story, StoryOptions};
+use serde_json::{Map, Value};
+
+use crate::client::Request;
+use crate::playbooks::Plan;
+
+/// How an execution ended, as far as it does not depend on who was faster.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum End {
+    Completed(Value),
+    Failed,
+}
+
+pub(crate) fn end_of(plan: &Plan, request: &Request) -> End {
+    let options = StoryOptions {
+        payload: request.payload.clone(),
+        error_mode: request.error_mode,
+        ..StoryOptions::default()
+    };
+    tell(plan, &request.path, options)
+}
+
+fn tell(plan: &Plan, path: &str, options: StoryOptions) -> End {
+    let lenient = options.error_mode;
+    let document = plan.document(path).expect("playbooks call playbooks of their plan");
+    let mut story = Story::begin(&document.yaml, options);
+    story.run();
+    while let Some(command) = story.next_child() {
+        let ChildRequest { path, payload, origin, version: _ } = wanted(&story, command);
+        // A child's id is of no importance here: no output has it.
+        let child = ExecutionId(1);
+        let ended = ended(tell(plan, &path, child_options(payload, origin, lenient)));
+        for input in [Input::ChildStarted { command, child }, Input::ChildEnded { command, ended }]
+        {
+            story.tell(&input).expect("the command is open");
+        }
+        story.run();
+    }
+    let last = story.log.iter().find_map(|recorded| match &recorded.event {
+        Event::ExecutionCompleted { output } => Some(story.resolve(output)),
+        _ => None,
+    });
+    match (story.status(), last) {
+        (ExecutionStatus::Completed, Some(output)) => End::Completed((*output).clone()),
+        (ExecutionStatus::Failed, None) => End::Failed,
+        (status, _) => panic!("without faults, `{path}` is {status}:\n{}", story.history()),
+    }
+}
+
+fn child_options(
+    payload: Map<String, Value>,
+    origin: Origin,
+    error_mode: Option<ErrorMode>,
+) -> StoryOptions {
+    StoryOptions { payload, origin, error_mode, ..StoryOptions::default() }
+}
+
+fn wanted(story: &Story, command: CommandId) -> ChildRequest {
+    let loaded = Loaded::default();
+    let given = Given {
+        playbook: &story.playbook,
+        now: story.now,
+        loaded: &loaded,
+        events_max: EVENTS_MAX,
+        attempts_max: ATTEMPTS_MAX,
+    };
+    match child_request(&story.state, command, given) {
+        Ok(ChildCall::Start(request)) => request,
+        other => panic!("a child is asked for in order: {other:?}"),
+    }
+}
+
+fn ended(end: End) -> Ended {
+    match end {
+        End::Completed(output) => Ended::Completed { output: Payload::inline(output) },
+        End::Failed => {
+            Ended::Failed { error: ToolError::new(ErrorKind::Child, "failed"), output: None }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The servers: control planes that share a store, die in the middle of things and come back.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use noetl_bus::Bus;
+use noetl_control::{Control, Settings};
+use noetl_model::IdGenerator;
+use noetl_store::MemoryStore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::SimulatedClock;
+use crate::store::Connection;
+use crate::storm::Storm;
+
+/// How long somebody waits for the answer of a server.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+/// How long somebody waits when no server is up, or when one did not answer.
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// What all servers of a world have in common.
+pub(crate) struct Ground {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) clock: SimulatedClock,
+    pub(crate) storm: Arc<Storm>,
+    pub(crate) settings: Settings,
+    /// How wrong a server's clock may be, either way.
+    pub(crate) skew_ms: u64,
+}
+
+/// Some servers, each up or down.
+pub(crate) struct Fleet {
+    ground: Ground,
+    slots: Mutex<Vec<Slot>>,
+}
+
+enum Slot {
+    Down,
+    Up(Server),
+}
+
+struct Server {
+    control: Control,
+    dead: CancellationToken,
+    stop: CancellationToken,
+    loops: JoinHandle<()>,
+}
+
+impl Fleet {
+    pub(crate) fn new(ground: Ground, size: usize) -> Arc<Self> {
+        let slots = (0..size).map(|_| Slot::Down).collect();
+        let fleet = Self { ground, slots: Mutex::new(slots) };
+        (0..size).for_each(|slot| fleet.boot(slot));
+        Arc::new(fleet)
+    }
+
+    pub(crate) fn storm(&self) -> &Storm {
+        &self.ground.storm
+    }
+
+    pub(crate) fn lease(&self) -> Duration {
+        self.ground.settings.lease
+    }
+
+    /// A clock that is wrong in its own way.
+    pub(crate) fn skewed_clock(&self) -> SimulatedClock {
+        let Ground { clock, storm, skew_ms, .. } = &self.ground;
+        let drawn = storm.millis(0..2 * skew_ms + 1).as_millis();
+        let skew_ms =
+            i64::try_from(drawn).expect("small") - i64::try_from(*skew_ms).expect("small");
+        clock.skewed(skew_ms)
+    }
+
+    /// Asks any server something. No answer: none is up, it died, or its word was lost.
+    pub(crate) async fn ask<T>(&self, question: impl AsyncFnOnce(Control) -> T) -> Option<T> {
+        let answer = match self.any() {
+            Some((control, dead)) => tokio::select! {
+                biased;
+                () = dead.cancelled() => None,
+                answer = question(control) => Some(answer),
+                () = tokio::time::sleep(ANSWER_MAX) => None,
+            },
+            None => None,
+        };
+        let storm = self.storm();
+        let answer = answer.filter(|_| !storm.strikes(storm.rates.reply_lost));
+        if answer.is_none() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        answer
+    }
+
+    /// Lets one server live and die until the storm is over; the answer is how often it died.
+    pub(crate) async fn tend(self: Arc<Self>, slot: usize) -> u64 {
+        let storm = self.storm();
+        let mut deaths = 0;
+        loop {
+            tokio::time::sleep(storm.millis(1000..20_000)).await;
+            if storm.is_over() {
+                return deaths;
+            }
+            if !storm.strikes(storm.rates.server_dies) {
+                continue;
+            }
+            deaths += 1;
+            self.take_down(slot).await;
+            tokio::time::sleep(storm.millis(0..10_000)).await;
+            self.boot(slot);
+        }
+    }
+
+    /// Stops every server in order; false if one of them does not stop.
+    pub(crate) async fn stop(&self, patience: Duration) -> bool {
+        let mut all_stopped = true;
+        let size = self.slots().len();
+        for slot in 0..size {
+            if let Slot::Up(server) = self.vacate(slot) {
+                server.stop.cancel();
+                let stopped = tokio::time::timeout(patience, server.loops).await;
+                all_stopped &= matches!(stopped, Ok(Ok(())));
+            }
+        }
+        all_stopped
+    }
+
+    /// Most deaths are sudden; some servers are told to stop and take their time.
+    async fn take_down(&self, slot: usize) {
+        let Slot::Up(server) = self.vacate(slot) else { return };
+        if self.storm().chance(75) {
+            server.dead.cancel();
+        } else {
+            server.stop.cancel();
+            // A panic of its loops is noticed by the oracle.
+            let _stopped = server.loops.await;
+        }
+    }
+
+    fn boot(&self, slot: usize) {
+        let Ground { store, bus, storm, settings, .. } = &self.ground;
+        let dead = CancellationToken::new();
+        let connection =
+            Connection { store: Arc::clone(store), storm: Arc::clone(storm), dead: dead.clone() };
+        // The machine keeps its number, and its clock may have been set back meanwhile.
+        let ids = IdGenerator::new(u16::try_from(slot).expect("there are few servers"));
+        let control = Control::new(
+            Arc::new(connection),
+            Arc::clone(bus),
+            Arc::new(self.skewed_clock()),
+            Arc::new(ids),
+            settings.clone(),
+        );
+        let stop = CancellationToken::new();
+        let loops = tokio::spawn({
+            let (control, stop) = (control.clone(), stop.clone());
+            async move { control.run(stop).await }
+        });
+        self.slots()[slot] = Slot::Up(Server { control, dead, stop, loops });
+    }
+
+    fn any(&self) -> Option<(Control, CancellationToken)> {
+        let slots = self.slots();
+        let up: Vec<&Server> = slots
+            .iter()
+            .filter_map(|slot| match slot {
+                Slot::Up(server) => Some(server),
+                Slot::Down => None,
+            })
+            .collect();
+        if up.is_empty() {
+            return None;
+        }
+        let server = up[self.storm().index(up.len())];
+        Some((server.control.clone(), server.dead.clone()))
+    }
+
+    fn vacate(&self, slot: usize) -> Slot {
+        std::mem::replace(&mut self.slots()[slot], Slot::Down)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().expect("nothing panics while it holds the servers")
+    }
+}

@@ -1,0 +1,66 @@
+//! What really happened outside: every run of a tool, and everything that was promised to anybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+
+use noetl_control::ReportAnswer;
+use noetl_model::{Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, WorkerId};
+
+/// One attempt at one command.
+pub(crate) type AttemptKey = (ExecutionId, CommandId, Attempt);
+
+/// A run of a tool.
+#[derive(Debug, Clone)]
+pub(crate) struct Ran {
+    pub(crate) worker: WorkerId,
+    pub(crate) outcome: Outcome,
+}
+
+/// What was written down while a world lived.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    pub(crate) runs: BTreeMap<AttemptKey, Ran>,
+    /// What each report was answered, the first time.
+    pub(crate) answers: BTreeMap<AttemptKey, ReportAnswer>,
+    /// Starts that were answered.
+    pub(crate) started: BTreeSet<ExecutionId>,
+    /// The executions that were ended by hand, and as what.
+    pub(crate) interrupted: BTreeMap<ExecutionId, ExecutionStatus>,
+    /// Which commands a task has had, to know how often it ran before.
+    commands: BTreeMap<(ExecutionId, String, String), BTreeSet<CommandId>>,
+    /// What was found to be wrong on the way.
+    pub(crate) complaints: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pages: Mutex<Pages>,
+}
+
+impl Ledger {
+    pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().expect("nothing panics while it writes")
+    }
+}
+
+impl Pages {
+    /// How many commands the lease's task has had before this one. The same for every attempt, so
+    /// that a tool does the same again when it is run again.
+    pub(crate) fn earlier_commands(&mut self, lease: &Lease) -> usize {
+        let task = (lease.execution, lease.step.to_string(), lease.label.clone());
+        let commands = self.commands.entry(task).or_default();
+        commands.insert(lease.command);
+        commands.range(..lease.command).count()
+    }
+
+    pub(crate) fn answered(&mut self, key: AttemptKey, answer: ReportAnswer) {
+        let first = self.answers.entry(key).or_insert_with(|| answer.clone()).clone();
+        if first != answer {
+            let (execution, command, attempt) = key;
+            self.complaints.push(format!(
+                "the report of attempt {attempt} of command {command} of {execution} was answered \
+                 {first:?} and then {answer:?}"
+            ));
+        }
+    }
+}

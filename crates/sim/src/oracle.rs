@@ -1,0 +1,221 @@
+//! What must hold of a world when everything has come to its end.
+
+mod log;
+mod results;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use noetl_control::{Control, ReportAnswer};
+use noetl_engine::{Execution, replay};
+use noetl_model::{Cutoff, Digest, ExecutionId, Outcome, Payload, Recorded, Seq, Summary};
+use noetl_store::{
+    CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore,
+    Outbox as _, PAGE_MAX, Page, READ_EVENTS_MAX, Snapshots as _, Timers as _,
+};
+use serde_json::Value;
+
+use crate::Tally;
+use crate::ledger::Pages;
+use crate::playbooks::Plan;
+use log::{Account, Applied};
+
+/// An execution as it was found.
+pub(crate) struct Found {
+    pub(crate) summary: Summary,
+    pub(crate) log: Vec<Recorded>,
+    account: Account,
+}
+
+/// The world after its end.
+pub(crate) struct Remains<'a> {
+    pub(crate) store: &'a MemoryStore,
+    /// A control plane on that store, without faults and without memories.
+    pub(crate) control: &'a Control,
+    pub(crate) plan: &'a Plan,
+    pub(crate) pages: &'a Pages,
+}
+
+/// Compares everything with everything; the first disagreement is the error.
+pub(crate) async fn examine(remains: &Remains<'_>) -> Result<Tally, String> {
+    if let Some(complaint) = remains.pages.complaints.first() {
+        return Err(complaint.clone());
+    }
+    let mut found = BTreeMap::new();
+    for summary in summaries(remains.store).await {
+        let execution = summary.execution;
+        let examined = remains.execution(summary).await;
+        let examined = examined.map_err(|problem| format!("execution {execution}: {problem}"))?;
+        found.insert(execution, examined);
+    }
+    remains.promises(&found)?;
+    remains.nothing_is_left(&found).await?;
+    let compared = results::compare(remains, &found).await?;
+    Ok(tally(&found, compared))
+}
+
+/// All executions of a store.
+pub(crate) async fn summaries(store: &MemoryStore) -> Vec<Summary> {
+    let page = Page { before: None, limit: PAGE_MAX };
+    let listed = store.list(&ExecutionFilter::default(), page).await;
+    listed.expect("a store in memory answers")
+}
+
+async fn log_of(store: &MemoryStore, execution: ExecutionId) -> Vec<Recorded> {
+    let mut log = Vec::new();
+    loop {
+        let after = log.last().map_or(Seq::ZERO, |recorded: &Recorded| recorded.seq);
+        let page = store.read(execution, after, READ_EVENTS_MAX).await;
+        let page = page.expect("a store in memory answers");
+        if page.is_empty() {
+            return log;
+        }
+        log.extend(page);
+    }
+}
+
+/// What a world went through, to see that it went through something.
+fn tally(found: &BTreeMap<ExecutionId, Found>, compared: u64) -> Tally {
+    let logs: Vec<&Vec<Recorded>> = found.values().map(|found| &found.log).collect();
+    let text = serde_json::to_vec(&logs).expect("events have a stored form");
+    let count = |of: fn(&Account) -> u64| found.values().map(|found| of(&found.account)).sum();
+    Tally {
+        logs: Digest::of(&text),
+        executions: u64::try_from(found.len()).expect("a count in memory fits"),
+        compared,
+        takeovers: count(|account| account.takeovers),
+        superseded: count(|account| account.superseded),
+        lost: count(|account| account.lost),
+        deaths: 0,
+    }
+}
+
+impl Remains<'_> {
+    /// One execution: its log is legal and says what its row, its snapshot and its fold say.
+    async fn execution(&self, summary: Summary) -> Result<Found, String> {
+        let execution = summary.execution;
+        let log = log_of(self.store, execution).await;
+        let account = Account::of(&log)?;
+        let state = replay(execution, log.clone())
+            .map_err(|illegal| format!("the log cannot be folded: {illegal}"))?
+            .ok_or("the log is empty")?;
+        if state.summary() != summary {
+            return Err(format!("the row says {summary:?}, the log {:?}", state.summary()));
+        }
+        let saved = self.control.state(execution, Cutoff::Latest).await;
+        let saved = saved.map_err(|error| format!("the state cannot be read: {error:?}"))?;
+        if saved != state {
+            return Err("the snapshot and what came after is not the fold of the log".to_owned());
+        }
+        self.snapshot(execution, &log).await?;
+        self.runs(execution, &account).await?;
+        Ok(Found { summary, log, account })
+    }
+
+    /// Every outcome is that of a run by the worker that held the command.
+    async fn runs(&self, execution: ExecutionId, account: &Account) -> Result<(), String> {
+        for (&(command, attempt), (worker, applied)) in &account.outcomes {
+            let ran = self.pages.runs.get(&(execution, command, attempt));
+            let ran = ran.ok_or(format!("nobody ran attempt {attempt} of command {command}"))?;
+            let outcome = self.outcome(applied).await?;
+            if ran.worker != *worker || ran.outcome != outcome {
+                return Err(format!(
+                    "attempt {attempt} of command {command} was run as {ran:?}, but the log has \
+                     {outcome:?} by {worker}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    async fn outcome(&self, applied: &Applied) -> Result<Outcome, String> {
+        Ok(match applied {
+            Applied::Completed(output) => Outcome::Completed { output: self.value(output).await? },
+            Applied::Failed { error, output } => {
+                let output = match output {
+                    Some(output) => Some(self.value(output).await?),
+                    None => None,
+                };
+                Outcome::Failed { error: error.clone(), output }
+            }
+        })
+    }
+
+    async fn value(&self, payload: &Payload) -> Result<Value, String> {
+        match payload {
+            Payload::Inline(value) => Ok((**value).clone()),
+            Payload::Ref(reference) => {
+                let value = self.control.payload(reference.digest).await;
+                value.map(Arc::unwrap_or_clone).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// A saved state is the fold of the log up to its event: live states are folds.
+    async fn snapshot(&self, execution: ExecutionId, log: &[Recorded]) -> Result<(), String> {
+        /// A snapshot begins with a checksum.
+        const CHECKSUM_LEN: usize = 32;
+        let latest = self.store.latest(execution).await.expect("a store in memory answers");
+        let Some(snapshot) = latest else { return Ok(()) };
+        let saved: Execution = serde_json::from_slice(&snapshot.body[CHECKSUM_LEN..])
+            .map_err(|error| format!("a snapshot cannot be read: {error}"))?;
+        let prefix = log.iter().filter(|recorded| recorded.seq <= snapshot.seq).cloned();
+        let folded = replay(execution, prefix).map_err(|illegal| illegal.to_string())?;
+        if folded.as_ref() == Some(&saved) {
+            Ok(())
+        } else {
+            Err(format!("the snapshot at {} is not the fold up to there", snapshot.seq))
+        }
+    }
+
+    /// What was answered is in the log.
+    fn promises(&self, found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
+        for execution in &self.pages.started {
+            if !found.contains_key(execution) {
+                return Err(format!("execution {execution} was started and is not there"));
+            }
+        }
+        for (&(execution, command, attempt), answer) in &self.pages.answers {
+            let known = found.get(&execution).ok_or(format!("no execution {execution}"))?;
+            let account = &known.account;
+            let applied = account.outcomes.contains_key(&(command, attempt));
+            let fits = match answer {
+                ReportAnswer::Accepted => applied || account.given_up.contains(&command),
+                ReportAnswer::Superseded => !applied,
+                ReportAnswer::Unknown => false,
+            };
+            if !fits {
+                return Err(format!(
+                    "attempt {attempt} of command {command} of {execution} was answered {answer:?}"
+                ));
+            }
+        }
+        for (execution, status) in &self.pages.interrupted {
+            let ended = found.get(execution).map(|found| found.summary.status);
+            if ended != Some(*status) {
+                return Err(format!("{execution} was ended by hand as {status}, but {ended:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// No command is open, no timer set, no message owed.
+    async fn nothing_is_left(&self, found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
+        for (&execution, known) in found {
+            for (&command, &attempt) in &known.account.attempts {
+                let held = [Held { execution, command, attempt }];
+                let answers = self.store.extend(&held, std::time::Duration::ZERO).await;
+                let answers = answers.expect("a store in memory answers");
+                if answers != [noetl_store::HeldAnswer::Gone] {
+                    return Err(format!("command {command} of {execution} is still in the queue"));
+                }
+            }
+        }
+        let timer = self.store.next_due().await.expect("a store in memory answers");
+        let owed = self.store.owed().await.expect("a store in memory answers");
+        match (timer, owed) {
+            (None, 0) => Ok(()),
+            _ => Err(format!("the next timer is due at {timer:?}, {owed} messages are owed")),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! One log read event by event: the rules that need no other execution.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use noetl_model::{
+    Attempt, CommandId, ErrorKind, Event, Payload, Recorded, Seq, TimerId, Timestamp, ToolError,
+    ToolKind, WorkerId,
+};
+
+/// How a command ended, as its worker reported it.
+#[derive(Debug, Clone)]
+pub(super) enum Applied {
+    Completed(Payload),
+    Failed { error: ToolError, output: Option<Payload> },
+}
+
+/// What a log says about its commands.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// How often each command has been claimed.
+    pub(super) attempts: BTreeMap<CommandId, Attempt>,
+    claims: BTreeMap<(CommandId, Attempt), WorkerId>,
+    /// The outcomes that workers reported.
+    pub(super) outcomes: BTreeMap<(CommandId, Attempt), (WorkerId, Applied)>,
+    /// Commands that ended without a word of their worker: cancelled, or out of attempts.
+    pub(super) given_up: BTreeSet<CommandId>,
+    ended: BTreeSet<CommandId>,
+    for_children: BTreeSet<CommandId>,
+    timers: BTreeMap<TimerId, Timestamp>,
+    /// Claims that took a command over from somebody.
+    pub(super) takeovers: u64,
+    /// Reports that came after that.
+    pub(super) superseded: u64,
+    /// Commands that ran out of attempts.
+    pub(super) lost: u64,
+    over: bool,
+}
+
+impl Account {
+    /// Reads a whole log; the first thing that must not be is the error.
+    pub(super) fn of(log: &[Recorded]) -> Result<Self, String> {
+        let mut account = Self::default();
+        let mut last = Seq::ZERO;
+        for recorded in log {
+            if recorded.seq != last.next() {
+                return Err(format!("event {} follows {last}", recorded.seq));
+            }
+            last = recorded.seq;
+            account.read(recorded).map_err(|problem| format!("event {last}: {problem}"))?;
+        }
+        if !account.over {
+            return Err("the execution has not ended".to_owned());
+        }
+        match account.attempts.keys().find(|command| !account.ended.contains(command)) {
+            Some(command) => Err(format!("command {command} has no outcome")),
+            None => Ok(account),
+        }
+    }
+
+    fn read(&mut self, recorded: &Recorded) -> Result<(), String> {
+        let event = &recorded.event;
+        if self.over {
+            return match event {
+                Event::AttemptSuperseded { .. } => {
+                    self.superseded += 1;
+                    Ok(())
+                }
+                other => Err(format!("{} after the end", other.tag().as_str())),
+            };
+        }
+        match event {
+            Event::CommandIssued { command, tool, .. } => self.issued(*command, *tool),
+            Event::CommandClaimed { command, attempt, worker, .. } => {
+                self.claimed(*command, *attempt, worker)
+            }
+            Event::CommandCompleted { command, attempt, output, .. } => {
+                self.ended(*command, *attempt, Applied::Completed(output.clone()))
+            }
+            Event::CommandFailed { command, attempt, error, output, .. } => {
+                let (error, output) = (error.clone(), output.clone());
+                self.ended(*command, *attempt, Applied::Failed { error, output })
+            }
+            Event::CommandCancelled { command, .. } => {
+                self.given_up.insert(*command);
+                self.end_once(*command)
+            }
+            Event::AttemptSuperseded { .. } => {
+                self.superseded += 1;
+                Ok(())
+            }
+            Event::TimerSet { timer, due_at, .. } => {
+                self.timers.insert(*timer, *due_at);
+                Ok(())
+            }
+            Event::TimerFired { timer } => match self.timers.remove(timer) {
+                Some(due_at) if due_at <= recorded.at => Ok(()),
+                Some(due_at) => Err(format!("timer {timer} is due at {due_at} and fired before")),
+                None => Err(format!("timer {timer} fired and was not set")),
+            },
+            Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. } => {
+                self.over = true;
+                Ok(())
+            }
+            Event::ExecutionStalled { .. } => Err("it was found to be stalled".to_owned()),
+            Event::ExecutionStarted { .. }
+            | Event::StepEntered { .. }
+            | Event::StepSkipped { .. }
+            | Event::StepAwaited { .. }
+            | Event::LoopOpened { .. }
+            | Event::FrameOpened { .. }
+            | Event::IterationCompleted { .. }
+            | Event::IterationFailed { .. }
+            | Event::ChildStarted { .. }
+            | Event::ContextUpdated { .. }
+            | Event::TimerCancelled { .. }
+            | Event::StepCompleted { .. }
+            | Event::StepFailed { .. }
+            | Event::Reported { .. } => Ok(()),
+        }
+    }
+
+    fn issued(&mut self, command: CommandId, tool: ToolKind) -> Result<(), String> {
+        if tool == ToolKind::Playbook {
+            self.for_children.insert(command);
+        }
+        match self.attempts.insert(command, Attempt(0)) {
+            None => Ok(()),
+            Some(_) => Err(format!("command {command} was issued twice")),
+        }
+    }
+
+    fn claimed(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        worker: &WorkerId,
+    ) -> Result<(), String> {
+        let before = self.attempts.insert(command, attempt);
+        if before.map(Attempt::next) != Some(attempt) || self.ended.contains(&command) {
+            return Err(format!("command {command} was claimed as {attempt} after {before:?}"));
+        }
+        if attempt > Attempt(1) {
+            self.takeovers += 1;
+        }
+        self.claims.insert((command, attempt), worker.clone());
+        Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        applied: Applied,
+    ) -> Result<(), String> {
+        self.end_once(command)?;
+        if self.for_children.contains(&command) {
+            return Ok(());
+        }
+        if let Applied::Failed { error, .. } = &applied
+            && error.kind == ErrorKind::WorkerLost
+        {
+            self.lost += 1;
+            self.given_up.insert(command);
+            return Ok(());
+        }
+        if self.attempts.get(&command) != Some(&attempt) {
+            return Err(format!("attempt {attempt} of command {command} had been superseded"));
+        }
+        let claim = self.claims.get(&(command, attempt));
+        let worker = claim.ok_or(format!("command {command} ended before it was claimed"))?;
+        self.outcomes.insert((command, attempt), (worker.clone(), applied));
+        Ok(())
+    }
+
+    fn end_once(&mut self, command: CommandId) -> Result<(), String> {
+        if self.ended.insert(command) {
+            Ok(())
+        } else {
+            Err(format!("command {command} has a second outcome"))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What came out, compared with what comes out when nothing goes wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use noetl_model::{Event, ExecutionId};
+use serde_json::Value;
+
+use super::{Found, Remains};
+use crate::client::Request;
+use crate::expected::{End, end_of};
+
+/// Executions that nothing but faults has touched end as they do without faults; the answer is how
+/// many there were.
+pub(super) async fn compare(
+    remains: &Remains<'_>,
+    found: &BTreeMap<ExecutionId, Found>,
+) -> Result<u64, String> {
+    let maimed = maimed(found);
+    let mut compared = 0;
+    for (&execution, known) in found {
+        if known.summary.parent.is_some() || maimed.contains(&execution) {
+            continue;
+        }
+        let request = request_of(remains, known).await?;
+        let timed = remains.plan.document(&request.path).is_none_or(|document| document.timed);
+        if timed || request.regret.is_some() {
+            continue;
+        }
+        let (end, expected) = (end(remains, known).await?, end_of(remains.plan, request));
+        if end != expected {
+            return Err(format!(
+                "execution {execution} of `{}` ended with {end:?}, without faults with {expected:?}",
+                request.path
+            ));
+        }
+        compared += 1;
+    }
+    Ok(compared)
+}
+
+/// The executions that lost a command to dying workers, in themselves or below.
+fn maimed(found: &BTreeMap<ExecutionId, Found>) -> BTreeSet<ExecutionId> {
+    let mut maimed = BTreeSet::new();
+    for (execution, known) in found.iter().filter(|(_, known)| known.account.lost > 0) {
+        maimed.insert(*execution);
+        let mut parent = known.summary.parent;
+        while let Some(command) = parent {
+            maimed.insert(command.execution);
+            parent = found.get(&command.execution).and_then(|known| known.summary.parent);
+        }
+    }
+    maimed
+}
+
+async fn request_of<'a>(remains: &Remains<'a>, known: &Found) -> Result<&'a Request, String> {
+    let Some(Event::ExecutionStarted { workload, .. }) = known.log.first().map(|it| &it.event)
+    else {
+        return Err("the log does not begin with a start".to_owned());
+    };
+    let number = remains.value(workload).await?.get("request").and_then(Value::as_u64);
+    number
+        .and_then(|number| remains.plan.requests.get(usize::try_from(number).ok()?))
+        .ok_or_else(|| format!("nobody asked for execution {}", known.summary.execution))
+}
+
+async fn end(remains: &Remains<'_>, known: &Found) -> Result<End, String> {
+    for recorded in &known.log {
+        match &recorded.event {
+            Event::ExecutionCompleted { output } => {
+                return Ok(End::Completed(remains.value(output).await?));
+            }
+            Event::ExecutionFailed { .. } => return Ok(End::Failed),
+            Event::ExecutionCancelled { reason } => return Err(format!("cancelled: {reason}")),
+            _ => {}
+        }
+    }
+    Err("it has not ended".to_owned())
+}

@@ -1,0 +1,87 @@
+//! Random playbooks, and who wants them run.
+
+mod sketch;
+
+use std::time::Duration;
+
+use noetl_model::{ErrorMode, ExecutionStatus};
+use serde_json::json;
+
+use crate::client::{Ending, Regret, Request};
+use crate::rng::Rng;
+use sketch::Sketch;
+
+/// A value longer than an event keeps.
+const BLOB_LEN: usize = 20_000;
+
+/// A playbook of a world.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    pub(crate) path: String,
+    pub(crate) yaml: String,
+    /// Whether how it ends depends on how long it takes.
+    pub(crate) timed: bool,
+}
+
+/// What a world is asked to do.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) playbooks: Vec<Document>,
+    pub(crate) requests: Vec<Request>,
+}
+
+impl Plan {
+    pub(crate) fn drawn(rng: &mut Rng) -> Self {
+        let leaves: Vec<Document> = (0..2).map(|n| drawn(rng, format!("leaf{n}"), &[])).collect();
+        let roots: Vec<Document> =
+            (0..2).map(|n| drawn(rng, format!("root{n}"), &leaves)).collect();
+        let count = rng.between(2..6);
+        let requests = (0..count).map(|n| {
+            let path = rng.pick(&roots).path.clone();
+            request(rng, n, path)
+        });
+        let requests = requests.collect();
+        Self { playbooks: [leaves, roots].concat(), requests }
+    }
+
+    pub(crate) fn document(&self, path: &str) -> Option<&Document> {
+        self.playbooks.iter().find(|document| document.path == path)
+    }
+}
+
+fn request(rng: &mut Rng, number: u64, path: String) -> Request {
+    let blob = if rng.chance(30) { "x".repeat(BLOB_LEN) } else { "x".to_owned() };
+    let payload = json!({ "request": number, "n": rng.between(0..10), "blob": blob });
+    let regret = rng.chance(20).then(|| Regret {
+        after: rng.millis(0..20_000),
+        ending: *rng.pick(&[
+            Ending::Cancelled,
+            Ending::Cancelled,
+            Ending::Finalized(ExecutionStatus::Completed),
+            Ending::Finalized(ExecutionStatus::Failed),
+        ]),
+    });
+    Request {
+        path,
+        payload: payload.as_object().expect("a map").clone(),
+        error_mode: rng.chance(20).then_some(ErrorMode::Lenient),
+        at: Duration::from_millis(rng.between(0..30_000)),
+        regret,
+    }
+}
+
+/// A playbook of a few parts, one after another.
+fn drawn(rng: &mut Rng, path: String, leaves: &[Document]) -> Document {
+    let mut sketch = Sketch::new(leaves);
+    if rng.chance(8) {
+        sketch.time_limit(rng.between(1..30));
+    }
+    sketch.open();
+    let count = rng.between(1..4);
+    for number in 0..count {
+        let next = if number + 1 == count { "end".into() } else { format!("s{}", number + 1) };
+        let part = sketch.choose(rng);
+        sketch.add(rng, part, &format!("s{number}"), &next);
+    }
+    sketch.close(path)
+}

@@ -1,0 +1,304 @@
+//! A playbook being written: parts that between them use every way to go on.
+//!
+//! Every part ends in a step whose output has a number `n`, made from the part before, so that a step
+//! too many or too few shows in the end.
+
+use std::fmt::{Arguments, Write as _};
+
+use super::Document;
+use crate::rng::Rng;
+
+/// Some steps that are entered at one and left from one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    Plain,
+    FanOut,
+    Choice,
+    Loop,
+    Pipeline,
+    Flaky,
+    Cycle,
+    Handled,
+    Broken,
+    Large,
+    Timeout,
+    Child,
+    Children,
+}
+
+/// The parts that need no other playbook.
+const OWN_PARTS: [Part; 11] = [
+    Part::Plain,
+    Part::FanOut,
+    Part::Choice,
+    Part::Loop,
+    Part::Pipeline,
+    Part::Flaky,
+    Part::Cycle,
+    Part::Handled,
+    Part::Broken,
+    Part::Large,
+    Part::Timeout,
+];
+
+pub(super) struct Sketch<'a> {
+    yaml: String,
+    timed: bool,
+    /// The step whose number the next part starts from.
+    last: String,
+    leaves: &'a [Document],
+}
+
+impl<'a> Sketch<'a> {
+    /// A playbook that may call others.
+    pub(super) fn new(leaves: &'a [Document]) -> Self {
+        Self { yaml: String::new(), timed: false, last: "start".into(), leaves }
+    }
+
+    pub(super) fn time_limit(&mut self, seconds: u64) {
+        self.timed = true;
+        self.write(format_args!("executor: {{spec: {{timeout: {seconds}}}}}"));
+    }
+
+    pub(super) fn open(&mut self) {
+        self.write(format_args!("workload: {{n: 0, blob: x}}\nworkflow:"));
+        self.step("start", "{n: '{{ workload.n }}'}", "s0");
+    }
+
+    pub(super) fn choose(&self, rng: &mut Rng) -> Part {
+        if !self.leaves.is_empty() && rng.chance(30) {
+            return *rng.pick(&[Part::Child, Part::Children]);
+        }
+        match rng.pick(&OWN_PARTS) {
+            // Most playbooks are meant to end well.
+            Part::Broken | Part::Timeout if rng.chance(60) => Part::Plain,
+            part => *part,
+        }
+    }
+
+    pub(super) fn close(mut self, path: String) -> Document {
+        let last = &self.last;
+        let end =
+            format!("  - {{step: end, tool: {{kind: noop, result: {{n: '{{{{ {last}.n }}}}'}}}}}}");
+        self.write(format_args!("{end}"));
+        let yaml = format!(
+            "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {path}, path: {path}}}\n{}",
+            self.yaml
+        );
+        Document { path, yaml, timed: self.timed }
+    }
+
+    /// Writes a part that is entered at `name` and leads to `next`.
+    pub(super) fn add(&mut self, rng: &mut Rng, part: Part, name: &str, next: &str) {
+        let last = self.last.clone();
+        let exit = format!("{name}x");
+        match part {
+            Part::Plain => self.count(name, &format!("{last}.n + 1"), &exit),
+            Part::FanOut => self.fan_out(rng, name, &exit),
+            Part::Choice => self.choice(name, &exit),
+            Part::Loop => self.repeat(rng, name, &exit),
+            Part::Pipeline => self.pipeline(rng, name, &exit),
+            Part::Flaky => self.flaky(rng, name, &exit),
+            Part::Cycle => self.cycle(rng, name, &exit),
+            Part::Handled => self.handled(name, &exit),
+            Part::Broken => self.broken(name, &exit),
+            Part::Large => self.step(name, "{n: 1, blob: '{{ workload.blob }}!'}", &exit),
+            Part::Timeout => self.timeout(rng, name, &exit),
+            Part::Child => self.child(rng, name, &exit),
+            Part::Children => self.children(rng, name, &exit),
+        }
+        let number = match part {
+            Part::Plain | Part::Flaky => format!("{name}.n"),
+            Part::FanOut => format!("{name}a.n + {name}b.n"),
+            Part::Choice | Part::Handled => {
+                format!("({name}a.n | default(0)) + ({name}b.n | default(0))")
+            }
+            Part::Loop => format!("{last}.n + {name}r.n"),
+            Part::Pipeline => format!("{last}.n + {name}.page"),
+            Part::Cycle => format!("{last}.n + ctx.{name}"),
+            Part::Broken | Part::Timeout => format!("{last}.n"),
+            Part::Large => format!("{last}.n + ({name}.blob | length)"),
+            Part::Child => format!("{last}.n + ({name}.n | default(0))"),
+            Part::Children => format!("{last}.n + {name}.stats.completed"),
+        };
+        self.count(&exit, &number, next);
+        self.last = exit;
+    }
+
+    fn fan_out(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let last = self.last.clone();
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: noop}}, next: [{name}a, {name}b]}}"
+        ));
+        self.count(&format!("{name}a"), &format!("{last}.n + 1"), exit);
+        if rng.chance(50) {
+            self.count(&format!("{name}b"), &format!("{last}.n + 2"), exit);
+        } else {
+            self.count(&format!("{name}b"), &format!("{last}.n + 2"), &format!("{name}c"));
+            self.count(&format!("{name}c"), "3", exit);
+        }
+    }
+
+    fn choice(&mut self, name: &str, exit: &str) {
+        let last = self.last.clone();
+        self.write(format_args!(
+            "  - step: {name}
+    tool: {{kind: noop, result: {{n: '{{{{ {last}.n }}}}'}}}}
+    next:
+      spec: {{mode: exclusive}}
+      arcs: [{{step: {name}a, when: '{{{{ output.n % 2 == 0 }}}}'}}, {{step: {name}b}}]"
+        ));
+        self.count(&format!("{name}a"), &format!("{last}.n + 1"), exit);
+        self.count(&format!("{name}b"), &format!("{last}.n + 2"), exit);
+    }
+
+    fn repeat(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let items = rng.between(0..7);
+        let spec = loop_spec(rng);
+        let body = *rng.pick(&[
+            "{kind: noop, result: '{{ it * 10 }}'}",
+            "[{name: a, kind: noop, result: '{{ it + 1 }}'}, {name: b, kind: noop, \
+             result: '{{ a * 2 }}', spec: {policy: {rules: [{else: {then: {do: break}}}]}}}]",
+        ]);
+        let result = if body.starts_with('[') { "stats.completed" } else { "results | sum" };
+        self.write(format_args!(
+            "  - step: {name}
+    loop: {{in: {items}, iterator: it, spec: {spec}}}
+    tool: {body}
+    next: {name}r"
+        ));
+        // What the exit adds up.
+        self.step(&format!("{name}r"), &format!("{{n: '{{{{ {name}.{result} }}}}'}}"), exit);
+    }
+
+    /// A pipeline that goes through its first task a few times.
+    fn pipeline(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let pages = rng.between(1..4);
+        self.write(format_args!(
+            "  - step: {name}
+    tool:
+      - name: fetch
+        kind: noop
+        result: {{page: '{{{{ (iter.page | default(0)) + 1 }}}}'}}
+        set: {{iter.page: '{{{{ output.page }}}}'}}
+      - name: keep
+        kind: noop
+        result: '{{{{ fetch.page }}}}'
+        spec:
+          policy:
+            rules:
+              - {{when: '{{{{ iter.page < {pages} }}}}', then: {{do: jump, to: fetch}}}}
+              - {{else: {{then: {{do: break}}}}}}
+      - {{name: never, kind: noop}}
+    next: {exit}"
+        ));
+    }
+
+    /// A task that fails at first and is tried again, at once or later.
+    fn flaky(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let (last, times, delay) = (self.last.clone(), rng.between(1..3), rng.between(0..6));
+        self.write(format_args!(
+            "  - step: {name}
+    tool:
+      kind: noop
+      fail: {{message: busy, kind: connection, times: {times}}}
+      result: {{n: '{{{{ {last}.n + 5 }}}}'}}
+      spec:
+        policy:
+          rules:
+            - when: '{{{{ output.status == \"error\" }}}}'
+              then: {{do: retry, attempts: 4, delay: {delay}}}
+    next: {exit}"
+        ));
+    }
+
+    fn cycle(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let rounds = rng.between(1..5);
+        self.write(format_args!(
+            "  - step: {name}
+    tool: {{kind: noop, result: {{n: '{{{{ (ctx.{name} | default(0)) + 1 }}}}'}}}}
+    set: {{ctx.{name}: '{{{{ output.n }}}}'}}
+    next:
+      spec: {{mode: exclusive}}
+      arcs: [{{step: {name}, when: '{{{{ ctx.{name} < {rounds} }}}}'}}, {{step: {exit}}}]"
+        ));
+    }
+
+    fn handled(&mut self, name: &str, exit: &str) {
+        let last = self.last.clone();
+        self.write(format_args!(
+            "  - step: {name}
+    tool: {{kind: noop, fail: broken}}
+    next:
+      spec: {{mode: exclusive}}
+      arcs: [{{step: {name}a, when: '{{{{ event.name == \"step.failed\" }}}}'}}, {{step: {name}b}}]"
+        ));
+        self.count(&format!("{name}a"), &format!("{last}.n + 7"), exit);
+        self.count(&format!("{name}b"), &format!("{last}.n + 9"), exit);
+    }
+
+    fn broken(&mut self, name: &str, exit: &str) {
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: noop, fail: broken}}, next: {exit}}}"
+        ));
+    }
+
+    fn timeout(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        self.timed = true;
+        let seconds = rng.between(1..10);
+        self.write(format_args!(
+            "  - {{step: {name}, spec: {{timeout: {seconds}}}, tool: {{kind: noop}}, next: {exit}}}"
+        ));
+    }
+
+    fn child(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let (last, path) = (self.last.clone(), self.leaf(rng));
+        let other = format!("{name}o");
+        self.write(format_args!(
+            "  - step: {name}
+    tool: {{kind: playbook, path: {path}, input: {{n: '{{{{ {last}.n }}}}'}}}}
+    next:
+      arcs: [{{step: {other}, when: '{{{{ event.name == \"step.failed\" }}}}'}}, {{step: {exit}}}]"
+        ));
+        self.count(&other, "0", exit);
+    }
+
+    fn children(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let (path, items, spec) = (self.leaf(rng), rng.between(1..4), loop_spec(rng));
+        self.write(format_args!(
+            "  - step: {name}
+    loop: {{in: {items}, iterator: it, spec: {spec}}}
+    tool: {{kind: playbook, path: {path}, input: {{n: '{{{{ it }}}}'}}}}
+    next: {exit}"
+        ));
+    }
+
+    fn leaf(&mut self, rng: &mut Rng) -> String {
+        let leaf = rng.pick(self.leaves);
+        self.timed |= leaf.timed;
+        leaf.path.clone()
+    }
+
+    /// A step whose output is a number.
+    fn count(&mut self, name: &str, number: &str, next: &str) {
+        self.step(name, &format!("{{n: '{{{{ {number} }}}}'}}"), next);
+    }
+
+    fn step(&mut self, name: &str, result: &str, next: &str) {
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: noop, result: {result}}}, next: {next}}}"
+        ));
+    }
+
+    fn write(&mut self, lines: Arguments<'_>) {
+        writeln!(self.yaml, "{lines}").expect("a text grows");
+    }
+}
+
+fn loop_spec(rng: &mut Rng) -> String {
+    if rng.chance(50) {
+        "{mode: sequential}".to_owned()
+    } else {
+        format!("{{mode: parallel, max_in_flight: {}}}", rng.between(1..5))
+    }
+}

@@ -1,0 +1,241 @@
+//! One server's connection to the store, which fails the way a real one does: before the write, after
+//! it with the answer lost, or with the write still on its way.
+//!
+//! Invariant: once its server is dead, nothing that the server asks is ever answered, so whatever it
+//! was doing stops there.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{
+    CatalogId, CommandId, Digest, EventId, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp,
+    WorkerId,
+};
+use noetl_store::{
+    Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
+    Executions, Held, HeldAnswer, MemoryStore, NewPlaybook, Outbox, OutboxRow, Page, Payloads,
+    ReadyCommand, Snapshot, Snapshots, StoreError, TimerRow, Timers,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::storm::Storm;
+
+pub(crate) struct Connection {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) storm: Arc<Storm>,
+    pub(crate) dead: CancellationToken,
+}
+
+impl Connection {
+    /// The way to the store, or back from it.
+    async fn travel(&self) {
+        if self.storm.strikes(self.storm.rates.slow) {
+            tokio::time::sleep(self.storm.millis(1..3000)).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        if self.dead.is_cancelled() {
+            pending::<()>().await;
+        }
+    }
+
+    /// Everything but an append: there and back, or not at all.
+    async fn ask<T>(
+        &self,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.travel().await;
+        if self.storm.strikes(self.storm.rates.read_lost) {
+            return Err(unavailable());
+        }
+        let answer = answer.await;
+        self.travel().await;
+        answer
+    }
+
+    /// What is asked with an effect may also be done without a word.
+    async fn change<T>(
+        &self,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answer = self.ask(answer).await;
+        if self.storm.strikes(self.storm.rates.answer_lost) { Err(unavailable()) } else { answer }
+    }
+
+    /// Some of a batch may find that somebody was faster.
+    async fn write(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for append in batch {
+            if self.storm.strikes(self.storm.rates.conflict) {
+                outcomes.push(Err(AppendError::Conflict));
+            } else {
+                outcomes.extend(self.store.append(std::slice::from_ref(append)).await?);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn write_late(&self, batch: &[Append]) {
+        let (store, batch) = (Arc::clone(&self.store), batch.to_vec());
+        let delay = self.storm.millis(1..5000);
+        drop(tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            // Whether it still fits is of interest to nobody: its writer was told that it failed.
+            let _unheard = store.append(&batch).await;
+        }));
+    }
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable("the connection was lost".into())
+}
+
+#[async_trait]
+impl EventLog for Connection {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        self.travel().await;
+        let rates = self.storm.rates;
+        if self.storm.strikes(rates.write_lost) {
+            return Err(unavailable());
+        }
+        if self.storm.strikes(rates.write_late) {
+            self.write_late(batch);
+            return Err(unavailable());
+        }
+        let outcomes = self.write(batch).await;
+        self.travel().await;
+        if self.storm.strikes(rates.answer_lost) { Err(unavailable()) } else { outcomes }
+    }
+
+    async fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.ask(self.store.read(execution, after, limit)).await
+    }
+
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        self.ask(self.store.find(event)).await
+    }
+}
+
+#[async_trait]
+impl CommandQueue for Connection {
+    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
+        self.ask(self.store.ready(pool, limit)).await
+    }
+
+    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+        self.change(self.store.extend(held, lease)).await
+    }
+
+    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        self.change(self.store.release(worker)).await
+    }
+
+    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+        self.ask(self.store.exhausted(attempts, limit)).await
+    }
+
+    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+        self.ask(self.store.ready_count(pool)).await
+    }
+}
+
+#[async_trait]
+impl Timers for Connection {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
+        self.ask(self.store.due(now, limit)).await
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.ask(self.store.next_due()).await
+    }
+}
+
+#[async_trait]
+impl Outbox for Connection {
+    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
+        self.change(self.store.take(limit, visibility)).await
+    }
+
+    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
+        self.change(self.store.sent(ids)).await
+    }
+
+    async fn owed(&self) -> Result<u64, StoreError> {
+        self.ask(self.store.owed()).await
+    }
+}
+
+#[async_trait]
+impl Payloads for Connection {
+    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.ask(self.store.payload(digest)).await
+    }
+}
+
+#[async_trait]
+impl Catalog for Connection {
+    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+        self.change(self.store.register(playbook)).await
+    }
+
+    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
+        self.ask(self.store.by_id(catalog_id)).await
+    }
+
+    async fn by_path(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        self.ask(self.store.by_path(path, version)).await
+    }
+
+    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.ask(self.store.paths(limit)).await
+    }
+}
+
+#[async_trait]
+impl Snapshots for Connection {
+    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.change(self.store.save(execution, snapshot)).await
+    }
+
+    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+        self.ask(self.store.latest(execution)).await
+    }
+}
+
+#[async_trait]
+impl Executions for Connection {
+    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
+        self.ask(self.store.summary(execution)).await
+    }
+
+    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.ask(self.store.list(filter, page)).await
+    }
+
+    async fn stalled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        self.ask(self.store.stalled(before, limit)).await
+    }
+
+    async fn child_of(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<Option<ExecutionId>, StoreError> {
+        self.ask(self.store.child_of(parent, command)).await
+    }
+}

@@ -1,0 +1,201 @@
+//! Workers: they lease, run, heartbeat and report; and die, oversleep, and repeat themselves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use noetl_control::{Control, Heartbeat, PayloadError};
+use noetl_model::{Digest, Lease, Logs, Outcome, Payload, Pool, Report, WorkerId};
+use noetl_store::{Clock, Held};
+use noetl_testkit::{Ran, ScriptedWorker};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::SimulatedClock;
+use crate::fleet::Fleet;
+use crate::ledger::{self, Ledger};
+
+/// How many commands a worker runs at once.
+const SLOTS_MAX: usize = 3;
+/// How long a worker waits for a command.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// A place for a worker: when one dies, another takes it.
+pub(crate) struct Bench {
+    pub(crate) name: String,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) closing: CancellationToken,
+}
+
+struct Worker {
+    id: WorkerId,
+    clock: SimulatedClock,
+    fleet: Arc<Fleet>,
+    ledger: Arc<Ledger>,
+    closing: CancellationToken,
+}
+
+/// Whether a worker goes on.
+enum Fate {
+    Lives,
+    Dies,
+}
+
+impl Bench {
+    /// Seats one worker after another until there is no more work.
+    pub(crate) async fn occupy(self) {
+        for life in 1u32.. {
+            let worker = Worker {
+                id: WorkerId::new(format!("{}-{life}", self.name)),
+                clock: self.fleet.skewed_clock(),
+                fleet: Arc::clone(&self.fleet),
+                ledger: Arc::clone(&self.ledger),
+                closing: self.closing.clone(),
+            };
+            worker.live().await;
+            if self.closing.is_cancelled() {
+                return;
+            }
+            tokio::time::sleep(self.fleet.storm().millis(0..3000)).await;
+        }
+    }
+}
+
+impl Worker {
+    async fn live(self) {
+        while !self.closing.is_cancelled() {
+            let leases = self
+                .fleet
+                .ask(async |control| {
+                    control.lease(&self.id, &Pool::shared(), SLOTS_MAX, WAIT).await
+                })
+                .await;
+            let Some(Ok(leases)) = leases else { continue };
+            let storm = self.fleet.storm();
+            if storm.strikes(storm.rates.worker_dies) {
+                // It may have done some of the work, and nobody hears of it.
+                join_all(leases.iter().take(1).map(|lease| self.run(lease))).await;
+                return;
+            }
+            let fates = join_all(leases.iter().map(|lease| self.carry_out(lease))).await;
+            if fates.iter().any(|fate| matches!(fate, Fate::Dies)) {
+                return;
+            }
+        }
+    }
+
+    async fn carry_out(&self, lease: &Lease) -> Fate {
+        let storm = self.fleet.storm();
+        if storm.strikes(storm.rates.worker_naps) {
+            let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
+            tokio::time::sleep(storm.millis(lease_ms / 2..3 * lease_ms)).await;
+        } else if !self.toil(lease).await {
+            return Fate::Lives;
+        }
+        let Some(outcome) = self.run(lease).await else { return Fate::Lives };
+        if storm.strikes(storm.rates.worker_dies) {
+            return Fate::Dies;
+        }
+        let report = Report {
+            execution: lease.execution,
+            command: lease.command,
+            attempt: lease.attempt,
+            worker: self.id.clone(),
+            outcome,
+            logs: Logs::default(),
+        };
+        self.report(&report).await;
+        if storm.strikes(storm.rates.report_repeated) {
+            tokio::time::sleep(storm.millis(0..20_000)).await;
+            self.report(&report).await;
+        }
+        Fate::Lives
+    }
+
+    /// Takes the time that the work takes, with heartbeats; false if there is no use in going on.
+    async fn toil(&self, lease: &Lease) -> bool {
+        let storm = self.fleet.storm();
+        let long = storm.chance(5);
+        let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
+        let mut left = storm.millis(if long { lease_ms..3 * lease_ms } else { 0..500 });
+        // Some workers do not listen and go on whatever they are told.
+        let listens = storm.chance(80);
+        let mut until = lease.lease_until;
+        loop {
+            let beat = until.since(self.clock.now()) / 3;
+            let beat = beat.max(Duration::from_millis(100)).min(left);
+            tokio::time::sleep(beat).await;
+            left -= beat;
+            if left.is_zero() {
+                return true;
+            }
+            let Lease { execution, command, attempt, .. } = *lease;
+            let held = [Held { execution, command, attempt }];
+            let answer = self.fleet.ask(async |control| control.heartbeat(&held).await).await;
+            let answer = answer.and_then(Result::ok).and_then(|answers| answers.first().copied());
+            match answer {
+                Some(Heartbeat::Extended { until: later }) => until = later,
+                Some(Heartbeat::Superseded | Heartbeat::Gone) if listens => return false,
+                Some(Heartbeat::Superseded | Heartbeat::Gone) | None => {}
+            }
+        }
+    }
+
+    /// Runs the tool, which is a function of the lease; nothing if its values cannot be had.
+    async fn run(&self, lease: &Lease) -> Option<Outcome> {
+        let values = self.values(lease).await?;
+        let mut pages = self.ledger.pages();
+        let (step, label) = (lease.step.to_string(), lease.label.clone());
+        let before = Ran { step, label, config: Value::Null };
+        let ran = vec![before; pages.earlier_commands(lease)];
+        let outcome = ScriptedWorker { ran }.run(lease, &|payload| match payload {
+            Payload::Inline(value) => Arc::clone(value),
+            Payload::Ref(reference) => Arc::clone(&values[&reference.digest]),
+        });
+        let key = (lease.execution, lease.command, lease.attempt);
+        let ran = ledger::Ran { worker: self.id.clone(), outcome: outcome.clone() };
+        if pages.runs.insert(key, ran).is_some() {
+            pages.complaints.push(format!("{key:?} was leased twice"));
+        }
+        Some(outcome)
+    }
+
+    /// The large values a lease refers to; nothing once the world closes.
+    async fn values(&self, lease: &Lease) -> Option<BTreeMap<Digest, Arc<Value>>> {
+        let mut values = BTreeMap::new();
+        for payload in lease.bindings.0.values() {
+            let Payload::Ref(reference) = payload else { continue };
+            let value = self.value(reference.digest).await?;
+            values.insert(reference.digest, value);
+        }
+        Some(values)
+    }
+
+    async fn value(&self, digest: Digest) -> Option<Arc<Value>> {
+        while !self.closing.is_cancelled() {
+            match self.fleet.ask(async |control: Control| control.payload(digest).await).await {
+                Some(Ok(value)) => return Some(value),
+                Some(Err(error @ (PayloadError::Missing(_) | PayloadError::Damaged(_)))) => {
+                    self.ledger.pages().complaints.push(error.to_string());
+                    return None;
+                }
+                Some(Err(PayloadError::Unavailable(_))) | None => {}
+            }
+        }
+        None
+    }
+
+    /// Reports until there is an answer.
+    async fn report(&self, report: &Report) {
+        while !self.closing.is_cancelled() {
+            let answer = self.fleet.ask(async |control| control.report(report.clone()).await).await;
+            if let Some(Ok(answer)) = answer {
+                let key = (report.execution, report.command, report.attempt);
+                self.ledger.pages().answered(key, answer);
+                return;
+            }
+        }
+    }
+}

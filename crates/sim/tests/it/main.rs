@@ -1,0 +1,77 @@
+//! Many worlds. `SIM_SEEDS=n` lives through more of them, `SIM_SEED=n` through one.
+
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use noetl_sim::{Tally, Violation, run};
+
+/// How many worlds every test run lives through.
+const SEEDS: u64 = 500;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
+}
+
+fn seeds() -> RangeInclusive<u64> {
+    match number("SIM_SEED") {
+        Some(seed) => seed..=seed,
+        None => 1..=number("SIM_SEEDS").unwrap_or(SEEDS),
+    }
+}
+
+/// Lives through the seeds on every processor, in order, until the first that fails.
+fn live_through(seeds: RangeInclusive<u64>) -> Result<Vec<Tally>, Violation> {
+    let next = AtomicU64::new(*seeds.start());
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let live = || {
+        let mut tallies = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed > *seeds.end() {
+                return Ok(tallies);
+            }
+            tallies.push(run(seed).inspect_err(|_| next.store(u64::MAX / 2, Ordering::Relaxed))?);
+        }
+    };
+    thread::scope(|scope| {
+        let lives: Vec<_> = (0..threads).map(|_| scope.spawn(live)).collect();
+        let mut tallies = Vec::new();
+        for life in lives {
+            tallies.extend(life.join().expect("a world does not panic")?);
+        }
+        Ok(tallies)
+    })
+}
+
+#[test]
+fn everything_comes_to_its_one_right_end_whatever_fails() {
+    let tallies = live_through(seeds()).unwrap_or_else(|violation| panic!("{violation}"));
+    if number("SIM_SEED").is_some() {
+        println!("{tallies:#?}");
+        return;
+    }
+    let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+    let seen = [
+        ("executions", sum(|tally| tally.executions)),
+        ("results compared", sum(|tally| tally.compared)),
+        ("commands taken over", sum(|tally| tally.takeovers)),
+        ("late reports", sum(|tally| tally.superseded)),
+        ("commands lost", sum(|tally| tally.lost)),
+        ("deaths of servers", sum(|tally| tally.deaths)),
+    ];
+    println!("{seen:?}");
+    for (what, count) in seen {
+        assert!(count > 0, "no {what}: these worlds are too quiet");
+    }
+}
+
+#[test]
+fn a_seed_is_a_whole_world() {
+    for seed in [3, 14, 159, 2653] {
+        let (first, second) = (run(seed).unwrap(), run(seed).unwrap());
+        assert_eq!(first, second, "seed {seed}");
+    }
+}
