@@ -162,6 +162,9 @@ pub(crate) struct ListArgs {
     /// Only those whose playbook path contains this
     #[arg(long)]
     pub(crate) path: Option<String>,
+    /// Also those that a step of another execution started
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) limit: u16,
@@ -373,7 +376,7 @@ Examples:
 const LIST_EXAMPLES: &str = "\
 Examples:
   noetl executions list
-  noetl executions list --status failed --path examples/ --limit 5
+  noetl executions list --all --status failed --path examples/ --limit 5
   noetl executions list --output json";
 
 const GET_EXAMPLES: &str = "\

@@ -13,6 +13,14 @@ use crate::database;
 use crate::failure::Failure;
 use crate::overview::Overview;
 
+/// Which executions a listing has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Those that somebody asked for, not those that a step of another started.
+    Requested,
+}
+
 /// What a store knows.
 #[derive(Clone)]
 pub(crate) struct History {
@@ -36,7 +44,7 @@ impl History {
                     .help("`noetl executions list` shows those there are")
             }),
             Chosen::Last => {
-                let latest = self.list(&ExecutionFilter::default(), 1).await?;
+                let latest = self.list(Which::Requested, &ExecutionFilter::default(), 1).await?;
                 latest.into_iter().next().ok_or_else(|| {
                     Failure::bad_input(anyhow!("there is no execution in this database yet"))
                         .help("`noetl run FILE` starts one")
@@ -52,19 +60,23 @@ impl History {
     /// Executions, newest first.
     pub(crate) async fn list(
         &self,
+        which: Which,
         filter: &ExecutionFilter,
         limit: usize,
     ) -> Result<Vec<Summary>, Failure> {
         let mut listed: Vec<Summary> = Vec::new();
+        let mut before = None;
         while listed.len() < limit {
-            let before = listed.last().map(|summary| summary.execution);
-            let limit = (limit - listed.len()).min(PAGE_MAX);
-            let page = self.store.list(filter, Page { before, limit }).await.map_err(unread)?;
-            if page.is_empty() {
-                break;
-            }
-            listed.extend(page);
+            let page = Page { before, limit: PAGE_MAX };
+            let page = self.store.list(filter, page).await.map_err(unread)?;
+            let Some(last) = page.last() else { break };
+            before = Some(last.execution);
+            listed.extend(page.into_iter().filter(|summary| match which {
+                Which::All => true,
+                Which::Requested => summary.parent.is_none(),
+            }));
         }
+        listed.truncate(limit);
         Ok(listed)
     }
 

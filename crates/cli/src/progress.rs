@@ -4,6 +4,7 @@ mod bars;
 
 use std::io::{self, Write as _};
 
+use anstream::adapter;
 use noetl_model::{StepStatus, Timestamp};
 
 use crate::output::table::line;
@@ -67,11 +68,7 @@ impl Progress {
     pub(crate) fn say(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
-            Mode::Lines { color } => {
-                let text = plain_unless(*color, text);
-                // Nothing depends on whether somebody listens.
-                let _unheard = writeln!(io::stderr(), "{text}");
-            }
+            Mode::Lines { color } => write_line(*color, text),
             Mode::Bars(bars) => bars.say(text),
         }
     }
@@ -85,9 +82,11 @@ impl Progress {
     }
 }
 
-/// A text without its styles, unless they are wanted.
-fn plain_unless(color: bool, text: &str) -> String {
-    if color { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() }
+/// Writes a line, without its styles unless they are wanted.
+fn write_line(color: bool, text: &str) {
+    let text = if color { text.to_owned() } else { adapter::strip_str(text).to_string() };
+    // Nothing depends on whether somebody listens.
+    let _unheard = writeln!(io::stderr(), "{text}");
 }
 
 /// How a step has ended, on one line.
@@ -135,4 +134,22 @@ fn retrying(view: &StepView, due_at: Timestamp, now: Timestamp) -> String {
     let retry = paint(CAREFUL, "retry    ");
     let why = why.unwrap_or_default();
     format!("step {name}  {retry}  {:>9}  {why}", format!("in {}", took(due_at.since(now))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(total: Option<u64>, completed: u64, failed: u64, expected: &str) {
+        assert_eq!(count(Items { total, completed, failed }), expected);
+    }
+
+    #[test]
+    fn items_are_counted_in_few_words() {
+        check(Some(1), 1, 0, "1 item");
+        check(Some(12), 12, 0, "12 items");
+        check(Some(12), 3, 1, "4 of 12 items, 1 failed");
+        check(None, 7, 0, "7 items");
+    }
 }

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::database;
 use crate::embedded::Embedded;
 use crate::failure::Failure;
-use crate::history::History;
+use crate::history::{History, Which};
 use crate::nearest::nearest;
 
 /// How many commands run at once.
@@ -176,8 +176,7 @@ impl Session {
     pub(crate) async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
         let filter =
             ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
-        let mut running = self.history().list(&filter, UNFINISHED_MAX).await?;
-        running.retain(|summary| summary.parent.is_none());
+        let mut running = self.history().list(Which::Requested, &filter, UNFINISHED_MAX).await?;
         running.reverse();
         Ok(running)
     }

@@ -278,3 +278,24 @@ fn tail(text: &str) -> String {
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_text_the_end_is_shown() {
+        let lines = |count: usize| (1..=count).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(tail(&lines(LOG_LINES_MAX).join("\n")).lines().count(), LOG_LINES_MAX);
+        let cut = tail(&lines(LOG_LINES_MAX + 3).join("\n"));
+        assert!(cut.starts_with("… 3 lines left out\n4\n5\n"), "{cut}");
+        assert!(cut.ends_with("\n22\n23"), "{cut}");
+    }
+
+    #[test]
+    fn a_text_is_shown_as_it_is_and_nothing_as_nothing() {
+        assert_eq!(result_text(&Value::Null), None);
+        assert_eq!(result_text(&"a\nb".into()).as_deref(), Some("a\nb"));
+        assert_eq!(result_text(&[1].as_slice().into()).as_deref(), Some("[\n  1\n]"));
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use noetl_model::ExecutionId;
 
-use super::{NAME_WIDTH, plain_unless};
+use super::{NAME_WIDTH, write_line};
 use crate::overview::{Change, Overview, StepView};
 
 /// How often the lines move.
@@ -46,9 +46,9 @@ impl Bars {
         }
     }
 
+    /// Says a line above what moves.
     pub(super) fn say(&self, text: &str) {
-        // Nothing depends on whether somebody listens.
-        let _unheard = self.all.println(plain_unless(self.color, text));
+        self.all.suspend(|| write_line(self.color, text));
     }
 
     pub(super) fn finish(self) {

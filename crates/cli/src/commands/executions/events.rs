@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use noetl_model::{ExecutionId, Recorded, Seq};
+use noetl_model::{Event, ExecutionId, Recorded, Seq};
+use serde::Serialize;
 
 use crate::args::{EventsArgs, EventsFormat};
 use crate::config::Config;
@@ -27,9 +28,9 @@ pub(crate) async fn events(
     let mut all = Vec::new();
     while let Some(page) = log.next(args.follow).await? {
         match args.output {
-            EventsFormat::Json => all.extend(page),
+            EventsFormat::Json => all.extend(page.into_iter().map(EventDocument::from)),
             EventsFormat::Jsonl => {
-                let lines: String = page.iter().map(|event| jsonl(event) + "\n").collect();
+                let lines: String = page.into_iter().map(jsonl).collect();
                 terminal.data(&lines)?;
             }
             EventsFormat::Text => {
@@ -80,6 +81,23 @@ impl Log {
     }
 }
 
-fn jsonl(recorded: &Recorded) -> String {
-    serde_json::to_string(recorded).expect("events are plain data")
+/// An event for programs: what is stored, with the time as text and the id safe for any reader.
+#[derive(Serialize)]
+struct EventDocument {
+    seq: Seq,
+    event_id: String,
+    at: String,
+    #[serde(flatten)]
+    event: Event,
+}
+
+impl From<Recorded> for EventDocument {
+    fn from(Recorded { seq, event_id, at, event }: Recorded) -> Self {
+        Self { seq, event_id: event_id.to_string(), at: at.to_string(), event }
+    }
+}
+
+fn jsonl(recorded: Recorded) -> String {
+    let document = EventDocument::from(recorded);
+    serde_json::to_string(&document).expect("events are plain data") + "\n"
 }

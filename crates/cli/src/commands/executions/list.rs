@@ -8,7 +8,7 @@ use crate::args::ListArgs;
 use crate::config::Config;
 use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::history::History;
+use crate::history::{History, Which};
 use crate::output::document;
 use crate::output::execution::status;
 use crate::output::table::{line, table};
@@ -41,7 +41,8 @@ pub(crate) async fn list(
 ) -> Result<Exit, Failure> {
     let history = History::open(&database::path_of(&args.database, config)).await?;
     let filter = ExecutionFilter { status: args.status, path: args.path.clone(), parent: None };
-    let summaries = history.list(&filter, args.limit.into()).await?;
+    let which = if args.all { Which::All } else { Which::Requested };
+    let summaries = history.list(which, &filter, args.limit.into()).await?;
     match args.output.document() {
         Some(format) => {
             let entries: Vec<Entry> = summaries.iter().map(entry).collect();

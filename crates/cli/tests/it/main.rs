@@ -1,0 +1,12 @@
+//! The built binary, as a user calls it: arguments in, streams and exit code out.
+
+mod errors;
+mod examples;
+mod help;
+mod history;
+mod kill;
+mod playbooks;
+mod run;
+mod sandbox;
+mod signals;
+mod validate;
