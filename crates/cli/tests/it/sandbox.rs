@@ -106,7 +106,16 @@ impl From<Output> for Ended {
 
 /// Sends a signal by its name.
 pub(crate) fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    kill(name, &child.id().to_string());
+}
+
+/// Ends a process that a killed one has left behind.
+pub(crate) fn end(pid: &str) {
+    kill("TERM", pid.trim());
+}
+
+fn kill(name: &str, pid: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), pid]).status();
     assert!(status.expect("kill runs").success());
 }
 

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use crate::playbooks::SLEEPING;
-use crate::sandbox::{Sandbox, await_end, is_running, signal};
+use crate::playbooks::{HELLO, SLEEPING};
+use crate::sandbox::{Sandbox, await_end, end, eventually, is_running, signal};
 
 /// Cancelling, from the signal to the end of the process.
 const CANCEL_MAX: Duration = Duration::from_secs(5);
@@ -28,6 +28,46 @@ fn the_first_ctrl_c_cancels_and_leaves_no_process_behind() {
     let mut said = String::new();
     run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.starts_with("cancelling; Ctrl-C again ends at once\ncancelled in "), "{said}");
+}
+
+#[test]
+fn two_ctrl_cs_in_a_row_leave_no_process_behind_either() {
+    let sandbox = Sandbox::new().with("sleeping.yaml", SLEEPING);
+    let mut run = sandbox.spawn(&["run", "sleeping.yaml"]);
+    let sleep = sandbox.await_file("pid");
+    signal(&run, "INT");
+    signal(&run, "INT");
+    assert_eq!(await_end(&mut run).code(), Some(130));
+    eventually("the sleep is gone", || !is_running(&sleep));
+}
+
+#[test]
+fn an_execution_can_be_followed_from_another_process() {
+    let sandbox = Sandbox::new().with("sleeping.yaml", SLEEPING);
+    let mut run = sandbox.spawn(&["run", "sleeping.yaml"]);
+    sandbox.await_file("pid");
+    let follow = sandbox.spawn(&["executions", "events", "last", "--follow"]);
+    signal(&run, "INT");
+    await_end(&mut run);
+    let followed = follow.wait_with_output().unwrap();
+    let followed = String::from_utf8(followed.stdout).unwrap();
+    let last = followed.lines().last().unwrap();
+    assert!(last.contains("execution.cancelled"), "{followed}");
+}
+
+#[test]
+fn what_was_left_unfinished_is_mentioned() {
+    let sandbox = Sandbox::new().with("sleeping.yaml", SLEEPING).with("hello.yaml", HELLO);
+    let mut run = sandbox.spawn(&["run", "sleeping.yaml"]);
+    let orphan = sandbox.await_file("pid");
+    signal(&run, "KILL");
+    await_end(&mut run);
+    end(&orphan);
+    let said = sandbox.noetl(&["run", "hello.yaml"]).stderr;
+    assert!(said.starts_with("1 unfinished execution from earlier: being continued\n"), "{said}");
+    let checks = sandbox.noetl(&["doctor"]).stdout;
+    let unfinished = "warn  unfinished      1; `noetl resume` continues";
+    assert!(checks.contains(unfinished), "{checks}");
 }
 
 #[test]
