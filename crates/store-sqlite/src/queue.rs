@@ -68,6 +68,17 @@ impl CommandQueue for SqliteStore {
         Ok(answers)
     }
 
+    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+        let mut writer = self.writer().await?;
+        let renewed = query(include_str!("../sql/renew_leases.sql"))
+            .bind(worker.as_str())
+            .bind(self.clock.now().after(lease).as_micros())
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(renewed.rows_affected())
+    }
+
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         let mut writer = self.writer().await?;
         let released = query(include_str!("../sql/release_leases.sql"))

@@ -44,6 +44,7 @@ macro_rules! conformance {
             queue::expired_lease_can_be_taken_over_with_the_next_attempt,
             queue::a_live_lease_refuses_a_second_claim,
             queue::heartbeat_prolongs,
+            queue::the_leases_of_a_worker_that_is_alive_are_renewed_and_no_others,
             queue::the_leases_of_a_worker_that_is_gone_are_released_and_no_others,
             queue::heartbeat_after_the_lease_ran_out_is_welcome_until_taken_over,
             queue::heartbeat_of_a_superseded_attempt_says_so,

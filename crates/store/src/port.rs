@@ -39,6 +39,10 @@ pub trait CommandQueue: Send + Sync {
     /// Prolongs leases to `lease` from now, by the store's clock; an answer for each, in order.
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError>;
 
+    /// Prolongs every lease of a worker to `lease` from now, by the store's clock, also those that
+    /// ran out and were not taken over; the answer is how many there are.
+    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError>;
+
     /// Ends all leases of a worker that is known to be gone; the answer is how many there were.
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError>;
 

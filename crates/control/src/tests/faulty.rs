@@ -77,6 +77,10 @@ impl CommandQueue for FaultyStore {
         self.store.extend(held, lease).await
     }
 
+    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+        self.store.renew(worker, lease).await
+    }
+
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         self.store.release(worker).await
     }

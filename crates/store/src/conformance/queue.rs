@@ -75,6 +75,25 @@ pub async fn heartbeat_prolongs(subject: Subject) {
     assert_eq!(subject.ready().await, [(A.0, 1, 1)]);
 }
 
+pub async fn the_leases_of_a_worker_that_is_alive_are_renewed_and_no_others(subject: Subject) {
+    let other = QueueChange::Lease {
+        command: CommandId(2),
+        attempt: Attempt(1),
+        worker: WorkerId::new("worker-10"),
+        lease_until: at(30),
+    };
+    let queue = vec![add(1), lease(1, 1, 30), add(2), other, add(3), lease(3, 1, 5), add(4)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    subject.at(10);
+    let alive = WorkerId::new("worker-1");
+    let renewed = subject.store.renew(&alive, Duration::from_secs(30)).await;
+    assert_eq!(renewed.expect("the store renews"), 2, "one of them had run out");
+    subject.at(39);
+    assert_eq!(subject.ready().await, [(A.0, 4, 0), (A.0, 2, 1)]);
+    subject.at(40);
+    assert_eq!(subject.ready().await.len(), 4);
+}
+
 pub async fn the_leases_of_a_worker_that_is_gone_are_released_and_no_others(subject: Subject) {
     let other = QueueChange::Lease {
         command: CommandId(2),

@@ -81,6 +81,19 @@ impl CommandTable {
         answer
     }
 
+    fn renew(&mut self, alive: &WorkerId, until: Timestamp) -> u64 {
+        let mut renewed = 0;
+        for row in self.rows.values_mut() {
+            if let Holder::Worker { worker, lease_until } = &mut row.open.holder
+                && worker == alive
+            {
+                *lease_until = until;
+                renewed += 1;
+            }
+        }
+        renewed
+    }
+
     fn release(&mut self, gone: &WorkerId, now: Timestamp) -> u64 {
         let mut released = 0;
         for row in self.rows.values_mut() {
@@ -136,6 +149,10 @@ impl CommandQueue for MemoryStore {
         let until = self.clock.now().after(lease);
         let mut tables = self.tables();
         Ok(held.iter().map(|held| tables.commands.extend(held, until)).collect())
+    }
+
+    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+        Ok(self.tables().commands.renew(worker, self.clock.now().after(lease)))
     }
 
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
