@@ -140,14 +140,21 @@ impl Story {
         }
     }
 
-    /// Runs everything that can run; when only timers are left, lets time pass to the next.
+    /// Runs everything that can run, the oldest first; when only timers are left, lets time pass to
+    /// the next.
     pub fn run(&mut self) -> &mut Self {
+        self.run_choosing(|_| 0)
+    }
+
+    /// The same in another order: of so many commands that are ready, `choose` says which is next.
+    pub fn run_choosing(&mut self, mut choose: impl FnMut(usize) -> usize) -> &mut Self {
         for _ in 0..COMMANDS_MAX {
             if self.state.status().is_terminal() {
                 return self;
             }
-            if let Some(command) = self.next_ready() {
-                self.run_command(command);
+            let ready: Vec<CommandId> = self.ready().collect();
+            if !ready.is_empty() {
+                self.run_command(ready[choose(ready.len())]);
             } else if let Some((timer, due_at)) = self.next_timer() {
                 self.now = self.now.max(due_at);
                 self.tell(&Input::TimerFired { timer }).expect("the timer is set");
@@ -160,10 +167,7 @@ impl Story {
 
     /// The oldest command that a worker may take.
     pub fn next_ready(&self) -> Option<CommandId> {
-        self.queue
-            .iter()
-            .find(|(_, pool)| pool.as_str() != Pool::CONTROL)
-            .map(|(command, _)| *command)
+        self.ready().next()
     }
 
     /// The oldest command that the control plane has to carry out.
@@ -242,6 +246,13 @@ impl Story {
     pub fn history(&self) -> String {
         let resolve = |payload: &Payload| self.resolve(payload);
         self.log.iter().filter_map(|recorded| history_line(&recorded.event, &resolve)).collect()
+    }
+
+    fn ready(&self) -> impl Iterator<Item = CommandId> {
+        self.queue
+            .iter()
+            .filter(|(_, pool)| pool.as_str() != Pool::CONTROL)
+            .map(|(command, _)| *command)
     }
 
     fn run_command(&mut self, command: CommandId) {

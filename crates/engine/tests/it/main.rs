@@ -7,6 +7,7 @@ mod failures;
 mod joins;
 mod loops;
 mod pipelines;
+mod properties;
 mod routing;
 mod rules;
 mod scopes;
