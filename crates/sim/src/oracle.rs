@@ -3,12 +3,14 @@
 mod log;
 mod results;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use noetl_control::{Control, ReportAnswer};
 use noetl_engine::{Execution, replay};
-use noetl_model::{Cutoff, Digest, ExecutionId, Outcome, Payload, Recorded, Seq, Summary};
+use noetl_model::{
+    Cutoff, Digest, ExecutionId, Outcome, ParentCommand, Payload, Recorded, Seq, Summary,
+};
 use noetl_store::{
     CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore,
     Outbox as _, PAGE_MAX, Page, READ_EVENTS_MAX, Snapshots as _, Timers as _,
@@ -48,10 +50,23 @@ pub(crate) async fn examine(remains: &Remains<'_>) -> Result<Tally, String> {
         let examined = examined.map_err(|problem| format!("execution {execution}: {problem}"))?;
         found.insert(execution, examined);
     }
+    one_child_each(&found)?;
     remains.promises(&found)?;
     remains.nothing_is_left(&found).await?;
     let compared = results::compare(remains, &found).await?;
     Ok(tally(&found, compared))
+}
+
+/// A command has one child at most.
+fn one_child_each(found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for (child, known) in found {
+        let Some(ParentCommand { execution, command }) = known.summary.parent else { continue };
+        if !seen.insert((execution, command)) {
+            return Err(format!("{child} is a second child of command {command} of {execution}"));
+        }
+    }
+    Ok(())
 }
 
 /// All executions of a store.

@@ -12,7 +12,7 @@ use crate::rng::Rng;
 use sketch::Sketch;
 
 /// A value longer than an event keeps.
-const BLOB_LEN: usize = 20_000;
+const BLOB_LEN: usize = 17_000;
 
 /// A playbook of a world.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Plan {
 }
 
 fn request(rng: &mut Rng, number: u64, path: String) -> Request {
-    let blob = if rng.chance(30) { "x".repeat(BLOB_LEN) } else { "x".to_owned() };
+    let blob = if rng.chance(15) { "x".repeat(BLOB_LEN) } else { "x".to_owned() };
     let payload = json!({ "request": number, "n": rng.between(0..10), "blob": blob });
     let regret = rng.chance(20).then(|| Regret {
         after: rng.millis(0..20_000),
@@ -65,7 +65,7 @@ fn request(rng: &mut Rng, number: u64, path: String) -> Request {
         path,
         payload: payload.as_object().expect("a map").clone(),
         error_mode: rng.chance(20).then_some(ErrorMode::Lenient),
-        at: Duration::from_millis(rng.between(0..30_000)),
+        at: Duration::from_millis(rng.between(0..15_000)),
         regret,
     }
 }

@@ -133,6 +133,10 @@ impl CommandQueue for Connection {
         self.change(self.store.extend(held, lease)).await
     }
 
+    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+        self.change(self.store.renew(worker, lease)).await
+    }
+
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         self.change(self.store.release(worker)).await
     }

@@ -43,7 +43,7 @@ pub(crate) async fn live(seed: u64) -> Result<Tally, String> {
         registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
     }
 
-    let end = Instant::now() + rng.millis(20_000..90_000);
+    let end = Instant::now() + rng.millis(15_000..60_000);
     let storm = Arc::new(Storm::drawn(rng.fork(), end));
     let ground = Ground {
         store: Arc::clone(&store),
@@ -111,12 +111,12 @@ fn observer(store: &Arc<MemoryStore>, clock: SimulatedClock) -> Control {
 fn settings(rng: &mut Rng) -> Settings {
     Settings {
         lease: rng.millis(5000..15_000),
-        poll: rng.millis(200..1500),
-        sweep_every: rng.millis(500..2000),
+        poll: rng.millis(500..2500),
+        sweep_every: rng.millis(500..4000),
         stall_after: rng.millis(5000..30_000),
         snapshot_every: NonZeroU64::new(rng.between(1..20)).expect("not zero"),
         states_max: NonZeroUsize::new(rng.index(8) + 1).expect("not zero"),
-        playbooks_max: NonZeroUsize::new(rng.index(4) + 1).expect("not zero"),
+        playbooks_max: NonZeroUsize::new(*rng.pick(&[1, 8, 8, 8])).expect("not zero"),
         events_max: EVENTS_MAX,
         attempts_max: *rng.pick(&[3, 20]),
         payload_bytes_max: *rng.pick(&[0, 30_000, 1_000_000]),
