@@ -8,6 +8,7 @@ use std::time::Duration;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
+use tokio::time::Instant;
 
 use crate::row::primary_code;
 
@@ -20,6 +21,11 @@ const APPLICATION_ID: i64 = 0x4E6F_4554;
 const READERS_MAX: u32 = 4;
 /// How long a statement waits for another process that copies the write-ahead log.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long the lock of a process that has just been killed may outlive it: a child that it was
+/// about to start holds a copy until it runs its own program.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How often it is tried meanwhile.
+const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 /// How large the write-ahead log stays once it has been copied, in bytes.
 const LOG_FILE_MAX: &str = "67108864";
 /// SQLite's code for a file that is none of its own.
@@ -60,7 +66,7 @@ pub enum OpenError {
 
 /// Takes the right to write. The lock is a file of its own, since closing any handle on the
 /// database itself would drop SQLite's locks.
-pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
+pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let lock_path = PathBuf::from(name);
@@ -71,10 +77,18 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
         .truncate(false)
         .open(&lock_path)
         .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+    let deadline = Instant::now() + LOCK_WAIT_MAX;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                tokio::time::sleep(LOCK_TRY_EVERY).await;
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::InUse { path: path.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
     }
 }
 

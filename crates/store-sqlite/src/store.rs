@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use noetl_store::{Clock, StoreError, SystemClock};
-use sqlx::{Connection as _, SqliteConnection, SqlitePool, SqliteTransaction};
+use sqlx::{Connection as _, SqliteConnection, SqlitePool, SqliteTransaction, query};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::open::{self, OpenError};
@@ -29,9 +29,15 @@ impl SqliteStore {
     /// Opens a database to be served by this process alone; makes it if there is none, and brings
     /// it up to date.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let lock = open::lock(path)?;
-        let connection = Mutex::new(open::writer(path).await?);
-        let writer = Some(Writer { connection, _lock: lock });
+        let lock = open::lock(path).await?;
+        let mut connection = open::writer(path).await?;
+        // This process is alone, so whoever was sending a message is gone.
+        query(include_str!("../sql/release_messages.sql"))
+            .bind(clock.now().as_micros())
+            .execute(&mut connection)
+            .await
+            .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
+        let writer = Some(Writer { connection: Mutex::new(connection), _lock: lock });
         Ok(Self { clock, readers: open::readers(path), writer })
     }
 

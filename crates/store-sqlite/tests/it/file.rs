@@ -4,8 +4,9 @@ use std::error::Error as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
-use noetl_model::{ExecutionId, Pool, Seq};
+use noetl_model::{CommandId, ExecutionId, Message, Pool, Seq};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
     Append, CommandQueue as _, EventLog, Executions as _, Outbox as _, StoreError, SystemClock,
@@ -71,6 +72,33 @@ async fn an_answered_append_survives_the_death_of_the_process() {
     let reader = SqliteStore::open_read_only(&path).await.unwrap();
     assert_eq!(seqs(&reader, A).await, [1, 2, 3], "readers see it before anybody serves again");
     assert_eq!(seqs(&open(&path).await, A).await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn what_a_process_was_sending_when_it_died_is_owed_by_the_next_at_once() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    let outbox = vec![Message::CommandCancelled { command: CommandId(1) }];
+    append(&store, Append { outbox, ..start(A) }).await;
+    let take = async |store: &SqliteStore| {
+        let rows = store.take(10, Duration::from_secs(60)).await.expect("the store takes");
+        rows.iter().map(|row| row.attempts).collect::<Vec<u32>>()
+    };
+    assert_eq!(take(&store).await, [1]);
+    assert_eq!(take(&store).await, [0; 0], "somebody is sending it");
+    drop(store);
+    assert_eq!(take(&open(&path).await).await, [2]);
+}
+
+#[tokio::test]
+async fn the_lock_of_a_process_that_is_about_to_go_is_waited_for() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    let (next, ()) = tokio::join!(open(&path), async {
+        tokio::task::yield_now().await;
+        drop(store);
+    });
+    append(&next, start(A)).await;
 }
 
 #[tokio::test]
