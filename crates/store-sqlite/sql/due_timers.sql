@@ -3,4 +3,4 @@ SELECT execution_id, timer_id, due_at
 FROM timer
 WHERE due_at <= ?1
 ORDER BY due_at, execution_id, timer_id
-LIMIT ?2
+LIMIT +?2

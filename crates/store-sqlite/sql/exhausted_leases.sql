@@ -3,4 +3,4 @@ SELECT execution_id, command_id, attempt
 FROM command
 WHERE status = 'CLAIMED' AND lease_until <= ?1 AND attempt >= ?2
 ORDER BY lease_until, position
-LIMIT ?3
+LIMIT +?3

@@ -9,4 +9,4 @@ WHERE
     AND execution_id < ?1
     AND (?2 IS NULL OR instr(path_folded, ?2) > 0)
 ORDER BY execution_id DESC
-LIMIT ?3
+LIMIT +?3

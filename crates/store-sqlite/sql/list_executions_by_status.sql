@@ -5,4 +5,4 @@ SELECT
 FROM execution
 WHERE status = ?4 AND execution_id < ?1 AND (?2 IS NULL OR instr(path_folded, ?2) > 0)
 ORDER BY execution_id DESC
-LIMIT ?3
+LIMIT +?3

@@ -4,4 +4,4 @@ SELECT catalog_id, path, max(version) AS version, kind, '' AS content, created_a
 FROM catalog
 GROUP BY path
 ORDER BY path
-LIMIT ?1
+LIMIT +?1

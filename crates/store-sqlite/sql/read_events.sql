@@ -3,4 +3,4 @@ SELECT seq, event_id, created_at, body
 FROM event
 WHERE execution_id = ?1 AND seq > ?2
 ORDER BY seq
-LIMIT ?3
+LIMIT +?3

@@ -7,7 +7,7 @@ FROM (
         FROM command
         WHERE status = 'ISSUED' AND pool = ?1
         ORDER BY created_at, position
-        LIMIT ?3
+        LIMIT +?3
     )
     UNION ALL
     SELECT * FROM (
@@ -15,8 +15,8 @@ FROM (
         FROM command
         WHERE status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2
         ORDER BY lease_until, position
-        LIMIT ?3
+        LIMIT +?3
     )
 )
 ORDER BY waiting_since, position
-LIMIT ?3
+LIMIT +?3

@@ -8,4 +8,4 @@ WHERE
     AND NOT EXISTS (SELECT 1 FROM timer WHERE timer.execution_id = execution.execution_id)
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.execution_id = execution.execution_id)
 ORDER BY last_event_at, execution_id
-LIMIT ?2
+LIMIT +?2

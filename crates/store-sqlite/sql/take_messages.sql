@@ -6,17 +6,17 @@ WHERE outbox_id IN (
     SELECT outbox_id
     FROM (
         SELECT * FROM (
-            SELECT outbox_id FROM outbox WHERE taken_until IS NULL ORDER BY outbox_id LIMIT ?3
+            SELECT outbox_id FROM outbox WHERE taken_until IS NULL ORDER BY outbox_id LIMIT +?3
         )
         UNION ALL
         SELECT * FROM (
             SELECT outbox_id FROM outbox
             WHERE taken_until IS NOT NULL AND taken_until <= ?1
             ORDER BY outbox_id
-            LIMIT ?3
+            LIMIT +?3
         )
     )
     ORDER BY outbox_id
-    LIMIT ?3
+    LIMIT +?3
 )
 RETURNING outbox_id, execution_id, message, attempts

@@ -41,6 +41,15 @@ async fn every_statement_can_be_prepared_on_the_migrated_schema() {
     }
 }
 
+/// A limit that is a parameter and nothing else has SQLite prepare the statement anew at every use,
+/// to plan for its value.
+#[test]
+fn no_statement_is_prepared_for_one_limit_only() {
+    for (name, statement) in statements() {
+        assert!(!statement.contains("LIMIT ?"), "{name}: write `LIMIT +?n`");
+    }
+}
+
 #[tokio::test]
 async fn no_statement_walks_a_table_that_grows() {
     let (path, _keep) = fresh_path();
