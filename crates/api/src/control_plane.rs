@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use noetl_model::{
     Attempt, CommandId, ExecutionId, Lease, PayloadRef, Pool, Report, Timestamp, WorkerId,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use tokio::sync::broadcast;
@@ -48,7 +49,7 @@ pub struct LeaseRequest {
 }
 
 /// A command in a worker's hands, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Held {
     pub execution: ExecutionId,
     pub command: CommandId,
@@ -56,14 +57,16 @@ pub struct Held {
 }
 
 /// Whether a worker may go on with a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HeartbeatAnswer {
     Extended { until: Timestamp },
     Lost(LostReason),
 }
 
 /// Why a command is no longer the worker's; its report would change nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LostReason {
     /// A later attempt runs elsewhere.
     Superseded,
@@ -73,7 +76,8 @@ pub enum LostReason {
 }
 
 /// What became of a report. Each of these is final: the report is not to be sent again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReportAnswer {
     /// Recorded, now or when it came first.
     Accepted,
@@ -86,7 +90,7 @@ pub enum ReportAnswer {
 }
 
 /// A command that its runner should stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancellation {
     pub execution: ExecutionId,
     pub command: CommandId,

@@ -1,11 +1,18 @@
-//! What a worker says to a control plane, and a control plane to a worker.
+//! What is said to a control plane and by it: by workers, and by clients of the public API.
 //!
-//! Invariant: every call may be repeated. A worker that got no answer asks again, and the control
-//! plane answers the second time as it did the first.
+//! Invariants: every call of a worker may be repeated, and is answered the second time as it was
+//! the first; foreign spellings of ids, events and statuses are understood here and go no further.
 
 mod control_plane;
+mod id;
+mod names;
+mod view;
+pub mod wire;
 
 pub use control_plane::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
     ReportAnswer,
 };
+pub use id::AnyId;
+pub use names::{Posted, name_of, public_name};
+pub use view::{PublicEvent, Teller, command_id, value_or_reference};

@@ -1,0 +1,169 @@
+//! The one table of event names: ours to the public ones, and foreign spellings to ours.
+//!
+//! Invariant: every event has exactly one public name; what other programs may report is told apart
+//! from what only the control plane can know.
+
+use noetl_model::{Event, EventTag};
+
+/// An event's public name, and the status it stands for.
+pub fn public_name(event: &Event) -> (&str, &'static str) {
+    if let Event::Reported { name, .. } = event {
+        return (name, "REPORTED");
+    }
+    name_of(event.tag())
+}
+
+/// The public name and status of each kind of event.
+pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
+    match tag {
+        EventTag::ExecutionStarted => ("playbook_started", "STARTED"),
+        EventTag::StepEntered => ("step.enter", "ENTERED"),
+        EventTag::StepSkipped => ("step.skipped", "SKIPPED"),
+        EventTag::StepAwaited => ("step.awaited", "WAITING"),
+        EventTag::LoopOpened => ("loop.opened", "STARTED"),
+        EventTag::FrameOpened => ("frame.opened", "STARTED"),
+        EventTag::IterationCompleted => ("iteration.completed", "COMPLETED"),
+        EventTag::IterationFailed => ("iteration.failed", "FAILED"),
+        EventTag::CommandIssued => ("command.issued", "PENDING"),
+        EventTag::CommandClaimed => ("command.claimed", "RUNNING"),
+        EventTag::CommandCompleted => ("command.completed", "COMPLETED"),
+        EventTag::CommandFailed => ("command.failed", "FAILED"),
+        EventTag::CommandCancelled => ("command.cancelled", "CANCELLED"),
+        EventTag::AttemptSuperseded => ("attempt.superseded", "SUPERSEDED"),
+        EventTag::ChildStarted => ("child.started", "STARTED"),
+        EventTag::ContextUpdated => ("ctx.updated", "CONTEXT"),
+        EventTag::TimerSet => ("timer.set", "WAITING"),
+        EventTag::TimerFired => ("timer.fired", "COMPLETED"),
+        EventTag::TimerCancelled => ("timer.cancelled", "CANCELLED"),
+        EventTag::StepCompleted => ("step.exit", "COMPLETED"),
+        EventTag::StepFailed => ("step.failed", "FAILED"),
+        EventTag::ExecutionCompleted => ("playbook.completed", "COMPLETED"),
+        EventTag::ExecutionFailed => ("playbook.failed", "FAILED"),
+        EventTag::ExecutionCancelled => ("playbook.cancelled", "CANCELLED"),
+        EventTag::ExecutionStalled => ("execution.stalled", "RUNNING"),
+        EventTag::Reported => ("reported", "REPORTED"),
+    }
+}
+
+/// What an event that another program posts means here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Posted {
+    /// A worker has begun a command, or still works on it.
+    Working,
+    /// A tool has returned; the event carries its result.
+    ToolReturned,
+    /// A tool could not be run, or a worker gives a command up.
+    CommandFailed,
+    /// A worker is done with a command; its result came before.
+    CommandCompleted,
+    /// Something only the control plane can know.
+    Reserved,
+    /// A fact that changes nothing here.
+    Fact,
+}
+
+impl Posted {
+    /// Understands every spelling in use.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "command.started" | "command.claimed" | "command.heartbeat" | "action_started" => {
+                Posted::Working
+            }
+            "call.done" | "action_done" => Posted::ToolReturned,
+            "call.error" | "command.failed" | "action_failed" => Posted::CommandFailed,
+            "command.completed" | "action_completed" => Posted::CommandCompleted,
+            "playbook_started" | "playbook.started" | "playbook.initialized"
+            | "playbook.completed" | "playbook_completed" | "playbook.failed"
+            | "playbook_failed" | "playbook.cancelled" | "playbook_cancelled"
+            | "execution.started" | "execution.completed" | "execution.failed"
+            | "execution.cancelled" | "workflow.initialized" | "workflow.completed"
+            | "workflow.failed" | "command.issued" | "command.cancelled" | "step.enter"
+            | "step_enter" | "step_started" | "step.skipped" | "step_skipped" | "ctx.updated" => {
+                Posted::Reserved
+            }
+            _ => Posted::Fact,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn every_event_has_a_public_name() {
+        let table: String = EventTag::ALL
+            .iter()
+            .map(|tag| {
+                let (name, status) = name_of(*tag);
+                format!("{:<20} {name:<20} {status}\n", tag.as_str())
+            })
+            .collect();
+        expect![[r#"
+            execution.started    playbook_started     STARTED
+            step.entered         step.enter           ENTERED
+            step.skipped         step.skipped         SKIPPED
+            step.awaited         step.awaited         WAITING
+            loop.opened          loop.opened          STARTED
+            frame.opened         frame.opened         STARTED
+            iteration.completed  iteration.completed  COMPLETED
+            iteration.failed     iteration.failed     FAILED
+            command.issued       command.issued       PENDING
+            command.claimed      command.claimed      RUNNING
+            command.completed    command.completed    COMPLETED
+            command.failed       command.failed       FAILED
+            command.cancelled    command.cancelled    CANCELLED
+            attempt.superseded   attempt.superseded   SUPERSEDED
+            child.started        child.started        STARTED
+            context.updated      ctx.updated          CONTEXT
+            timer.set            timer.set            WAITING
+            timer.fired          timer.fired          COMPLETED
+            timer.cancelled      timer.cancelled      CANCELLED
+            step.completed       step.exit            COMPLETED
+            step.failed          step.failed          FAILED
+            execution.completed  playbook.completed   COMPLETED
+            execution.failed     playbook.failed      FAILED
+            execution.cancelled  playbook.cancelled   CANCELLED
+            execution.stalled    execution.stalled    RUNNING
+            reported             reported             REPORTED
+        "#]]
+        .assert_eq(&table);
+    }
+
+    #[test]
+    fn two_kinds_of_events_never_share_a_public_name() {
+        let mut names: Vec<&str> = EventTag::ALL.iter().map(|tag| name_of(*tag).0).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), EventTag::ALL.len());
+    }
+
+    #[track_caller]
+    fn check(names: &[&str], expected: Posted) {
+        for name in names {
+            assert_eq!(Posted::of(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_a_tool_that_returned_are_understood() {
+        check(&["call.done", "action_done"], Posted::ToolReturned);
+    }
+
+    #[test]
+    fn every_spelling_of_a_failed_command_is_understood() {
+        check(&["call.error", "command.failed", "action_failed"], Posted::CommandFailed);
+    }
+
+    #[test]
+    fn nobody_else_can_end_an_execution() {
+        check(&["playbook.completed", "playbook_failed", "execution.cancelled"], Posted::Reserved);
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_fact_that_changes_nothing() {
+        check(&["subscription.rate_limited", "step.exit", ""], Posted::Fact);
+    }
+}

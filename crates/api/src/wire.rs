@@ -1,0 +1,31 @@
+//! Bodies of the public API, as existing clients send and read them.
+//!
+//! Invariant: ids are read in either spelling and written as each client needs them, text in some
+//! places and numbers in others.
+
+mod catalog;
+mod commands;
+mod execute;
+mod executions;
+mod native;
+mod problem;
+mod workers;
+
+pub use catalog::{
+    BatchItem, CatalogEntry, CatalogList, CatalogPage, RegisterBatch, RegisterBatchAnswer,
+    RegisterRequest, RegisteredPlaybook, ResourceRequest, UiField, UiSchema,
+};
+pub use commands::{
+    ClaimRequest, ClaimedCommand, EventAccepted, EventBatch, EventBatchAccepted, PostedEvent,
+    PostedItem,
+};
+pub use execute::{
+    ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
+};
+pub use executions::{
+    CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
+    ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Progress,
+};
+pub use native::{HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply};
+pub use problem::Problem;
+pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow};

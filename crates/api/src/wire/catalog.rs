@@ -1,0 +1,138 @@
+//! Bodies of the catalog routes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::AnyId;
+
+/// A playbook to be kept.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RegisterRequest {
+    /// The YAML text, plain or in base64.
+    pub content: String,
+    /// Accepted for existing clients; the document itself says what it is.
+    #[serde(default)]
+    pub resource_type: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RegisteredPlaybook {
+    pub status: &'static str,
+    pub message: String,
+    pub path: String,
+    pub version: u32,
+    pub catalog_id: String,
+    pub kind: String,
+    /// What the author may want to know; the playbook can be run all the same.
+    #[schema(value_type = Vec<Object>)]
+    pub warnings: Value,
+}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RegisterBatch {
+    pub items: Vec<RegisterRequest>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RegisterBatchAnswer {
+    pub registered: usize,
+    pub failed: usize,
+    /// One for each item, in order.
+    pub results: Vec<BatchItem>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum BatchItem {
+    Registered {
+        index: usize,
+        path: String,
+        version: u32,
+        catalog_id: String,
+    },
+    Error {
+        index: usize,
+        error: String,
+        #[schema(value_type = Vec<Object>)]
+        diagnostics: Value,
+    },
+}
+
+/// Which playbooks are listed.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CatalogPage {
+    /// A kind, whatever its case; only playbooks are kept here.
+    #[serde(default)]
+    pub resource_type: Option<String>,
+    /// A part of the path, whatever its case.
+    #[serde(default)]
+    pub path: Option<String>,
+    #[serde(default)]
+    pub limit: Option<usize>,
+    #[serde(default)]
+    pub offset: usize,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CatalogList {
+    /// Every path at its newest version, in order.
+    pub entries: Vec<CatalogEntry>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CatalogEntry {
+    pub catalog_id: String,
+    pub path: String,
+    pub kind: String,
+    pub version: u32,
+    /// Left out of lists.
+    pub content: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub payload: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Value>,
+    pub created_at: String,
+}
+
+/// Which entry is meant: its id, else a path and perhaps a version.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ResourceRequest {
+    #[serde(default)]
+    pub catalog_id: Option<AnyId>,
+    #[serde(default)]
+    pub path: Option<String>,
+    /// A number, or `latest`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub version: Option<Value>,
+}
+
+/// A form for starting a playbook.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct UiSchema {
+    pub path: String,
+    pub version: u32,
+    pub kind: String,
+    pub title: Option<String>,
+    pub description_markdown: Option<String>,
+    pub exposed_in_ui: bool,
+    pub fields: Vec<UiField>,
+    pub generated_at: String,
+}
+
+/// One key of a playbook's workload.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct UiField {
+    pub name: String,
+    pub kind: &'static str,
+    #[schema(value_type = Object)]
+    pub default: Value,
+    pub description: Option<String>,
+    pub secret: bool,
+    pub credential_glob: Option<String>,
+    pub options: Option<Vec<String>>,
+    #[schema(no_recursion)]
+    pub children: Option<Vec<UiField>>,
+}

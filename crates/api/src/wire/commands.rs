@@ -1,0 +1,82 @@
+//! Bodies of the routes through which existing workers take commands and report.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::AnyId;
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ClaimRequest {
+    pub worker_id: String,
+}
+
+/// A command as existing workers read it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ClaimedCommand {
+    pub status: &'static str,
+    pub event_id: i64,
+    pub execution_id: i64,
+    pub node_id: String,
+    pub node_name: String,
+    /// The kind of the tool.
+    pub action: String,
+    /// `tool_config`, `args` and `render_context`.
+    #[schema(value_type = Object)]
+    pub context: Value,
+    #[schema(value_type = Object)]
+    pub meta: Value,
+}
+
+/// An event as another program posts it.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct PostedEvent {
+    pub execution_id: AnyId,
+    #[serde(flatten)]
+    pub item: PostedItem,
+}
+
+/// What an event says, whichever execution it is about.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct PostedItem {
+    #[serde(default)]
+    pub step: Option<String>,
+    #[serde(alias = "name")]
+    pub event_type: String,
+    #[serde(default, alias = "payload")]
+    #[schema(value_type = Option<Object>)]
+    pub context: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub worker_id: Option<String>,
+    #[serde(default)]
+    pub status: Option<String>,
+    #[serde(default)]
+    pub event_id: Option<AnyId>,
+    #[serde(default)]
+    pub created_at: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct EventAccepted {
+    pub status: &'static str,
+    pub event_id: i64,
+    pub commands_generated: usize,
+}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct EventBatch {
+    pub execution_id: AnyId,
+    #[serde(default)]
+    pub worker_id: Option<String>,
+    pub events: Vec<PostedItem>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct EventBatchAccepted {
+    pub status: &'static str,
+    pub event_ids: Vec<i64>,
+    pub commands_generated: usize,
+}
