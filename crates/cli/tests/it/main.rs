@@ -1,5 +1,6 @@
 //! The built binary, as a user calls it: arguments in, streams and exit code out.
 
+mod crash;
 mod errors;
 mod examples;
 mod help;

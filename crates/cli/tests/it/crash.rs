@@ -1,0 +1,244 @@
+//! Many executions whose process is killed again and again, at random moments: each of them comes to
+//! the right end, once.
+//!
+//! `NOETL_CRASH=full` runs it at full size, `NOETL_CRASH_SEED=n` draws other moments.
+
+mod oracle;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use noetl_bus::LocalBus;
+use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
+use noetl_model::{ExecutionId, IdGenerator};
+use noetl_store::SystemClock;
+use noetl_store_sqlite::SqliteStore;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+
+use crate::sandbox::Sandbox;
+
+/// A fan-out, a join, a loop and a child; every shell command leaves a line in the ledger.
+const PARENT: &str = r##"
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: crash, path: tests/crash}
+workload: {n: 0, ledger: nowhere, items: []}
+workflow:
+  - step: start
+    tool: {kind: rhai, input: {n: "{{ workload.n }}"}, code: "#{ next: n + 1 }"}
+    next: {spec: {mode: inclusive}, arcs: [{step: left}, {step: right}]}
+  - step: left
+    tool:
+      kind: shell
+      env: {LEDGER: "{{ workload.ledger }}"}
+      command: echo "$NOETL_IDEMPOTENCY_KEY" >> "$LEDGER"
+    next: {arcs: [{step: each}]}
+  - step: right
+    tool: {kind: noop, result: {tenfold: "{{ workload.n * 10 }}"}}
+    next: {arcs: [{step: each}]}
+  - step: each
+    loop: {in: "{{ workload.items }}", iterator: item, spec: {mode: parallel}}
+    tool:
+      kind: shell
+      env: {LEDGER: "{{ workload.ledger }}", ITEM: "{{ item }}"}
+      command: echo "$NOETL_IDEMPOTENCY_KEY" >> "$LEDGER"; echo "item $ITEM"
+    next: {arcs: [{step: child}]}
+  - step: child
+    tool:
+      kind: playbook
+      path: tests/crash_child
+      input: {n: "{{ start.next }}", ledger: "{{ workload.ledger }}"}
+    next: {arcs: [{step: report}]}
+  - step: report
+    tool:
+      kind: noop
+      result:
+        tenfold: "{{ right.tenfold }}"
+        items: "{{ each.results | map(attribute='stdout') | join }}"
+        child: "{{ child.doubled }}"
+"##;
+
+const CHILD: &str = r#"
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: crash_child, path: tests/crash_child}
+workload: {n: 0, ledger: nowhere}
+workflow:
+  - step: note
+    tool:
+      kind: shell
+      env: {LEDGER: "{{ workload.ledger }}"}
+      command: echo "$NOETL_IDEMPOTENCY_KEY" >> "$LEDGER"
+    next: {arcs: [{step: double}]}
+  - step: double
+    tool: {kind: noop, result: {doubled: "{{ workload.n * 2 }}"}}
+"#;
+
+/// How many items the loop of an execution has.
+const ITEMS: u64 = 20;
+/// How many lines an execution and its child leave in the ledger, if nothing is lost.
+const LINES: u64 = ITEMS + 2;
+/// How long a new process may take to do something.
+const RESUME_MAX: Duration = Duration::from_secs(5);
+
+/// What the n-th execution has to end with.
+fn output_of(n: u64) -> Value {
+    let items: String = (0..ITEMS).map(|item| format!("item {item}\n")).collect();
+    json!({ "tenfold": n * 10, "items": items, "child": (n + 1) * 2 })
+}
+
+/// How many executions there are, and how many processes are killed; more of the former.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    executions: u64,
+    kills: u64,
+}
+
+impl Size {
+    const SMALL: Self = Self { executions: 20, kills: 10 };
+    const FULL: Self = Self { executions: 200, kills: 100 };
+}
+
+/// Chance, by seed.
+struct Chance(u64);
+
+impl Chance {
+    /// A number from zero up to, not including, `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+/// When a process is killed: after some lines in the ledger, or after a while if that is sooner.
+struct Moment {
+    lines: u64,
+    patience: Duration,
+    /// From then on until the signal.
+    pause: Duration,
+}
+
+impl Moment {
+    /// Most processes may do as much as an execution takes, some are still beginning; together they
+    /// leave enough for the last one.
+    fn draw(chance: &mut Chance) -> Self {
+        let patience = match chance.below(4) {
+            0 => Duration::from_millis(chance.below(200)),
+            _ => Duration::MAX,
+        };
+        let pause = Duration::from_micros(chance.below(10_000));
+        Self { lines: 1 + chance.below(2 * LINES), patience, pause }
+    }
+}
+
+/// The process, again and again, and what it leaves behind.
+struct Storm {
+    sandbox: Sandbox,
+    database: PathBuf,
+    ledger: PathBuf,
+    /// The longest that a new process took to do something.
+    slowest: Duration,
+}
+
+impl Storm {
+    fn lines(&self) -> u64 {
+        let ledger = std::fs::read(&self.ledger).unwrap_or_default();
+        u64::try_from(ledger.iter().filter(|byte| **byte == b'\n').count()).expect("a count fits")
+    }
+
+    fn resume(&self) -> Child {
+        self.sandbox.spawn(&[
+            "resume",
+            "-q",
+            "--db",
+            self.database.to_str().expect("the path is text"),
+        ])
+    }
+
+    /// Starts a process and kills it at some moment.
+    fn kill_at(&mut self, moment: &Moment) {
+        let (begun, before) = (Instant::now(), self.lines());
+        let mut process = self.resume();
+        let mut done = 0;
+        while done < moment.lines && begun.elapsed() < moment.patience {
+            std::thread::sleep(Duration::from_millis(1));
+            let lines = self.lines() - before;
+            if done == 0 {
+                self.slowest = self.slowest.max(begun.elapsed());
+                assert!(self.slowest < RESUME_MAX, "a new process does nothing");
+            }
+            done = lines;
+        }
+        std::thread::sleep(moment.pause);
+        let ended = process.try_wait().expect("it is ours");
+        assert_eq!(ended, None, "there is work left, so it has to be running when it is killed");
+        process.kill().expect("it is ours");
+        process.wait().expect("it is ours");
+    }
+}
+
+/// Starts executions and leaves them to whoever opens the database next.
+async fn start(storm: &Storm, numbers: Range<u64>) -> Vec<ExecutionId> {
+    let store = SqliteStore::open(&storm.database, Arc::new(SystemClock)).await;
+    let store = store.expect("the process before is dead");
+    let (bus, clock) = (Arc::new(LocalBus::new()), Arc::new(SystemClock));
+    let ids = Arc::new(IdGenerator::new(1));
+    let control = Control::new(Arc::new(store), bus, clock, ids, Settings::default());
+    control.register("child.yaml", CHILD).await.expect("the child is valid");
+    let parent = control.register("parent.yaml", PARENT).await.expect("the parent is valid");
+    let items: Vec<u64> = (0..ITEMS).collect();
+    let mut started = Vec::new();
+    for n in numbers {
+        let payload = [("n", json!(n)), ("ledger", json!(storm.ledger)), ("items", json!(items))];
+        let payload = payload.map(|(name, value)| (name.to_owned(), value));
+        let payload = Map::from_iter(payload);
+        let request = StartRequest::new(PlaybookChoice::Id(parent.entry.catalog_id), payload);
+        started.push(control.start(request).await.expect("it starts"));
+    }
+    started
+}
+
+#[test]
+fn executions_that_are_killed_again_and_again_all_end_right_and_once() {
+    let is_full = std::env::var_os("NOETL_CRASH").is_some_and(|size| size == "full");
+    let size = if is_full { Size::FULL } else { Size::SMALL };
+    let seed = std::env::var("NOETL_CRASH_SEED").map_or(1, |seed| seed.parse().unwrap());
+    println!("{size:?}, NOETL_CRASH_SEED={seed}");
+    let sandbox = Sandbox::new();
+    let (database, ledger) = (sandbox.path("noetl.db"), sandbox.path("ledger"));
+    let mut storm = Storm { sandbox, database, ledger, slowest: Duration::ZERO };
+    let runtime = Runtime::new().unwrap();
+
+    let begun = Instant::now();
+    let mut chance = Chance(seed);
+    let mut started = Vec::new();
+    // Half of the executions are there from the beginning, the others come one by one.
+    for kill in 0..size.kills {
+        let end = size.executions - size.kills + kill + 1;
+        let numbers = u64::try_from(started.len()).unwrap()..end;
+        started.extend(runtime.block_on(start(&storm, numbers)));
+        storm.kill_at(&Moment::draw(&mut chance));
+    }
+    let (killed, written) = (begun.elapsed(), storm.lines());
+    let last = storm.resume().wait_with_output().unwrap();
+    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+
+    let ledger = std::fs::read_to_string(&storm.ledger).unwrap();
+    let repeated = runtime.block_on(oracle::verify(&storm.database, &started, &ledger));
+    println!(
+        "killed {} times in {:.1} s, {written} effects until then; {} executions ended after {:.1} s, \
+         {repeated} of {} effects repeated; at most {:.2} s from start to first effect",
+        size.kills,
+        killed.as_secs_f64(),
+        started.len(),
+        begun.elapsed().as_secs_f64(),
+        ledger.lines().count(),
+        storm.slowest.as_secs_f64(),
+    );
+}

@@ -1,0 +1,152 @@
+//! What has to hold of a database and a ledger once every execution has ended.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use noetl_engine::replay;
+use noetl_model::{
+    Attempt, CommandId, Event, ExecutionId, ExecutionStatus, Payload, Pool, Recorded, Seq, Summary,
+    ToolKind,
+};
+use noetl_store::{
+    CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Outbox as _, PAGE_MAX,
+    Page, READ_EVENTS_MAX, SystemClock, Timers as _,
+};
+use noetl_store_sqlite::SqliteStore;
+use serde_json::Value;
+
+use super::output_of;
+
+/// The life of a command as its execution's log tells it.
+#[derive(Debug)]
+struct Life {
+    key: String,
+    tool: ToolKind,
+    claims: Vec<Attempt>,
+    completed: Vec<Attempt>,
+}
+
+/// Checks everything; the answer is how many effects were repeated.
+pub(crate) async fn verify(database: &Path, started: &[ExecutionId], ledger: &str) -> usize {
+    let store = SqliteStore::open(database, Arc::new(SystemClock)).await.expect("it opens");
+    let mut effects: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in ledger.lines() {
+        *effects.entry(line).or_default() += 1;
+    }
+    let summaries = all(&store).await;
+    assert_eq!(summaries.len(), 2 * started.len(), "each execution and its child, nothing else");
+    let mut repeated = 0;
+    for summary in summaries.values() {
+        let log = log_of(&store, summary.execution).await;
+        check_log(summary, &log);
+        for life in lives(summary.execution, &log) {
+            repeated += check_life(summary, &life, effects.remove(life.key.as_str()).unwrap_or(0));
+        }
+    }
+    assert_eq!(effects, BTreeMap::new(), "effects of commands that no log knows");
+    for (n, execution) in (0..).zip(started) {
+        let log = log_of(&store, *execution).await;
+        assert_eq!(output(&log), &output_of(n), "execution {n}");
+    }
+    assert_eq!(store.owed().await.expect("it counts"), 0);
+    assert_eq!(store.next_due().await.expect("it looks"), None);
+    for pool in [Pool::shared(), Pool::control()] {
+        assert_eq!(store.ready_count(&pool).await.expect("it counts"), 0);
+    }
+    repeated
+}
+
+async fn all(store: &SqliteStore) -> BTreeMap<ExecutionId, Summary> {
+    let mut summaries = BTreeMap::new();
+    let mut before = None;
+    loop {
+        let page = Page { before, limit: PAGE_MAX };
+        let page = store.list(&ExecutionFilter::default(), page).await.expect("it lists");
+        let Some(last) = page.last() else { return summaries };
+        before = Some(last.execution);
+        summaries.extend(page.into_iter().map(|summary| (summary.execution, summary)));
+    }
+}
+
+async fn log_of(store: &SqliteStore, execution: ExecutionId) -> Vec<Recorded> {
+    let mut log: Vec<Recorded> = Vec::new();
+    loop {
+        let after = log.last().map_or(Seq::ZERO, |recorded| recorded.seq);
+        let page = store.read(execution, after, READ_EVENTS_MAX).await.expect("it reads");
+        if page.is_empty() {
+            return log;
+        }
+        log.extend(page);
+    }
+}
+
+/// A log is gapless, legal, agrees with its summary, and ends once.
+fn check_log(summary: &Summary, log: &[Recorded]) {
+    let execution = summary.execution;
+    assert_eq!(summary.status, ExecutionStatus::Completed, "{summary:?}");
+    assert!((1..).zip(log).all(|(seq, recorded)| recorded.seq == Seq(seq)), "{execution}: a gap");
+    let state = replay(execution, log.to_vec()).expect("a legal log").expect("a log");
+    assert_eq!(state.summary(), *summary);
+    let ends = log.iter().filter(|recorded| is_terminal(&recorded.event)).count();
+    assert_eq!(ends, 1, "{execution} ended {ends} times");
+}
+
+fn is_terminal(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. }
+    )
+}
+
+fn lives(execution: ExecutionId, log: &[Recorded]) -> Vec<Life> {
+    let mut lives: BTreeMap<CommandId, Life> = BTreeMap::new();
+    for recorded in log {
+        match &recorded.event {
+            Event::CommandIssued { command, step, tool, .. } => {
+                let key = format!("{execution}/{step}/{command}");
+                let life = Life { key, tool: *tool, claims: Vec::new(), completed: Vec::new() };
+                assert!(lives.insert(*command, life).is_none(), "issued twice");
+            }
+            Event::CommandClaimed { command, attempt, .. } => {
+                lives.get_mut(command).expect("it was issued").claims.push(*attempt);
+            }
+            Event::CommandCompleted { command, attempt, .. } => {
+                lives.get_mut(command).expect("it was issued").completed.push(*attempt);
+            }
+            _ => {}
+        }
+    }
+    lives.into_values().collect()
+}
+
+/// A command ends once, by its last attempt; its effect is repeated only for attempts that were
+/// lost. The answer is how often it was.
+fn check_life(summary: &Summary, life: &Life, effects: usize) -> usize {
+    let execution = summary.execution;
+    let is_child = life.tool == ToolKind::Playbook;
+    let claims: Vec<Attempt> = (1..).map(Attempt).take(life.claims.len()).collect();
+    assert_eq!(life.claims, claims, "{execution}: {life:?}");
+    let last = if is_child { Attempt(1) } else { *claims.last().expect("it was claimed") };
+    assert_eq!(life.completed, [last], "{execution}: {life:?}");
+    if life.tool != ToolKind::Shell {
+        assert_eq!(effects, 0, "{execution}: {life:?}");
+        return 0;
+    }
+    assert!((1..=claims.len()).contains(&effects), "{execution}: {effects} effects of {life:?}");
+    effects - 1
+}
+
+/// What an execution ended with.
+fn output(log: &[Recorded]) -> &Value {
+    let output = log.iter().find_map(|recorded| match &recorded.event {
+        Event::ExecutionCompleted { output } => Some(output),
+        _ => None,
+    });
+    match output {
+        Some(Payload::Inline(value)) => value,
+        other => panic!("a small output is kept inline: {other:?}"),
+    }
+}
