@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_control::{Answer, PlaybookChoice, StartRequest};
+use noetl_engine::Refusal;
 use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus};
 use serde_json::{Map, Value};
 
@@ -67,6 +68,11 @@ impl Client {
     }
 
     async fn interrupt(&self, execution: ExecutionId, ending: Ending) {
+        let wanted = match ending {
+            Ending::Cancelled => ExecutionStatus::Cancelled,
+            Ending::Finalized(status) => status,
+        };
+        let mut asked_before = false;
         loop {
             let answer = self
                 .fleet
@@ -79,15 +85,18 @@ impl Client {
                 .await;
             match answer {
                 Some(Ok(Answer::Accepted | Answer::Leased(_))) => {
-                    let status = match ending {
-                        Ending::Cancelled => ExecutionStatus::Cancelled,
-                        Ending::Finalized(status) => status,
-                    };
-                    self.ledger.pages().interrupted.insert(execution, status);
+                    self.ledger.pages().interrupted.insert(execution, wanted);
                     return;
                 }
-                Some(Ok(Answer::Refused(_))) => return,
-                Some(Err(_)) | None => {}
+                Some(Ok(Answer::Refused(refusal))) => {
+                    // Nobody else cancels it, so it can only have been this very wish.
+                    if refusal == Refusal::Finished(ExecutionStatus::Cancelled) && !asked_before {
+                        let complaint = format!("{execution} was cancelled and the word was no");
+                        self.ledger.pages().complaints.push(complaint);
+                    }
+                    return;
+                }
+                Some(Err(_)) | None => asked_before = true,
             }
         }
     }

@@ -56,6 +56,10 @@ impl Fleet {
         Arc::new(fleet)
     }
 
+    pub(crate) fn size(&self) -> usize {
+        self.slots().len()
+    }
+
     pub(crate) fn storm(&self) -> &Storm {
         &self.ground.storm
     }
@@ -114,8 +118,7 @@ impl Fleet {
     /// Stops every server in order; false if one of them does not stop.
     pub(crate) async fn stop(&self, patience: Duration) -> bool {
         let mut all_stopped = true;
-        let size = self.slots().len();
-        for slot in 0..size {
+        for slot in 0..self.size() {
             if let Slot::Up(server) = self.vacate(slot) {
                 server.stop.cancel();
                 let stopped = tokio::time::timeout(patience, server.loops).await;

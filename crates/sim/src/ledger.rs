@@ -41,6 +41,11 @@ impl Ledger {
     pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().expect("nothing panics while it writes")
     }
+
+    /// Everything that was written down.
+    pub(crate) fn close(&self) -> Pages {
+        std::mem::take(&mut self.pages())
+    }
 }
 
 impl Pages {

@@ -22,6 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::storm::Storm;
 
+/// How long each way takes in a world that spins, so that its time runs out.
+const SPIN_PAUSE: Duration = Duration::from_secs(1);
+
 pub(crate) struct Connection {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) storm: Arc<Storm>,
@@ -31,7 +34,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// The way to the store, or back from it.
     async fn travel(&self) {
-        if self.storm.strikes(self.storm.rates.slow) {
+        if self.storm.spins() {
+            tokio::time::sleep(SPIN_PAUSE).await;
+        } else if self.storm.strikes(self.storm.rates.slow) {
             tokio::time::sleep(self.storm.millis(1..3000)).await;
         } else {
             tokio::task::yield_now().await;

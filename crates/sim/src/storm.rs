@@ -4,6 +4,7 @@
 //! by itself.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use crate::rng::Rng;
 
 /// The percentages a rate is drawn from; many worlds have no fault of a kind at all.
 const RATES: [u64; 6] = [0, 0, 1, 3, 8, 20];
+
+/// How often the servers of a world go to the store and back at most, many times more than they
+/// need: beyond that somebody asks the same again and again in no time.
+const TRAVELS_MAX: u64 = 400_000;
 
 /// How often each fault strikes, in percent of the occasions it has.
 #[derive(Debug, Clone, Copy)]
@@ -67,11 +72,17 @@ pub(crate) struct Storm {
     pub(crate) rates: Rates,
     end: Instant,
     rng: Mutex<Rng>,
+    travels: AtomicU64,
 }
 
 impl Storm {
     pub(crate) fn drawn(mut rng: Rng, end: Instant) -> Self {
-        Self { rates: Rates::drawn(&mut rng), end, rng: Mutex::new(rng) }
+        Self {
+            rates: Rates::drawn(&mut rng),
+            end,
+            rng: Mutex::new(rng),
+            travels: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -81,6 +92,11 @@ impl Storm {
     /// Whether a fault of a rate strikes now.
     pub(crate) fn strikes(&self, rate: u64) -> bool {
         !self.is_over() && self.rng().chance(rate)
+    }
+
+    /// Counts a way to the store or back; true if there have been too many.
+    pub(crate) fn spins(&self) -> bool {
+        self.travels.fetch_add(1, Ordering::Relaxed) >= TRAVELS_MAX
     }
 
     pub(crate) fn millis(&self, range: Range<u64>) -> Duration {

@@ -9,12 +9,13 @@ use noetl_bus::LocalBus;
 use noetl_control::{Control, Settings};
 use noetl_model::IdGenerator;
 use noetl_store::{MemoryStore, Outbox as _, Timers as _};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Tally;
 use crate::bus::FaultyBus;
-use crate::client::Client;
+use crate::client::{Client, Request};
 use crate::clock::SimulatedClock;
 use crate::fleet::{Fleet, Ground};
 use crate::ledger::Ledger;
@@ -28,75 +29,117 @@ use crate::worker::Bench;
 const CALM_MAX: Duration = Duration::from_secs(900);
 /// How long a server may take to stop, or anybody to notice that the world closes.
 const CLOSING_MAX: Duration = Duration::from_secs(120);
+const SERVERS_MAX: usize = 3;
+const WORKERS_MAX: usize = 4;
 /// More events than any execution here needs.
 const EVENTS_MAX: u64 = 5000;
 
 /// Lives through a seed; the error is what must not be.
 pub(crate) async fn live(seed: u64) -> Result<Tally, String> {
     let mut rng = Rng::new(seed);
-    let clock = SimulatedClock::right(Instant::now());
-    let store = Arc::new(MemoryStore::new(Arc::new(clock)));
-    let plan = Plan::drawn(&mut rng);
-    let observer = observer(&store, clock);
-    for document in &plan.playbooks {
-        let registered = observer.register(&document.path, &document.yaml).await;
-        registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
-    }
-
-    let end = Instant::now() + rng.millis(15_000..60_000);
-    let storm = Arc::new(Storm::drawn(rng.fork(), end));
-    let ground = Ground {
-        store: Arc::clone(&store),
-        bus: Arc::new(FaultyBus { bus: LocalBus::new(), storm: Arc::clone(&storm) }),
-        clock,
-        storm,
-        settings: settings(&mut rng),
-        skew_ms: *rng.pick(&[0, 10, 1000]),
-    };
-    let (servers, workers) = (rng.index(3) + 1, rng.index(4) + 1);
-    let fleet = Fleet::new(ground, servers);
-    let ledger = Arc::new(Ledger::default());
-    let closing = CancellationToken::new();
-
-    let tending = (0..servers).map(|slot| tokio::spawn(Arc::clone(&fleet).tend(slot)));
-    let tending: Vec<_> = tending.collect();
-    let clients = plan.requests.iter().map(|request| Client {
-        request: request.clone(),
-        fleet: Arc::clone(&fleet),
-        ledger: Arc::clone(&ledger),
-    });
-    let clients: Vec<_> = clients.map(|client| tokio::spawn(client.insist())).collect();
-    let benches = (0..workers).map(|number| Bench {
-        name: format!("w{number}"),
-        fleet: Arc::clone(&fleet),
-        ledger: Arc::clone(&ledger),
-        closing: closing.clone(),
-    });
-    let benches: Vec<_> = benches.map(|bench| tokio::spawn(bench.occupy())).collect();
-
-    let settled = async {
-        join_all(clients).await;
-        let deaths = join_all(tending).await;
-        while !at_rest(&store).await {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        deaths.into_iter().flatten().sum()
-    };
-    let deaths = tokio::time::timeout_at(end + CALM_MAX, settled).await;
-    let deaths = deaths.map_err(|_| "not everything has come to its end".to_owned())?;
-    closing.cancel();
-    let closed = tokio::time::timeout(CLOSING_MAX, join_all(benches)).await;
-    closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
-    if !fleet.stop(CLOSING_MAX).await {
-        return Err("a server does not stop".to_owned());
-    }
-    let pages = ledger.pages();
-    let remains = Remains { store: &store, control: &observer, plan: &plan, pages: &pages };
+    let world = World::made(&mut rng).await?;
+    let life = world.populate(&mut rng);
+    let deaths = world.settle(life).await?;
+    let World { store, observer, plan, ledger, .. } = &world;
+    let pages = ledger.close();
+    let remains = Remains { store, control: observer, plan, pages: &pages };
     let tally = oracle::examine(&remains).await?;
     Ok(Tally { deaths, ..tally })
 }
 
-/// A control plane that sees what is stored, and whose loops never run.
+struct World {
+    plan: Plan,
+    store: Arc<MemoryStore>,
+    /// A control plane that sees what is stored and never has anything to do.
+    observer: Control,
+    fleet: Arc<Fleet>,
+    ledger: Arc<Ledger>,
+    storm_end: Instant,
+    closing: CancellationToken,
+}
+
+/// Everybody who does something in a world.
+struct Life {
+    /// The deaths of each server.
+    tending: Vec<JoinHandle<u64>>,
+    clients: Vec<JoinHandle<()>>,
+    benches: Vec<JoinHandle<()>>,
+}
+
+impl World {
+    async fn made(rng: &mut Rng) -> Result<Self, String> {
+        let clock = SimulatedClock::right(Instant::now());
+        let store = Arc::new(MemoryStore::new(Arc::new(clock)));
+        let observer = observer(&store, clock);
+        let plan = Plan::drawn(rng);
+        for document in &plan.playbooks {
+            let registered = observer.register(&document.path, &document.yaml).await;
+            registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
+        }
+        let storm_end = Instant::now() + rng.millis(15_000..60_000);
+        let storm = Arc::new(Storm::drawn(rng.fork(), storm_end));
+        let ground = Ground {
+            store: Arc::clone(&store),
+            bus: Arc::new(FaultyBus { bus: LocalBus::new(), storm: Arc::clone(&storm) }),
+            clock,
+            storm,
+            settings: settings(rng),
+            skew_ms: *rng.pick(&[0, 10, 1000, 30_000]),
+        };
+        let fleet = Fleet::new(ground, rng.index(SERVERS_MAX) + 1);
+        let (ledger, closing) = (Arc::default(), CancellationToken::new());
+        Ok(Self { plan, store, observer, fleet, ledger, storm_end, closing })
+    }
+
+    fn populate(&self, rng: &mut Rng) -> Life {
+        let tend = |slot| tokio::spawn(Arc::clone(&self.fleet).tend(slot));
+        let insist = |request: &Request| {
+            let client = Client {
+                request: request.clone(),
+                fleet: Arc::clone(&self.fleet),
+                ledger: Arc::clone(&self.ledger),
+            };
+            tokio::spawn(client.insist())
+        };
+        let occupy = |number| {
+            let bench = Bench {
+                name: format!("w{number}"),
+                fleet: Arc::clone(&self.fleet),
+                ledger: Arc::clone(&self.ledger),
+                closing: self.closing.clone(),
+            };
+            tokio::spawn(bench.occupy())
+        };
+        Life {
+            tending: (0..self.fleet.size()).map(tend).collect(),
+            clients: self.plan.requests.iter().map(insist).collect(),
+            benches: (0..=rng.index(WORKERS_MAX)).map(occupy).collect(),
+        }
+    }
+
+    /// Waits until everything has ended and everybody has gone; the answer is how often servers died.
+    async fn settle(&self, life: Life) -> Result<u64, String> {
+        let settled = async {
+            join_all(life.clients).await;
+            let deaths = join_all(life.tending).await;
+            while !at_rest(&self.store).await {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            deaths.into_iter().flatten().sum()
+        };
+        let deaths = tokio::time::timeout_at(self.storm_end + CALM_MAX, settled).await;
+        let deaths = deaths.map_err(|_| "not everything has come to its end".to_owned())?;
+        self.closing.cancel();
+        let closed = tokio::time::timeout(CLOSING_MAX, join_all(life.benches)).await;
+        closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
+        if self.fleet.stop(CLOSING_MAX).await {
+            Ok(deaths)
+        } else {
+            Err("a server does not stop".to_owned())
+        }
+    }
+}
+
 fn observer(store: &Arc<MemoryStore>, clock: SimulatedClock) -> Control {
     Control::new(
         Arc::clone(store) as Arc<dyn noetl_store::Store>,
