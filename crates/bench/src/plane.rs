@@ -1,4 +1,4 @@
-//! The control plane as the worker of a measurement sees it: each answered report is counted.
+//! The control plane as the worker of a measurement sees it: each report is counted as it comes in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,19 +80,15 @@ impl ControlPlane for Plane {
     }
 
     async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
-        let answers: Vec<ReportAnswer> = self
-            .control
-            .report_all(reports)
-            .await
-            .into_iter()
+        self.count(reports.len())?;
+        let answers = self.control.report_all(reports).await.into_iter();
+        answers
             .map(|answer| match answer.map_err(ControlError::unavailable)? {
                 noetl_control::ReportAnswer::Accepted => Ok(ReportAnswer::Accepted),
                 noetl_control::ReportAnswer::Superseded => Ok(ReportAnswer::Superseded),
                 noetl_control::ReportAnswer::Unknown => Ok(ReportAnswer::Unknown),
             })
-            .collect::<Result<_, ControlError>>()?;
-        self.count(answers.len())?;
-        Ok(answers)
+            .collect()
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {

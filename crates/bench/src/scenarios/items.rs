@@ -63,6 +63,8 @@ pub(super) async fn measure(directory: &Path) -> Result<Sheet> {
     sheet.figure("state after 9,000 items", number(late), "bytes");
     sheet.goal("state after 9,000 items to that after 1,000", number(late) / number(early), 1.1);
     let (first, last) = (costs.first().context("a first")?, costs.last().context("a last")?);
+    let end = ran.ended.at - marks.last().context("a last")?.at;
+    sheet.figure("results gathered at the end, once", micros(end) / 1000.0, "ms");
     sheet.goal("CPU time of an item, last to first thousand", last.cpu / first.cpu, FLAT_MAX);
     sheet.table(Table {
         columns: vec!["items", "wall us/item", "CPU us/item", "resident MiB"],

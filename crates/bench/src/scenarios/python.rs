@@ -14,6 +14,9 @@ use crate::sheet::Sheet;
 use crate::system::System;
 
 const STEPS: usize = 1000;
+/// How many starts are measured, half of them before the steps and half after: one takes as long as
+/// the other, so a part of them tells how long as many as there are steps would take.
+const STARTS: u32 = 100;
 /// How dear a step may be in starts of the interpreter.
 const STARTS_MAX: f64 = 0.1;
 
@@ -37,7 +40,7 @@ workflow:
 
 pub(super) async fn measure(directory: &Path) -> Result<Sheet> {
     let cores = std::thread::available_parallelism()?.get();
-    // Half of the starts before and half after, so that whatever else goes on meets both alike.
+    // Around the steps, so that whatever else goes on meets both alike.
     let (alone_before, together_before) = starts(cores)?;
     let system = System::open(directory).await?;
     let chain = system.run(&chain_of(STEPS, "bench/python_chain", TOOL), Map::new()).await?;
@@ -46,7 +49,9 @@ pub(super) async fn measure(directory: &Path) -> Result<Sheet> {
     let each = system.run(LOOP, items).await?;
     system.close().await?;
     let (alone_after, together_after) = starts(cores)?;
-    let (alone, together) = (alone_before + alone_after, together_before + together_after);
+    let a_thousand = |before: Duration, after: Duration| (before + after) * 1000 / STARTS;
+    let alone = a_thousand(alone_before, alone_after);
+    let together = a_thousand(together_before, together_after);
 
     let mut sheet = Sheet::new(Scenario::Python);
     let mut figure = |name, duration: Duration| {
@@ -63,7 +68,8 @@ pub(super) async fn measure(directory: &Path) -> Result<Sheet> {
 
 /// Half of the starts, one after another and one per core at a time.
 fn starts(cores: usize) -> Result<(Duration, Duration)> {
-    let alone = limits::interpreter_starts(STEPS / 2, 1)?;
-    let together = limits::interpreter_starts(STEPS / 2, cores)?;
+    let half = usize::try_from(STARTS / 2)?;
+    let alone = limits::interpreter_starts(half, 1)?;
+    let together = limits::interpreter_starts(half, cores)?;
     Ok((alone, together))
 }
