@@ -3,10 +3,12 @@
 //! A [`Story`] is the shell around the engine at its smallest. Tests of the rules use it to give a
 //! playbook and reports and to read the history that follows.
 
+mod postgres;
 mod print;
 mod story;
 mod worker;
 
+pub use postgres::PostgresServer;
 pub use print::history_line;
 pub use story::{Story, StoryOptions};
 pub use worker::{Ran, ScriptedWorker, rendered};

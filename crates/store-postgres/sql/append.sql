@@ -1,0 +1,107 @@
+-- Writes all that a batch comes to, each table at once: its events ($1 to $7), executions ($8 to $25),
+-- children ($26 to $28), open commands ($29 to $37), commands that are over ($38, $39), timers ($40 to
+-- $42), timers that are over ($43, $44), messages ($45 to $47) and large values ($48 to $50). The
+-- primary keys are what refuses a second writer.
+WITH events AS (
+    INSERT INTO noetl.event (
+        execution_id, seq, event_id, event_type, node_name, created_at, body
+    )
+    SELECT execution_id, seq, event_id, event_type, node_name, created_at, body::json
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::timestamptz[],
+        $7::text[]
+    ) AS new (execution_id, seq, event_id, event_type, node_name, created_at, body)
+),
+places AS (
+    INSERT INTO noetl.event_place (event_id, execution_id, seq)
+    SELECT event_id, execution_id, seq
+    FROM unnest($3::bigint[], $1::bigint[], $2::bigint[]) AS new (event_id, execution_id, seq)
+),
+executions AS (
+    INSERT INTO noetl.execution (
+        execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
+        started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
+        steps_running, steps_completed, steps_failed, error
+    )
+    SELECT
+        execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
+        started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
+        steps_running, steps_completed, steps_failed, error::json
+    FROM unnest(
+        $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::bigint[], $13::text[],
+        $14::bigint[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::bigint[],
+        $19::bigint[], $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
+        $25::text[]
+    ) AS new (
+        execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
+        started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
+        steps_running, steps_completed, steps_failed, error
+    )
+    -- What an execution is (playbook, start, parent) does not change.
+    ON CONFLICT (execution_id) DO UPDATE SET
+        status = excluded.status,
+        seq = excluded.seq,
+        last_event_at = excluded.last_event_at,
+        ended_at = excluded.ended_at,
+        current_step = excluded.current_step,
+        steps_total = excluded.steps_total,
+        steps_running = excluded.steps_running,
+        steps_completed = excluded.steps_completed,
+        steps_failed = excluded.steps_failed,
+        error = excluded.error
+),
+children AS (
+    INSERT INTO noetl.child (parent_execution_id, parent_command_id, execution_id)
+    SELECT parent_execution_id, parent_command_id, execution_id
+    FROM unnest($26::bigint[], $27::bigint[], $28::bigint[])
+        AS new (parent_execution_id, parent_command_id, execution_id)
+),
+open_commands AS (
+    INSERT INTO noetl.command (
+        execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until,
+        created_at
+    )
+    SELECT
+        execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until,
+        created_at
+    FROM unnest(
+        $29::bigint[], $30::bigint[], $31::text[], $32::text[], $33::bigint[], $34::text[],
+        $35::text[], $36::timestamptz[], $37::timestamptz[]
+    ) WITH ORDINALITY AS new (
+        execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until,
+        created_at, place
+    )
+    ORDER BY place
+    ON CONFLICT (execution_id, command_id) DO UPDATE SET
+        attempt = excluded.attempt,
+        status = excluded.status,
+        worker_id = excluded.worker_id,
+        lease_until = excluded.lease_until
+),
+ended_commands AS (
+    DELETE FROM noetl.command
+    USING unnest($38::bigint[], $39::bigint[]) AS ended (execution_id, command_id)
+    WHERE command.execution_id = ended.execution_id AND command.command_id = ended.command_id
+),
+timers AS (
+    INSERT INTO noetl.timer (execution_id, timer_id, due_at)
+    SELECT execution_id, timer_id, due_at
+    FROM unnest($40::bigint[], $41::bigint[], $42::timestamptz[])
+        AS new (execution_id, timer_id, due_at)
+    ON CONFLICT (execution_id, timer_id) DO UPDATE SET due_at = excluded.due_at
+),
+ended_timers AS (
+    DELETE FROM noetl.timer
+    USING unnest($43::bigint[], $44::bigint[]) AS ended (execution_id, timer_id)
+    WHERE timer.execution_id = ended.execution_id AND timer.timer_id = ended.timer_id
+),
+messages AS (
+    INSERT INTO noetl.outbox (execution_id, message, created_at)
+    SELECT execution_id, message::json, $47
+    FROM unnest($45::bigint[], $46::text[]) WITH ORDINALITY AS new (execution_id, message, place)
+    ORDER BY place
+)
+INSERT INTO noetl.result_store (execution_id, sha256, body)
+SELECT execution_id, sha256, body
+FROM unnest($48::bigint[], $49::bytea[], $50::bytea[]) AS new (execution_id, sha256, body)
+ON CONFLICT (execution_id, sha256) DO NOTHING

@@ -1,0 +1,2 @@
+-- How many messages are owed.
+SELECT count(*) FROM noetl.outbox

@@ -1,0 +1,6 @@
+-- At most $2 timers due at $1 or before, earliest first.
+SELECT execution_id, timer_id, due_at
+FROM noetl.timer
+WHERE due_at <= $1
+ORDER BY due_at, execution_id, timer_id
+LIMIT $2

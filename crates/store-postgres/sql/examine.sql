@@ -1,0 +1,5 @@
+-- Whether this server can be written to, and whether what it answers is durable.
+SELECT
+    pg_is_in_recovery() AS in_recovery,
+    current_setting('synchronous_commit') = 'off' AS forgets,
+    current_setting('server_version_num')::bigint AS version

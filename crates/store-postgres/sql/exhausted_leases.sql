@@ -1,0 +1,10 @@
+-- At most $3 leases that have run out ($1 is now, or this server's own) on commands leased $2 times
+-- or more.
+SELECT execution_id, command_id, attempt, lease_until AS waiting_since
+FROM noetl.command
+WHERE
+    status = 'CLAIMED'
+    AND lease_until <= coalesce($1, statement_timestamp())
+    AND attempt >= $2
+ORDER BY lease_until, position
+LIMIT $3

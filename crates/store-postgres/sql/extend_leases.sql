@@ -1,0 +1,5 @@
+-- Prolongs the leases of some commands until $3 from now ($4, or this server's own), in microseconds.
+UPDATE noetl.command
+SET lease_until = coalesce($4, clock_timestamp()) + $3::bigint * interval '1 microsecond'
+FROM unnest($1::bigint[], $2::bigint[]) AS held (execution_id, command_id)
+WHERE command.execution_id = held.execution_id AND command.command_id = held.command_id

@@ -1,0 +1,4 @@
+-- A version of a playbook by its own id.
+SELECT catalog_id, path, version, kind, content, created_at
+FROM noetl.catalog
+WHERE catalog_id = $1

@@ -1,0 +1,2 @@
+-- The saved fold of an execution.
+SELECT seq, shape, body FROM noetl.projection_snapshot WHERE execution_id = $1

@@ -1,0 +1,13 @@
+-- As list_executions.sql, for the children of $5 that stand at $4 (all if none).
+SELECT
+    execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
+    parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
+    error::text AS error
+FROM noetl.execution
+WHERE
+    parent_execution_id = $5
+    AND ($4::text IS NULL OR status = $4)
+    AND execution_id < $1
+    AND ($2::text IS NULL OR strpos(path_folded, $2) > 0)
+ORDER BY execution_id DESC
+LIMIT $3

@@ -1,0 +1,5 @@
+-- Every path at its newest version, without the content.
+SELECT DISTINCT ON (path) catalog_id, path, version, kind, '' AS content, created_at
+FROM noetl.catalog
+ORDER BY path, version DESC
+LIMIT $1

@@ -1,0 +1,6 @@
+-- The newest version of the playbook at a path.
+SELECT catalog_id, path, version, kind, content, created_at
+FROM noetl.catalog
+WHERE path = $1
+ORDER BY version DESC
+LIMIT 1

@@ -1,0 +1,15 @@
+-- The leases of worker $1 that live now ($2, or this server's own) run out now.
+WITH held AS (
+    SELECT execution_id, command_id
+    FROM noetl.command
+    WHERE
+        status = 'CLAIMED'
+        AND worker_id = $1
+        AND lease_until > coalesce($2, statement_timestamp())
+    ORDER BY execution_id, command_id
+    FOR UPDATE
+)
+UPDATE noetl.command
+SET lease_until = coalesce($2, statement_timestamp())
+FROM held
+WHERE command.execution_id = held.execution_id AND command.command_id = held.command_id

@@ -1,0 +1,2 @@
+-- These messages have been sent.
+DELETE FROM noetl.outbox WHERE outbox_id = ANY ($1)

@@ -1,0 +1,11 @@
+-- At most $2 running executions that nothing can move, whose last event is older than $1.
+SELECT execution_id, last_event_at
+FROM noetl.execution
+WHERE
+    status = 'RUNNING'
+    AND last_event_at < $1
+    AND NOT EXISTS (SELECT 1 FROM noetl.command WHERE command.execution_id = execution.execution_id)
+    AND NOT EXISTS (SELECT 1 FROM noetl.timer WHERE timer.execution_id = execution.execution_id)
+    AND NOT EXISTS (SELECT 1 FROM noetl.outbox WHERE outbox.execution_id = execution.execution_id)
+ORDER BY last_event_at, execution_id
+LIMIT $2

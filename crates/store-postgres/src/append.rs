@@ -1,0 +1,221 @@
+//! The event log: a batch is read up on, planned, written by one statement, and committed at once.
+
+use std::collections::{HashMap, HashSet};
+
+use async_trait::async_trait;
+use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_store::{Append, AppendError, EventLog, READ_EVENTS_MAX, StoreError};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, query, query_as, query_scalar};
+
+use crate::PgStore;
+use crate::encode::bound;
+use crate::instant::Instant;
+use crate::plan::{CommandKey, Known, LogEnd, Plan, child_start};
+use crate::queue::lock_commands;
+use crate::row::{at_most, get, instant, is_rivalry, json, number, store_error, stored, unsigned};
+
+/// How often a batch is planned anew because another writer got in between.
+const RIVALRIES_MAX: u32 = 8;
+
+/// Whether used event ids are looked for before writing. They are drawn so as never to repeat, so the
+/// key finds the exception, and only then is it asked which it was.
+#[derive(Clone, Copy)]
+enum EventIds {
+    Trusted,
+    Checked,
+}
+
+/// Why a batch was not written.
+enum Unwritten {
+    /// What it was planned on is no longer so.
+    Overtaken,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Unwritten {
+    fn from(error: StoreError) -> Self {
+        Unwritten::Failed(error)
+    }
+}
+
+impl From<sqlx::Error> for Unwritten {
+    fn from(error: sqlx::Error) -> Self {
+        if is_rivalry(&error) {
+            Unwritten::Overtaken
+        } else {
+            Unwritten::Failed(store_error(error))
+        }
+    }
+}
+
+#[async_trait]
+impl EventLog for PgStore {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        self.append_all(&batch.iter().collect::<Vec<_>>()).await
+    }
+
+    async fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let rows = query(include_str!("../sql/read_events.sql"))
+            .bind(execution.0)
+            .bind(stored(after.0))
+            .bind(at_most(limit, READ_EVENTS_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(|row| recorded(execution, row)).collect()
+    }
+
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        let row = query(include_str!("../sql/find_event.sql"))
+            .bind(event.0)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.map(|row| {
+            let execution = ExecutionId(get(&row, "execution_id")?);
+            Ok((execution, recorded(execution, &row)?))
+        })
+        .transpose()
+    }
+}
+
+fn recorded(execution: ExecutionId, row: &PgRow) -> Result<Recorded, StoreError> {
+    let seq = Seq(number(row, "seq")?);
+    let what = || format!("event {seq} of execution {execution}");
+    Ok(Recorded {
+        seq,
+        event_id: EventId(get(row, "event_id")?),
+        at: instant(row, "created_at")?,
+        event: json(get(row, "body")?, what)?,
+    })
+}
+
+impl PgStore {
+    /// Writes a batch, planning it anew for as long as others get in between.
+    pub(crate) async fn append_all(
+        &self,
+        batch: &[&Append],
+    ) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut event_ids = EventIds::Trusted;
+        for _ in 0..RIVALRIES_MAX {
+            match self.write(batch, event_ids).await {
+                Ok(answers) => return Ok(answers),
+                Err(Unwritten::Failed(error)) => return Err(error),
+                Err(Unwritten::Overtaken) => event_ids = EventIds::Checked,
+            }
+        }
+        Err(StoreError::Unavailable("other writers kept getting in between".into()))
+    }
+
+    async fn write(
+        &self,
+        batch: &[&Append],
+        event_ids: EventIds,
+    ) -> Result<Vec<Result<(), AppendError>>, Unwritten> {
+        let mut transaction = self.begin().await?;
+        let known = read_up(&mut transaction, batch, event_ids, self.now()).await?;
+        let now = known.now;
+        let plan = Plan::of(batch, known);
+        if !plan.executions.is_empty() {
+            bound(&plan, now).execute(&mut *transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(plan.answers)
+    }
+}
+
+/// What the store holds of all that a batch touches, kept from other writers.
+async fn read_up(
+    connection: &mut PgConnection,
+    batch: &[&Append],
+    event_ids: EventIds,
+    now: Option<Instant>,
+) -> Result<Known, Unwritten> {
+    let (now, logs) = lock_executions(connection, batch, now).await?;
+    let parents: Vec<CommandKey> = batch.iter().copied().filter_map(child_start).collect();
+    let commands: Vec<CommandKey> = batch
+        .iter()
+        .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())))
+        .collect();
+    Ok(Known {
+        now,
+        logs,
+        event_ids: match event_ids {
+            EventIds::Trusted => HashSet::new(),
+            EventIds::Checked => find_event_ids(connection, batch).await?,
+        },
+        children: find_children(connection, &parents).await?,
+        commands: lock_commands(connection, &commands).await?,
+    })
+}
+
+async fn lock_executions(
+    connection: &mut PgConnection,
+    batch: &[&Append],
+    now: Option<Instant>,
+) -> Result<(Timestamp, HashMap<ExecutionId, LogEnd>), Unwritten> {
+    let ids: Vec<i64> = batch.iter().map(|append| append.execution.0).collect();
+    let rows = query(include_str!("../sql/lock_executions.sql"))
+        .bind(&ids)
+        .bind(ids.iter().min())
+        .bind(ids.iter().max())
+        .bind(now)
+        .fetch_all(connection)
+        .await?;
+    let mut logs = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        if let Some(execution) = get::<Option<i64>>(row, "execution_id")? {
+            let end = LogEnd { seq: Seq(number(row, "seq")?), at: instant(row, "last_event_at")? };
+            logs.insert(ExecutionId(execution), end);
+        }
+    }
+    let first = rows.first().ok_or_else(|| store_error(sqlx::Error::RowNotFound))?;
+    Ok((instant(first, "now")?, logs))
+}
+
+async fn find_event_ids(
+    connection: &mut PgConnection,
+    batch: &[&Append],
+) -> Result<HashSet<EventId>, Unwritten> {
+    let events = batch.iter().flat_map(|append| &append.events);
+    let ids: Vec<i64> = events.map(|event| event.event_id.0).collect();
+    let used: Vec<i64> = query_scalar(include_str!("../sql/find_event_ids.sql"))
+        .bind(&ids)
+        .bind(ids.iter().min())
+        .bind(ids.iter().max())
+        .fetch_all(connection)
+        .await?;
+    Ok(used.into_iter().map(EventId).collect())
+}
+
+/// The executions that were started for some commands.
+pub(crate) async fn find_children(
+    connection: &mut PgConnection,
+    parents: &[CommandKey],
+) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
+    if parents.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let children: Vec<(i64, i64, i64)> = query_as(include_str!("../sql/find_children.sql"))
+        .bind(parents.iter().map(|(execution, _)| execution.0).collect::<Vec<_>>())
+        .bind(parents.iter().map(|(_, command)| stored(command.0)).collect::<Vec<_>>())
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    children
+        .into_iter()
+        .map(|(parent, command, child)| {
+            let command = CommandId(unsigned(command, "parent_command_id")?);
+            Ok(((ExecutionId(parent), command), ExecutionId(child)))
+        })
+        .collect()
+}

@@ -1,0 +1,47 @@
+//! Payloads and snapshots: bytes by their key.
+
+use async_trait::async_trait;
+use noetl_model::{Digest, ExecutionId, Seq};
+use noetl_store::{Payloads, Snapshot, Snapshots, StoreError};
+use sqlx::{query, query_as, query_scalar};
+
+use crate::PgStore;
+use crate::row::{store_error, stored, unsigned};
+
+#[async_trait]
+impl Payloads for PgStore {
+    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        query_scalar(include_str!("../sql/find_payload.sql"))
+            .bind(&digest.as_bytes()[..])
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)
+    }
+}
+
+#[async_trait]
+impl Snapshots for PgStore {
+    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        query(include_str!("../sql/put_snapshot.sql"))
+            .bind(execution.0)
+            .bind(stored(snapshot.seq.0))
+            .bind(i64::from(snapshot.shape))
+            .bind(&snapshot.body[..])
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+        let row: Option<(i64, i64, Vec<u8>)> = query_as(include_str!("../sql/find_snapshot.sql"))
+            .bind(execution.0)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.map(|(seq, shape, body)| {
+            Ok(Snapshot { seq: Seq(unsigned(seq, "seq")?), shape: unsigned(shape, "shape")?, body })
+        })
+        .transpose()
+    }
+}

@@ -1,0 +1,93 @@
+//! Playbooks and their versions.
+
+use async_trait::async_trait;
+use noetl_model::CatalogId;
+use noetl_store::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+use sqlx::postgres::PgRow;
+use sqlx::query;
+
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, number, plain, store_error};
+
+#[async_trait]
+impl Catalog for PgStore {
+    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+        let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
+        let [path, kind, content] = [path, kind, content].map(|text| plain(&text).into_owned());
+        let mut transaction = self.begin().await?;
+        query(include_str!("../sql/lock_path.sql"))
+            .bind(&path)
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        let newest = query(include_str!("../sql/newest_playbook.sql"))
+            .bind(&path)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        let newest = newest.as_ref().map(entry).transpose()?;
+        let version = match newest {
+            Some(newest) if newest.content == content => return Ok(newest),
+            Some(newest) => newest.version + 1,
+            None => 1,
+        };
+        query(include_str!("../sql/put_playbook.sql"))
+            .bind(catalog_id.0)
+            .bind(&path)
+            .bind(i64::from(version))
+            .bind(&kind)
+            .bind(&content)
+            .bind(Instant(created_at))
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        transaction.commit().await.map_err(store_error)?;
+        Ok(CatalogEntry { catalog_id, path, version, kind, content, created_at })
+    }
+
+    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
+        let row = query(include_str!("../sql/find_playbook.sql"))
+            .bind(catalog_id.0)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(entry).transpose()
+    }
+
+    async fn by_path(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        let path = plain(path);
+        let statement = match version {
+            Some(version) => query(include_str!("../sql/find_playbook_version.sql"))
+                .bind(path)
+                .bind(i64::from(version)),
+            None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
+        };
+        let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
+        row.as_ref().map(entry).transpose()
+    }
+
+    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+        let rows = query(include_str!("../sql/list_paths.sql"))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(entry).collect()
+    }
+}
+
+fn entry(row: &PgRow) -> Result<CatalogEntry, StoreError> {
+    Ok(CatalogEntry {
+        catalog_id: CatalogId(get(row, "catalog_id")?),
+        path: get(row, "path")?,
+        version: number(row, "version")?,
+        kind: get(row, "kind")?,
+        content: get(row, "content")?,
+        created_at: instant(row, "created_at")?,
+    })
+}

@@ -1,0 +1,153 @@
+//! A plan as the one statement that writes it takes it: an array for each column.
+
+use noetl_model::{EventTag, StepName, Timestamp};
+use noetl_store::{Holder, OpenCommand};
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+
+use crate::instant::Instant;
+use crate::plan::{CommandKey, Plan};
+use crate::row::{plain, stored, to_json};
+
+type Statement = Query<'static, Postgres, PgArguments>;
+
+/// The statement that writes a plan made at `now`.
+pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp) -> Statement {
+    let statement = sqlx::query(include_str!("../sql/append.sql"));
+    let statement = events(statement, plan);
+    let statement = executions(statement, plan);
+    let statement = children(statement, plan);
+    let statement = commands(statement, plan, now);
+    let statement = timers(statement, plan);
+    let statement = messages(statement, plan, now);
+    payloads(statement, plan)
+}
+
+/// One column of some rows.
+fn column<R, T>(rows: &[R], of: impl FnMut(&R) -> T) -> Vec<T> {
+    rows.iter().map(of).collect()
+}
+
+fn events(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let rows = &plan.events;
+    statement
+        .bind(column(rows, |(execution, _)| execution.0))
+        .bind(column(rows, |(_, recorded)| stored(recorded.seq.0)))
+        .bind(column(rows, |(_, recorded)| recorded.event_id.0))
+        .bind(column(rows, |(_, recorded)| EventTag::as_str(recorded.event.tag())))
+        .bind(column(rows, |(_, recorded)| {
+            recorded.event.step().map(|step| plain(step.as_str()).into_owned())
+        }))
+        .bind(column(rows, |(_, recorded)| Instant(recorded.at)))
+        .bind(column(rows, |(_, recorded)| to_json(&recorded.event)))
+}
+
+fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let rows: Vec<_> =
+        plan.executions.iter().map(|(id, (summary, end))| (*id, *summary, *end)).collect();
+    let rows = &rows;
+    let path = |text: &str| plain(text).into_owned();
+    let step = |step: &StepName| plain(step.as_str()).into_owned();
+    statement
+        .bind(column(rows, |(execution, ..)| execution.0))
+        .bind(column(rows, |(_, summary, _)| summary.playbook.catalog_id.0))
+        .bind(column(rows, |(_, summary, _)| path(&summary.playbook.path)))
+        .bind(column(rows, |(_, summary, _)| path(&summary.playbook.path.to_lowercase())))
+        .bind(column(rows, |(_, summary, _)| i64::from(summary.playbook.version)))
+        .bind(column(rows, |(_, summary, _)| summary.status.as_str()))
+        .bind(column(rows, |(.., end)| stored(end.seq.0)))
+        .bind(column(rows, |(.., end)| Instant(end.at)))
+        .bind(column(rows, |(_, summary, _)| Instant(summary.started_at)))
+        .bind(column(rows, |(_, summary, _)| summary.ended_at.map(Instant)))
+        .bind(column(rows, |(_, summary, _)| summary.parent.map(|parent| parent.execution.0)))
+        .bind(column(rows, |(_, summary, _)| summary.parent.map(|parent| stored(parent.command.0))))
+        .bind(column(rows, |(_, summary, _)| summary.current_step.as_ref().map(step)))
+        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.total)))
+        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.running)))
+        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.completed)))
+        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.failed)))
+        .bind(column(rows, |(_, summary, _)| summary.error.as_ref().map(to_json)))
+}
+
+fn children(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let rows = &plan.children;
+    statement
+        .bind(column(rows, |((parent, _), _)| parent.0))
+        .bind(column(rows, |((_, command), _)| stored(command.0)))
+        .bind(column(rows, |(_, child)| child.0))
+}
+
+/// How an open command's holder is stored.
+struct HolderColumns {
+    status: &'static str,
+    worker: Option<String>,
+    lease_until: Option<Instant>,
+}
+
+impl HolderColumns {
+    fn of(holder: &Holder) -> Self {
+        let (status, worker, lease_until) = match holder {
+            Holder::Nobody { .. } => ("ISSUED", None, None),
+            Holder::Worker { worker, lease_until } => {
+                ("CLAIMED", Some(plain(worker.as_str()).into_owned()), Some(Instant(*lease_until)))
+            }
+            Holder::Parked => ("PARKED", None, None),
+        };
+        Self { status, worker, lease_until }
+    }
+}
+
+fn commands(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement {
+    let open: Vec<(CommandKey, &OpenCommand, HolderColumns)> = plan
+        .commands
+        .iter()
+        .filter_map(|(key, open)| {
+            let open = open.as_ref()?;
+            Some((*key, open, HolderColumns::of(&open.holder)))
+        })
+        .collect();
+    let ended: Vec<CommandKey> =
+        plan.commands.iter().filter(|(_, open)| open.is_none()).map(|(key, _)| *key).collect();
+    statement
+        .bind(column(&open, |((execution, _), ..)| execution.0))
+        .bind(column(&open, |((_, command), ..)| stored(command.0)))
+        .bind(column(&open, |(_, open, _)| plain(open.pool.as_str()).into_owned()))
+        .bind(column(&open, |(_, open, _)| plain(&open.step).into_owned()))
+        .bind(column(&open, |(_, open, _)| i64::from(open.attempt.0)))
+        .bind(column(&open, |(.., holder)| holder.status))
+        .bind(column(&open, |(.., holder)| holder.worker.clone()))
+        .bind(column(&open, |(.., holder)| holder.lease_until))
+        .bind(column(&open, |_| Instant(now)))
+        .bind(column(&ended, |(execution, _)| execution.0))
+        .bind(column(&ended, |(_, command)| stored(command.0)))
+}
+
+fn timers(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let set: Vec<_> =
+        plan.timers.iter().filter_map(|(key, due_at)| Some((*key, (*due_at)?))).collect();
+    let ended: Vec<_> =
+        plan.timers.iter().filter(|(_, due_at)| due_at.is_none()).map(|(key, _)| *key).collect();
+    statement
+        .bind(column(&set, |((execution, _), _)| execution.0))
+        .bind(column(&set, |((_, timer), _)| stored(timer.0)))
+        .bind(column(&set, |(_, due_at)| Instant(*due_at)))
+        .bind(column(&ended, |(execution, _)| execution.0))
+        .bind(column(&ended, |(_, timer)| stored(timer.0)))
+}
+
+fn messages(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement {
+    let rows = &plan.messages;
+    statement
+        .bind(column(rows, |(execution, _)| execution.0))
+        .bind(column(rows, |(_, message)| to_json(message)))
+        .bind(Instant(now))
+}
+
+fn payloads(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let rows = &plan.payloads;
+    statement
+        .bind(column(rows, |(execution, ..)| execution.0))
+        .bind(column(rows, |(_, digest, _)| digest.as_bytes().to_vec()))
+        .bind(column(rows, |(.., bytes)| *bytes))
+}

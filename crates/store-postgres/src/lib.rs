@@ -1,0 +1,30 @@
+//! The store of a cluster: PostgreSQL, one shard or many, for any number of servers.
+//!
+//! Everything lives in the schema `noetl`. A batch of appends is one transaction: the executions it
+//! touches are locked in the order of their ids, every rule is checked in memory (`plan`), and one
+//! statement writes all tables. Leases are compared with the database's clock, never with a server's.
+//!
+//! Every statement is a file in `sql/`. [`PgStore`] is one database; [`Shards`] is several of them,
+//! and each execution lives in exactly one.
+
+mod append;
+mod bytes;
+mod catalog;
+mod encode;
+mod executions;
+mod instant;
+mod open;
+mod outbox;
+mod partitions;
+mod plan;
+mod queue;
+mod row;
+mod settings;
+mod shards;
+mod store;
+mod timers;
+
+pub use open::OpenError;
+pub use settings::{ClusterSettings, PgSettings, PoolSettings, SettingsError};
+pub use shards::{Shards, shard_of};
+pub use store::{PgStore, TimeSource};

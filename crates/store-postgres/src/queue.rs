@@ -1,0 +1,196 @@
+//! The queue of open commands.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
+use noetl_store::{
+    CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, query, query_scalar};
+
+use crate::PgStore;
+use crate::plan::CommandKey;
+use crate::row::{
+    at_most, corrupt, get, instant, micros, number, plain, store_error, stored, unsigned,
+};
+
+#[async_trait]
+impl CommandQueue for PgStore {
+    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
+        let waiting = self.waiting(pool, limit).await?;
+        Ok(waiting.into_iter().map(|(_, command)| command).collect())
+    }
+
+    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+        if held.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<CommandKey> =
+            held.iter().map(|held| (held.execution, held.command)).collect();
+        let mut transaction = self.begin().await?;
+        let open = lock_commands(&mut transaction, &keys).await?;
+        let answers: Vec<HeldAnswer> = held
+            .iter()
+            .zip(&keys)
+            .map(|(held, key)| {
+                open.get(key).map_or(HeldAnswer::Gone, |open| open.answer(held.attempt))
+            })
+            .collect();
+        let extended: Vec<CommandKey> = keys
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| match answer {
+                HeldAnswer::Extended => true,
+                HeldAnswer::Superseded | HeldAnswer::Gone => false,
+            })
+            .map(|(key, _)| *key)
+            .collect();
+        let (executions, commands) = columns(&extended);
+        query(include_str!("../sql/extend_leases.sql"))
+            .bind(executions)
+            .bind(commands)
+            .bind(micros(lease))
+            .bind(self.now())
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        transaction.commit().await.map_err(store_error)?;
+        Ok(answers)
+    }
+
+    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        let released = query(include_str!("../sql/release_leases.sql"))
+            .bind(plain(worker.as_str()))
+            .bind(self.now())
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(released.rows_affected())
+    }
+
+    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+        let renewed = query(include_str!("../sql/renew_leases.sql"))
+            .bind(plain(worker.as_str()))
+            .bind(self.now())
+            .bind(micros(lease))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(renewed.rows_affected())
+    }
+
+    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+        let run_out = self.run_out(attempts, limit).await?;
+        Ok(run_out.into_iter().map(|(_, held)| held).collect())
+    }
+
+    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+        let count: i64 = query_scalar(include_str!("../sql/count_ready_commands.sql"))
+            .bind(plain(pool.as_str()))
+            .bind(self.now())
+            .fetch_one(&self.pool)
+            .await
+            .map_err(store_error)?;
+        unsigned(count, "count")
+    }
+}
+
+impl PgStore {
+    /// The commands that are ready in a pool, each with the time since when.
+    pub(crate) async fn waiting(
+        &self,
+        pool: &Pool,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, ReadyCommand)>, StoreError> {
+        let rows = query(include_str!("../sql/ready_commands.sql"))
+            .bind(plain(pool.as_str()))
+            .bind(self.now())
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                let Held { execution, command, attempt } = held(row)?;
+                let ready = ReadyCommand { execution, command, pool: pool.clone(), attempt };
+                Ok((instant(row, "waiting_since")?, ready))
+            })
+            .collect()
+    }
+
+    /// The leases that have run out once too often, each with the time when.
+    pub(crate) async fn run_out(
+        &self,
+        attempts: u32,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, Held)>, StoreError> {
+        let rows = query(include_str!("../sql/exhausted_leases.sql"))
+            .bind(self.now())
+            .bind(i64::from(attempts))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(|row| Ok((instant(row, "waiting_since")?, held(row)?))).collect()
+    }
+}
+
+/// Those of some commands that are open, kept from others until the end of the transaction.
+pub(crate) async fn lock_commands(
+    connection: &mut PgConnection,
+    keys: &[CommandKey],
+) -> Result<HashMap<CommandKey, OpenCommand>, StoreError> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (executions, commands) = columns(keys);
+    let rows = query(include_str!("../sql/lock_commands.sql"))
+        .bind(executions)
+        .bind(commands)
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    rows.iter().map(open_command).collect()
+}
+
+fn columns(keys: &[CommandKey]) -> (Vec<i64>, Vec<i64>) {
+    keys.iter().map(|(execution, command)| (execution.0, stored(command.0))).unzip()
+}
+
+fn held(row: &PgRow) -> Result<Held, StoreError> {
+    Ok(Held {
+        execution: ExecutionId(get(row, "execution_id")?),
+        command: CommandId(number(row, "command_id")?),
+        attempt: Attempt(number(row, "attempt")?),
+    })
+}
+
+fn open_command(row: &PgRow) -> Result<(CommandKey, OpenCommand), StoreError> {
+    let Held { execution, command, attempt } = held(row)?;
+    let holder = match get(row, "status")? {
+        "ISSUED" => Holder::Nobody { since: instant(row, "created_at")? },
+        "CLAIMED" => Holder::Worker {
+            worker: WorkerId::new(get::<&str>(row, "worker_id")?),
+            lease_until: instant(row, "lease_until")?,
+        },
+        "PARKED" => Holder::Parked,
+        unknown => {
+            let what = format!("command {command} of execution {execution}");
+            return Err(corrupt(what, UnknownCommandStatus(unknown.to_owned())));
+        }
+    };
+    let open = OpenCommand {
+        pool: Pool::new(get::<&str>(row, "pool")?),
+        step: get(row, "step_name")?,
+        attempt,
+        holder,
+    };
+    Ok(((execution, command), open))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("unknown command status `{0}`")]
+struct UnknownCommandStatus(String);

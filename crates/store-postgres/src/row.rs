@@ -1,0 +1,139 @@
+//! Rows to the words of the model and back, and the driver's errors to the store's.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::str::FromStr;
+use std::time::Duration;
+
+use noetl_model::Timestamp;
+use noetl_store::StoreError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::postgres::PgRow;
+use sqlx::{Decode, Postgres, Row as _, Type};
+
+use crate::instant::Instant;
+
+/// The longest a lease or a message can be given away for: a hundred years.
+const HOLD_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+
+pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
+    match error {
+        sqlx::Error::ColumnDecode { index, source } => {
+            StoreError::Corrupt { what: format!("column {index}"), source }
+        }
+        error if code(&error).is_some_and(|code| code == "XX001" || code == "XX002") => {
+            StoreError::Corrupt {
+                what: "the database's own files".to_owned(),
+                source: error.into(),
+            }
+        }
+        error => StoreError::Unavailable(error.into()),
+    }
+}
+
+/// Whether an error says that another writer got in between, so that all has to be read again: a key
+/// that is taken, or a deadlock.
+pub(crate) fn is_rivalry(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| matches!(&*code, "23505" | "40001" | "40P01"))
+}
+
+/// PostgreSQL's own code of an error.
+fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
+    error.as_database_error()?.code()
+}
+
+/// The value of a column.
+pub(crate) fn get<'r, T>(row: &'r PgRow, column: &str) -> Result<T, StoreError>
+where
+    T: Decode<'r, Postgres> + Type<Postgres>,
+{
+    row.try_get(column).map_err(store_error)
+}
+
+/// A column that holds a number that is never negative.
+pub(crate) fn number<T>(row: &PgRow, column: &str) -> Result<T, StoreError>
+where
+    T: TryFrom<i64, Error: Error + Send + Sync + 'static>,
+{
+    unsigned(get(row, column)?, column)
+}
+
+/// A number that is never negative, from the column that held it.
+pub(crate) fn unsigned<T>(stored: i64, column: &str) -> Result<T, StoreError>
+where
+    T: TryFrom<i64, Error: Error + Send + Sync + 'static>,
+{
+    T::try_from(stored).map_err(|source| corrupt(format!("column {column}"), source))
+}
+
+/// A column that holds an instant.
+pub(crate) fn instant(row: &PgRow, column: &str) -> Result<Timestamp, StoreError> {
+    get(row, column).map(|Instant(at)| at)
+}
+
+/// A column that holds one of the model's words. `what` names the row.
+pub(crate) fn word<T>(text: &str, what: impl FnOnce() -> String) -> Result<T, StoreError>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    text.parse().map_err(|source| corrupt(what(), source))
+}
+
+/// A column that holds JSON. `what` names the row.
+pub(crate) fn json<T: DeserializeOwned>(
+    text: &str,
+    what: impl FnOnce() -> String,
+) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|source| corrupt(what(), source))
+}
+
+pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Corrupt { what, source: Box::new(source) }
+}
+
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("the model's words are JSON")
+}
+
+/// Text as PostgreSQL takes it. It has no place for the character zero, and one name that contains it
+/// must not spoil the batch of everybody else.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{2400}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A number that is never negative, as PostgreSQL holds it; none of ours comes near the end.
+pub(crate) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How many rows a statement gives: what was asked for, up to a bound.
+pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
+    i64::try_from(limit.min(max)).expect("a bound on rows fits")
+}
+
+/// How long something is given away for, in microseconds.
+pub(crate) fn micros(hold: Duration) -> i64 {
+    i64::try_from(hold.min(HOLD_MAX).as_micros()).expect("a hundred years fit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_without_a_zero_is_left_as_it_is() {
+        assert!(matches!(plain("größe"), Cow::Borrowed("größe")));
+        assert_eq!(plain("a\0b"), "a␀b");
+    }
+
+    #[test]
+    fn the_longest_hold_ends_within_the_calendar() {
+        assert_eq!(micros(Duration::from_secs(30)), 30_000_000);
+        assert_eq!(micros(Duration::MAX), micros(HOLD_MAX));
+    }
+}

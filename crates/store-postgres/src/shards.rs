@@ -1,0 +1,98 @@
+//! Several databases as one store: each execution lives in exactly one of them.
+//!
+//! What is about one execution goes to its shard; a batch is split and its parts are written at the
+//! same time; what is about all of them asks every shard at the same time and merges the answers. The
+//! catalog lives in the cluster's database.
+
+mod append;
+mod hash;
+mod merge;
+mod routed;
+
+use std::sync::atomic::AtomicUsize;
+
+use futures::future::{join_all, try_join_all};
+use noetl_model::{ExecutionId, Timestamp};
+use noetl_store::StoreError;
+use tokio::sync::Mutex;
+
+pub use hash::shard_of;
+
+use crate::settings::{ClusterSettings, PgSettings};
+use crate::{OpenError, PgStore, TimeSource};
+
+/// A store over the shards of a cluster.
+pub struct Shards {
+    /// At least one.
+    shards: Vec<PgStore>,
+    cluster: PgStore,
+    /// The shard whose messages are taken first, so that a busy one does not keep others waiting.
+    first_to_send: AtomicUsize,
+    /// Held while children are started, so that this server waits for others' locks with at most one
+    /// of its connections.
+    child_starts: Mutex<()>,
+}
+
+impl Shards {
+    /// Connects to every database of a cluster, and makes each ready.
+    pub async fn connect(settings: ClusterSettings, time: TimeSource) -> Result<Self, OpenError> {
+        let ClusterSettings { shards, cluster, pool } = settings;
+        let connect =
+            |database| PgStore::connect(PgSettings { database, pool: pool.clone() }, time.clone());
+        let shards = try_join_all(shards.into_iter().map(connect)).await?;
+        let cluster = match cluster {
+            Some(database) => connect(database).await?,
+            None => shards[0].clone(),
+        };
+        Ok(Self {
+            shards,
+            cluster,
+            first_to_send: AtomicUsize::new(0),
+            child_starts: Mutex::default(),
+        })
+    }
+
+    /// How many shards there are.
+    pub fn count(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Makes the partitions that are missing around `now`, in every shard; the answer is how many
+    /// were.
+    pub async fn upkeep(&self, now: Timestamp) -> Result<u32, StoreError> {
+        let made = join_all(self.shards.iter().map(|shard| shard.upkeep(now))).await;
+        made.into_iter().sum()
+    }
+
+    /// Drops the months that ended at `before` or earlier, in every shard; see
+    /// [`PgStore::drop_expired`]. The answer is the months that are gone from any of them.
+    pub async fn drop_expired(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
+        let dropped = join_all(self.shards.iter().map(|shard| shard.drop_expired(before))).await;
+        let mut months = dropped.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+        months.sort();
+        months.dedup();
+        Ok(months)
+    }
+
+    /// Ends all connections once they are idle.
+    pub async fn close(&self) {
+        join_all(self.shards.iter().map(PgStore::close)).await;
+        self.cluster.close().await;
+    }
+
+    fn index_of(&self, execution: ExecutionId) -> usize {
+        shard_of(execution, self.shards.len())
+    }
+
+    fn shard(&self, execution: ExecutionId) -> &PgStore {
+        &self.shards[self.index_of(execution)]
+    }
+
+    /// Asks every shard at the same time.
+    async fn all<'a, T, F>(&'a self, ask: impl Fn(&'a PgStore) -> F) -> Result<Vec<T>, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        join_all(self.shards.iter().map(ask)).await.into_iter().collect()
+    }
+}

@@ -1,0 +1,121 @@
+//! Appending across shards, and the one rule that no single shard can keep: a command has at most one
+//! child, although parent and child may live apart.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_store::{Append, AppendError, EventLog, StoreError};
+use sqlx::postgres::PgTransaction;
+use sqlx::query;
+
+use super::Shards;
+use crate::append::find_children;
+use crate::plan::{CommandKey, child_start};
+use crate::row::{store_error, stored};
+
+type Answer = Result<(), AppendError>;
+
+#[async_trait]
+impl EventLog for Shards {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Answer>, StoreError> {
+        let parents: Vec<CommandKey> = batch.iter().filter_map(child_start).collect();
+        if parents.is_empty() || self.shards.len() == 1 {
+            return self.append_parts(batch, HashMap::new()).await;
+        }
+        let _turn = self.child_starts.lock().await;
+        let _lock = self.lock_children(&parents).await?;
+        let children = self.children_of(&parents).await?;
+        self.append_parts(batch, children).await
+    }
+
+    async fn read(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.shard(execution).read(execution, after, limit).await
+    }
+
+    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        Ok(self.all(|shard| shard.find(event)).await?.into_iter().flatten().next())
+    }
+}
+
+impl Shards {
+    /// Keeps other servers from starting children for these commands until the answer is dropped. The
+    /// lock is the cluster's; what it guards is read after it and written before it ends.
+    async fn lock_children(
+        &self,
+        parents: &[CommandKey],
+    ) -> Result<PgTransaction<'static>, StoreError> {
+        let mut transaction = self.cluster.begin().await?;
+        query(include_str!("../../sql/lock_children.sql"))
+            .bind(parents.iter().map(|(execution, _)| execution.0).collect::<Vec<_>>())
+            .bind(parents.iter().map(|(_, command)| stored(command.0)).collect::<Vec<_>>())
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        Ok(transaction)
+    }
+
+    async fn children_of(
+        &self,
+        parents: &[CommandKey],
+    ) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
+        let found = join_all(self.shards.iter().map(async |shard| {
+            let mut connection = shard.pool.acquire().await.map_err(store_error)?;
+            find_children(&mut connection, parents).await
+        }));
+        let found = found.await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Writes each shard's part of a batch, except for children that others have started already.
+    async fn append_parts(
+        &self,
+        batch: &[Append],
+        mut children: HashMap<CommandKey, ExecutionId>,
+    ) -> Result<Vec<Answer>, StoreError> {
+        let mut parts: Vec<Part<'_>> = self.shards.iter().map(|_| Part::default()).collect();
+        let mut answers: Vec<Answer> = Vec::with_capacity(batch.len());
+        for (place, append) in batch.iter().enumerate() {
+            let index = self.index_of(append.execution);
+            let sibling = child_start(append).and_then(|key| {
+                let sibling = *children.entry(key).or_insert(append.execution);
+                (self.index_of(sibling) != index).then_some(sibling)
+            });
+            match sibling {
+                Some(child) if batch.iter().any(|other| other.execution == child) => {
+                    // Whether the sibling gets started is open until its shard has answered.
+                    answers.push(Err(AppendError::Conflict));
+                }
+                Some(child) => answers.push(Err(AppendError::ChildExists { child })),
+                None => {
+                    answers.push(Ok(()));
+                    parts[index].places.push(place);
+                    parts[index].appends.push(append);
+                }
+            }
+        }
+        let written = join_all(
+            self.shards.iter().zip(&parts).map(|(shard, part)| shard.append_all(&part.appends)),
+        );
+        for (written, part) in written.await.into_iter().zip(&parts) {
+            for (answer, place) in written?.into_iter().zip(&part.places) {
+                answers[*place] = answer;
+            }
+        }
+        Ok(answers)
+    }
+}
+
+/// What a batch holds for one shard.
+#[derive(Default)]
+struct Part<'a> {
+    appends: Vec<&'a Append>,
+    /// Where in the batch they are.
+    places: Vec<usize>,
+}

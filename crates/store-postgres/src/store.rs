@@ -1,0 +1,65 @@
+//! The store itself: a pool of connections to one database.
+
+use std::sync::Arc;
+
+use noetl_store::{Clock, StoreError};
+use sqlx::PgPool;
+use sqlx::postgres::PgTransaction;
+
+use crate::instant::Instant;
+use crate::open::{self, OpenError};
+use crate::row::store_error;
+use crate::settings::PgSettings;
+
+/// A store in one PostgreSQL database. Clones share their connections.
+#[derive(Clone)]
+pub struct PgStore {
+    pub(crate) pool: PgPool,
+    time: TimeSource,
+}
+
+/// Which clock leases, messages and partitions are compared with.
+#[derive(Clone, Default)]
+pub enum TimeSource {
+    /// The database's own: the one clock that all servers share.
+    #[default]
+    Database,
+    Clock(Arc<dyn Clock>),
+}
+
+impl TimeSource {
+    /// What a statement is told about the time; if nothing, it asks the database.
+    pub(crate) fn now(&self) -> Option<Instant> {
+        match self {
+            TimeSource::Database => None,
+            TimeSource::Clock(clock) => Some(Instant(clock.now())),
+        }
+    }
+}
+
+impl PgStore {
+    /// Connects to a database, brings its schema up to date and makes the partitions of the months to
+    /// come.
+    pub async fn connect(settings: PgSettings, time: TimeSource) -> Result<Self, OpenError> {
+        let pool = open::pool(settings).await?;
+        open::examine(&pool).await?;
+        open::migrate(&pool).await?;
+        let store = Self { pool, time };
+        store.make_partitions(store.now()).await.map_err(OpenError::Partitions)?;
+        Ok(store)
+    }
+
+    pub(crate) fn now(&self) -> Option<Instant> {
+        self.time.now()
+    }
+
+    /// Begins a transaction. Dropping it undoes it.
+    pub(crate) async fn begin(&self) -> Result<PgTransaction<'static>, StoreError> {
+        self.pool.begin().await.map_err(store_error)
+    }
+
+    /// Ends all connections once they are idle.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}

@@ -1,0 +1,39 @@
+//! Durable timers.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, TimerId, Timestamp};
+use noetl_store::{PAGE_MAX, StoreError, TimerRow, Timers};
+use sqlx::{query, query_scalar};
+
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, number, store_error};
+
+#[async_trait]
+impl Timers for PgStore {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
+        let rows = query(include_str!("../sql/due_timers.sql"))
+            .bind(Instant(now))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                Ok(TimerRow {
+                    execution: ExecutionId(get(row, "execution_id")?),
+                    timer: TimerId(number(row, "timer_id")?),
+                    due_at: instant(row, "due_at")?,
+                })
+            })
+            .collect()
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        let due_at: Option<Instant> = query_scalar(include_str!("../sql/next_timer.sql"))
+            .fetch_one(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(due_at.map(|Instant(at)| at))
+    }
+}

@@ -1,0 +1,19 @@
+//! The suite every store passes, on one database and on three shards.
+
+use noetl_store::conformance::TestClock;
+use noetl_store_postgres::PgStore;
+
+use crate::database::Database;
+
+async fn fresh(clock: TestClock) -> (PgStore, Database) {
+    let database = Database::migrated().await;
+    (database.open(clock).await, database)
+}
+
+noetl_store::conformance!(fresh);
+
+mod sharded {
+    use crate::shards::fresh;
+
+    noetl_store::conformance!(fresh);
+}

@@ -1,0 +1,155 @@
+//! A database of its own for each test, copied from one that has been migrated.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use noetl_store::conformance::TestClock;
+use noetl_store_postgres::{PgSettings, PgStore, PoolSettings, TimeSource};
+use noetl_testkit::PostgresServer;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+/// How many tests run at the same time at most, times the databases each of them uses.
+const LENT_MAX: i64 = 200;
+
+/// What empties a database that a test has used, in a moment.
+const EMPTY: &str = "
+    TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog RESTART IDENTITY;
+    DELETE FROM noetl.execution;
+    DELETE FROM noetl.child;
+    DELETE FROM noetl.event;
+    DELETE FROM noetl.event_place;
+    DELETE FROM noetl.result_store;
+    DELETE FROM noetl.projection_snapshot";
+
+/// A database that no other test uses.
+pub(crate) struct Database {
+    pub(crate) name: String,
+    keeping: Keeping,
+}
+
+enum Keeping {
+    /// Others use it later; the connection holds the lock on it.
+    Lent { _lock: PgConnection },
+    /// It is gone with its value.
+    Own,
+    /// It is what others are copied from.
+    Template,
+}
+
+impl Database {
+    /// A database with the schema and no rows. Making one takes a while, so a test that leaves the
+    /// schema alone gets one that has been used.
+    pub(crate) async fn migrated() -> Self {
+        let template = template().await;
+        let mut lock = connect("postgres").await;
+        for number in 0..LENT_MAX {
+            if !answer(&mut lock, &format!("SELECT pg_try_advisory_lock(2, {number})")).await {
+                continue;
+            }
+            let name = format!("lent_{number}_{template}");
+            if exists(&mut lock, &name).await {
+                let end = format!(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+                );
+                execute(&mut lock, &end).await;
+                execute(&mut connect(&name).await, EMPTY).await;
+            } else {
+                execute(&mut lock, &format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
+            }
+            return Self { name, keeping: Keeping::Lent { _lock: lock } };
+        }
+        panic!("{LENT_MAX} databases are in use");
+    }
+
+    /// A database with the schema, for a test that changes the schema.
+    pub(crate) async fn own() -> Self {
+        let template = template().await;
+        Self::made(&format!("TEMPLATE {template}")).await
+    }
+
+    pub(crate) async fn empty() -> Self {
+        Self::made("").await
+    }
+
+    async fn made(how: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("own_{}_{number}", std::process::id());
+        execute(&mut connect("postgres").await, &format!("CREATE DATABASE {name} {how}")).await;
+        Self { name, keeping: Keeping::Own }
+    }
+
+    pub(crate) fn settings(&self) -> PgSettings {
+        let database = PostgresServer::shared().url(&self.name).parse().expect("the URL is one");
+        PgSettings {
+            database,
+            pool: PoolSettings { connections_min: 0, ..PoolSettings::default() },
+        }
+    }
+
+    pub(crate) async fn open(&self, clock: TestClock) -> PgStore {
+        let time = TimeSource::Clock(Arc::new(clock));
+        PgStore::connect(self.settings(), time).await.expect("the database opens")
+    }
+
+    /// A connection behind the store's back.
+    pub(crate) async fn connect(&self) -> PgConnection {
+        connect(&self.name).await
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        match self.keeping {
+            Keeping::Lent { .. } | Keeping::Template => return,
+            Keeping::Own => {}
+        }
+        let statement = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime starts").block_on(async {
+                execute(&mut connect("postgres").await, &statement).await;
+            });
+        });
+        assert!(dropping.join().is_ok() || std::thread::panicking(), "the database can be dropped");
+    }
+}
+
+/// The name of a migrated database that nobody uses; the first test makes it.
+async fn template() -> String {
+    let mut hasher = DefaultHasher::new();
+    include_str!("../../migrations/001_schema.sql").hash(&mut hasher);
+    let name = format!("template_{:x}", hasher.finish());
+    let mut admin = connect("postgres").await;
+    execute(&mut admin, "SELECT pg_advisory_lock(1)").await;
+    if !exists(&mut admin, &name).await {
+        let mut made = Database::empty().await;
+        made.open(TestClock::default()).await.close().await;
+        execute(&mut admin, &format!("ALTER DATABASE {} RENAME TO {name}", made.name)).await;
+        made.keeping = Keeping::Template;
+    }
+    execute(&mut admin, "SELECT pg_advisory_unlock(1)").await;
+    name
+}
+
+async fn exists(connection: &mut PgConnection, database: &str) -> bool {
+    let found = format!("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = '{database}')");
+    answer(connection, &found).await
+}
+
+async fn answer(connection: &mut PgConnection, statement: &str) -> bool {
+    let answer = sqlx::query_scalar(AssertSqlSafe(statement.to_owned())).fetch_one(connection);
+    answer.await.expect("the server answers")
+}
+
+async fn connect(database: &str) -> PgConnection {
+    let url = PostgresServer::shared().url(database);
+    PgConnection::connect(&url).await.expect("the server can be reached")
+}
+
+pub(crate) async fn execute(connection: &mut PgConnection, statement: &str) {
+    let done = connection.execute(AssertSqlSafe(statement.to_owned())).await;
+    done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+}

@@ -1,0 +1,249 @@
+//! Whatever is done to it, the PostgreSQL store answers as the one in memory does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_model::{
+    CommandId, ExecutionId, ExecutionStatus, Message, ParentCommand, Pool, Seq, TimerId,
+};
+use noetl_store::conformance::given::{
+    T0, add, add_to, at, events_after, held, lease, park, remove,
+};
+use noetl_store::conformance::{Subject, TestClock};
+use noetl_store::{Append, Clock as _, ExecutionFilter, Held, MemoryStore, TimerChange};
+use proptest::prelude::*;
+
+use crate::database::Database;
+
+const EXECUTIONS: u8 = 3;
+
+/// Something that is done to a store.
+#[derive(Debug, Clone)]
+enum Deed {
+    Append(Vec<Intent>),
+    Wait(u64),
+    /// The clock is put back.
+    WaitBack(u64),
+    Extend(Vec<Held>),
+    Take,
+    SendFirst,
+}
+
+/// An append whose place in the log is chosen when it is made.
+#[derive(Debug, Clone)]
+struct Intent {
+    execution: u8,
+    /// How far from the end of the log it is aimed, to either side.
+    off_by: i8,
+    events: u64,
+    queue: Vec<QueueIntent>,
+    timers: Vec<TimerChange>,
+    messages: u64,
+    status: ExecutionStatus,
+}
+
+#[derive(Debug, Clone)]
+enum QueueIntent {
+    /// The number of a new command is chosen when it is added: none is used twice.
+    Add,
+    AddToOther,
+    Lease(u64, u32, u64),
+    Park(u64),
+    Remove(u64),
+}
+
+fn queue_intent() -> impl Strategy<Value = QueueIntent> {
+    let command = || 1u64..6;
+    prop_oneof![
+        3 => Just(QueueIntent::Add),
+        1 => Just(QueueIntent::AddToOther),
+        3 => (command(), 1u32..4, 0u64..60).prop_map(|(c, a, s)| QueueIntent::Lease(c, a, s)),
+        1 => command().prop_map(QueueIntent::Park),
+        2 => command().prop_map(QueueIntent::Remove),
+    ]
+}
+
+fn timer_change() -> impl Strategy<Value = TimerChange> {
+    prop_oneof![
+        (1u64..3, 0u64..100)
+            .prop_map(|(timer, s)| TimerChange::Set { timer: TimerId(timer), due_at: at(s) }),
+        (1u64..3).prop_map(|timer| TimerChange::Remove { timer: TimerId(timer) }),
+    ]
+}
+
+fn intent() -> impl Strategy<Value = Intent> {
+    let off_by = prop_oneof![8 => Just(0i8), 1 => Just(-1i8), 1 => Just(1i8)];
+    let status =
+        prop_oneof![3 => Just(ExecutionStatus::Running), 1 => Just(ExecutionStatus::Failed)];
+    (
+        0..EXECUTIONS,
+        off_by,
+        1u64..4,
+        prop::collection::vec(queue_intent(), 0..4),
+        prop::collection::vec(timer_change(), 0..3),
+        0u64..3,
+        status,
+    )
+        .prop_map(|(execution, off_by, events, queue, timers, messages, status)| Intent {
+            execution,
+            off_by,
+            events,
+            queue,
+            timers,
+            messages,
+            status,
+        })
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let holds = (0..EXECUTIONS, 1u64..6, 1u32..4).prop_map(|(e, c, a)| held(execution(e), c, a));
+    prop_oneof![
+        6 => prop::collection::vec(intent(), 1..4).prop_map(Deed::Append),
+        2 => (0u64..40).prop_map(Deed::Wait),
+        1 => (0u64..40).prop_map(Deed::WaitBack),
+        1 => prop::collection::vec(holds, 0..4).prop_map(Deed::Extend),
+        1 => Just(Deed::Take),
+        1 => Just(Deed::SendFirst),
+    ]
+}
+
+fn execution(number: u8) -> ExecutionId {
+    ExecutionId(100 + i64::from(number))
+}
+
+/// What one execution of a case is like when an append is made.
+#[derive(Clone, Copy)]
+struct Sketch {
+    /// The command of an execution elsewhere that it was started for.
+    parent: Option<u64>,
+    last_seq: u64,
+    last_command: u64,
+}
+
+/// Makes the append an intent stands for.
+fn append_of(intent: &Intent, sketch: &mut Sketch) -> Append {
+    let execution = execution(intent.execution);
+    let expected = sketch.last_seq.saturating_add_signed(i64::from(intent.off_by));
+    let mut append = events_after(execution, Seq(expected), intent.events);
+    append.summary.status = intent.status;
+    append.summary.parent = sketch
+        .parent
+        .map(|command| ParentCommand { execution: ExecutionId(1), command: CommandId(command) });
+    let mut next_command = || {
+        sketch.last_command += 1;
+        sketch.last_command
+    };
+    append.queue = intent
+        .queue
+        .iter()
+        .map(|change| match *change {
+            QueueIntent::Add => add(next_command()),
+            QueueIntent::AddToOther => add_to(Pool::new("other"), next_command()),
+            QueueIntent::Lease(command, attempt, until) => lease(command, attempt, until),
+            QueueIntent::Park(command) => park(command),
+            QueueIntent::Remove(command) => remove(command),
+        })
+        .collect();
+    append.timers = intent.timers.clone();
+    append.outbox = (0..intent.messages)
+        .map(|command| Message::CommandCancelled { command: CommandId(command) })
+        .collect();
+    append
+}
+
+/// Does one thing to a store and says all that the store answers, then and afterwards.
+async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
+    let store = &subject.store;
+    let visibility = Duration::from_secs(15);
+    let answer = match deed {
+        Deed::Append(_) => format!("{:?}", subject.append_all(batch).await),
+        Deed::Wait(_) | Deed::WaitBack(_) => String::new(),
+        Deed::Extend(held) => format!("{:?}", store.extend(held, visibility).await),
+        Deed::Take => format!("{:?}", subject.take(visibility).await),
+        Deed::SendFirst => {
+            let taken = store.take(1, visibility).await.expect("the store hands out messages");
+            let ids: Vec<i64> = taken.iter().map(|row| row.id).collect();
+            format!("{taken:?} {:?}", store.sent(&ids).await)
+        }
+    };
+    let mut seen = vec![answer];
+    for number in 0..EXECUTIONS {
+        let id = execution(number);
+        seen.push(format!("{:?} {:?}", subject.read(id).await, store.summary(id).await));
+        let children = (1..3).map(|command| store.child_of(ExecutionId(1), CommandId(command)));
+        for child in children {
+            seen.push(format!("{:?}", child.await));
+        }
+    }
+    let now = subject.clock.now();
+    seen.push(format!("{:?}", subject.ready().await));
+    seen.push(format!("{:?}", subject.ready_in(&Pool::new("other")).await));
+    seen.push(format!("{:?}", store.exhausted(2, 10).await));
+    seen.push(format!("{:?} {:?}", store.due(now, 10).await, store.next_due().await));
+    seen.push(format!("{} {:?}", subject.owed().await, store.stalled(at(1), 10).await));
+    seen.push(format!("{:?}", subject.list(ExecutionFilter::default(), None, 10).await));
+    seen.join("\n")
+}
+
+async fn compare(parents: Vec<Option<u64>>, deeds: Vec<Deed>) -> Result<(), TestCaseError> {
+    let database = Database::migrated().await;
+    let clock = TestClock::default();
+    let shared = Arc::new(clock.clone());
+    let kept = Subject::new(database.open(clock.clone()).await, clock.clone());
+    let memory = Subject::new(MemoryStore::new(shared), clock.clone());
+    let mut sketches: Vec<Sketch> =
+        parents.into_iter().map(|parent| Sketch { parent, last_seq: 0, last_command: 0 }).collect();
+    for deed in deeds {
+        let now = clock.now();
+        match deed {
+            Deed::Wait(seconds) => clock.set(now.after(Duration::from_secs(seconds))),
+            Deed::WaitBack(seconds) => {
+                let back = now.since(T0).saturating_sub(Duration::from_secs(seconds));
+                clock.set(T0.after(back));
+            }
+            Deed::Append(_) | Deed::Extend(_) | Deed::Take | Deed::SendFirst => {}
+        }
+        let batch = match &deed {
+            Deed::Append(intents) => batch_of(&memory, intents, &mut sketches).await,
+            Deed::Wait(_) | Deed::WaitBack(_) | Deed::Extend(_) | Deed::Take | Deed::SendFirst => {
+                Vec::new()
+            }
+        };
+        let expected = answers(&memory, &deed, &batch).await;
+        prop_assert_eq!(answers(&kept, &deed, &batch).await, expected, "after {:?}", deed);
+    }
+    Ok(())
+}
+
+async fn batch_of(memory: &Subject, intents: &[Intent], sketches: &mut [Sketch]) -> Vec<Append> {
+    for (number, sketch) in (0..EXECUTIONS).zip(sketches.iter_mut()) {
+        sketch.last_seq = memory.read(execution(number)).await.len() as u64;
+    }
+    let sketched = |intent: &Intent| {
+        let sketch = &mut sketches[usize::from(intent.execution)];
+        append_of(intent, sketch)
+    };
+    intents.iter().map(sketched).collect()
+}
+
+/// Each case makes a database, so there are fewer than usual; `PROPTEST_CASES` scales them.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: usual.cases.div_ceil(16), failure_persistence: None, ..usual }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn both_stores_answer_alike(
+        parents in prop::collection::vec(
+            prop::option::weighted(0.3, 1u64..3),
+            usize::from(EXECUTIONS),
+        ),
+        deeds in prop::collection::vec(deed(), 1..30),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(compare(parents, deeds))?;
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of the PostgreSQL store on a real server.
+
+mod conformance;
+mod database;
+mod differential;
+mod partitions;
+mod rivals;
+mod server;
+mod shards;
+mod statements;

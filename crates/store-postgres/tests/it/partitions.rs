@@ -1,0 +1,135 @@
+//! Months are made ahead, and leave whole.
+
+use noetl_model::{EventId, ExecutionId, ExecutionStatus, Seq, Timestamp};
+use noetl_store::conformance::TestClock;
+use noetl_store::conformance::given::{at, events_after};
+use noetl_store::{Append, AppendError, EventLog as _, Executions as _, Snapshot, Snapshots as _};
+use noetl_store_postgres::PgStore;
+use sqlx::{PgConnection, query_scalar};
+
+use crate::database::Database;
+
+const DAY: u64 = 24 * 60 * 60;
+/// The days on which the months after the beginning of the tests begin.
+const FEBRUARY: u64 = 31;
+const MARCH: u64 = 59;
+const APRIL: u64 = 90;
+
+fn day(day: u64) -> Timestamp {
+    at(day * DAY)
+}
+
+/// The first id of a day; ids are milliseconds since 2024 above 22 bits.
+fn id_on(number: u64) -> i64 {
+    (day(number).as_millis() - 1_704_067_200_000) << 22
+}
+
+/// An execution that starts on one day and goes on for another while.
+fn started_on(number: u64, status: ExecutionStatus) -> Append {
+    let mut append = events_after(ExecutionId(id_on(number)), Seq::ZERO, 2);
+    append.events[0].event_id = EventId(id_on(number) + 1);
+    append.events[1].event_id = EventId(id_on(number + 5) + 1);
+    append.summary.status = status;
+    append
+}
+
+async fn open() -> (PgStore, Database) {
+    let database = Database::own().await;
+    (database.open(TestClock::default()).await, database)
+}
+
+async fn append(store: &PgStore, append: Append) {
+    assert_eq!(store.append(&[append]).await.expect("the store appends"), [Ok(())]);
+}
+
+async fn count(connection: &mut PgConnection, statement: &'static str) -> i64 {
+    query_scalar(statement).fetch_one(connection).await.expect("the server answers")
+}
+
+const EVENT_MONTHS: &str = "SELECT count(*) FROM noetl.months_of('event')";
+const PLACE_MONTHS: &str = "SELECT count(*) FROM noetl.months_of('event_place')";
+const ASTRAY: &str = "SELECT (SELECT count(*) FROM noetl.event_default)
+    + (SELECT count(*) FROM noetl.execution_default)
+    + (SELECT count(*) FROM noetl.event_place_default)";
+
+#[tokio::test]
+async fn rows_of_this_month_the_last_and_the_next_have_their_partition() {
+    let (store, database) = open().await;
+    let mut connection = database.connect().await;
+    for number in [0, FEBRUARY - 1, FEBRUARY, MARCH, APRIL - 10] {
+        append(&store, started_on(number, ExecutionStatus::Running)).await;
+    }
+    assert_eq!(count(&mut connection, ASTRAY).await, 0);
+    assert_eq!(count(&mut connection, "SELECT count(*) FROM noetl.event_2026_02").await, 2);
+    let december = Append { ..events_after(ExecutionId(id_on(0) - 1), Seq::ZERO, 1) };
+    append(&store, december).await;
+    assert_eq!(count(&mut connection, "SELECT count(*) FROM noetl.event_2025_12").await, 1);
+}
+
+#[tokio::test]
+async fn upkeep_makes_what_is_missing_and_nothing_twice() {
+    let (store, database) = open().await;
+    let mut connection = database.connect().await;
+    assert_eq!(store.upkeep(day(0)).await.unwrap(), 0);
+    assert_eq!(count(&mut connection, EVENT_MONTHS).await, 4);
+    assert_eq!(store.upkeep(day(FEBRUARY)).await.unwrap(), 6, "one month of six tables");
+    assert_eq!(store.upkeep(day(0)).await.unwrap(), 0);
+    assert_eq!(count(&mut connection, EVENT_MONTHS).await, 5);
+}
+
+#[tokio::test]
+async fn what_came_before_its_partition_moves_in() {
+    let (store, database) = open().await;
+    let mut connection = database.connect().await;
+    let late = started_on(APRIL + 3, ExecutionStatus::Running);
+    append(&store, late.clone()).await;
+    assert_eq!(count(&mut connection, ASTRAY).await, 5);
+    store.upkeep(day(MARCH)).await.unwrap();
+    assert_eq!(count(&mut connection, ASTRAY).await, 0);
+    assert_eq!(store.read(late.execution, Seq::ZERO, 10).await.unwrap(), late.events);
+    assert_eq!(store.append(&[late]).await.unwrap(), [Err(AppendError::Conflict)]);
+}
+
+#[tokio::test]
+async fn expired_months_leave_with_all_that_was_started_in_them() {
+    let (store, _keep) = open().await;
+    let old = started_on(FEBRUARY - 2, ExecutionStatus::Completed);
+    let young = started_on(FEBRUARY, ExecutionStatus::Completed);
+    for execution in [&old, &young] {
+        append(&store, execution.clone()).await;
+        let snapshot = Snapshot { seq: Seq(2), shape: 1, body: vec![1] };
+        store.save(execution.execution, &snapshot).await.unwrap();
+    }
+    assert!(store.drop_expired(day(FEBRUARY - 1)).await.unwrap() == ["2025_12"]);
+    assert_eq!(store.summary(old.execution).await.unwrap(), Some(old.summary.clone()));
+    assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2026_01"]);
+    assert_eq!(store.summary(old.execution).await.unwrap(), None);
+    assert_eq!(store.latest(old.execution).await.unwrap(), None);
+    assert_eq!(store.read(old.execution, Seq::ZERO, 10).await.unwrap(), []);
+    assert_eq!(store.find(old.events[1].event_id).await.unwrap(), None);
+
+    assert_eq!(store.read(young.execution, Seq::ZERO, 10).await.unwrap(), young.events);
+    let found = store.find(young.events[0].event_id).await.unwrap();
+    assert_eq!(found, Some((young.execution, young.events[0].clone())));
+}
+
+#[tokio::test]
+async fn a_month_in_which_something_runs_stays() {
+    let (store, database) = open().await;
+    let mut connection = database.connect().await;
+    let running = started_on(FEBRUARY - 2, ExecutionStatus::Running);
+    let over = started_on(FEBRUARY, ExecutionStatus::Failed);
+    append(&store, running.clone()).await;
+    append(&store, over.clone()).await;
+    assert_eq!(store.drop_expired(day(MARCH)).await.unwrap(), ["2025_12", "2026_02"]);
+    // Its second event has an id of February.
+    assert_eq!(store.find(running.events[1].event_id).await.unwrap().unwrap().0, running.execution);
+    assert_eq!(store.read(over.execution, Seq::ZERO, 10).await.unwrap(), []);
+    assert_eq!(count(&mut connection, PLACE_MONTHS).await, 3);
+
+    let mut end = events_after(running.execution, Seq(2), 1);
+    end.summary.status = ExecutionStatus::Completed;
+    append(&store, end).await;
+    assert_eq!(store.drop_expired(day(MARCH)).await.unwrap(), ["2026_01"]);
+    assert_eq!(count(&mut connection, PLACE_MONTHS).await, 1);
+}

@@ -1,0 +1,139 @@
+//! What becomes of a database: who may open it, and what it answers when it is damaged.
+
+use std::sync::Arc;
+
+use noetl_model::{Seq, StepName, WorkerId};
+use noetl_store::conformance::TestClock;
+use noetl_store::conformance::given::{A, add, after, events_after, start};
+use noetl_store::{
+    Append, CommandQueue as _, EventLog as _, Executions as _, QueueChange, StoreError,
+};
+use noetl_store_postgres::{OpenError, PgStore, PoolSettings, TimeSource};
+
+use crate::database::{Database, execute};
+
+async fn append(store: &PgStore, append: Append) {
+    assert_eq!(store.append(&[append]).await.expect("the store appends"), [Ok(())]);
+}
+
+async fn open_error(database: &Database) -> OpenError {
+    let opened = PgStore::connect(database.settings(), TimeSource::Database).await;
+    opened.err().expect("the database does not open")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_start_together_take_turns_with_the_schema() {
+    let database = Arc::new(Database::empty().await);
+    let opening: Vec<_> = (0..4)
+        .map(|_| {
+            let database = database.clone();
+            tokio::spawn(async move { database.open(TestClock::default()).await })
+        })
+        .collect();
+    for opening in opening {
+        let store = opening.await.expect("every one of them opens");
+        let seen = store.read(A, Seq::ZERO, 10).await.unwrap().len();
+        append(&store, events_after(A, Seq(seen as u64), 1)).await;
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_databases_own_clock_counts_unless_it_is_told_otherwise() {
+    let database = Database::migrated().await;
+    let store = PgStore::connect(database.settings(), TimeSource::Database).await.unwrap();
+    let worker = WorkerId::new("worker-1");
+    // The lease is of January 2026, which is over for every clock but that of the tests.
+    let lease = noetl_store::conformance::given::lease(1, 1, 30);
+    append(&store, Append { queue: vec![add(1), lease], ..start(A) }).await;
+    let pool = noetl_model::Pool::shared();
+    assert_eq!(store.ready_count(&pool).await.unwrap(), 1);
+    assert_eq!(store.exhausted(1, 10).await.unwrap().len(), 1);
+    let while_ = std::time::Duration::from_secs(3600);
+    assert_eq!(store.renew(&worker, while_).await.unwrap(), 1);
+    assert_eq!(store.ready_count(&pool).await.unwrap(), 0);
+    assert_eq!(store.release(&worker).await.unwrap(), 1);
+    assert_eq!(store.ready(&pool, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused() {
+    let database = Database::own().await;
+    let newer = "INSERT INTO noetl.schema_migration
+        (version, description, success, checksum, execution_time)
+        VALUES (999, 'from the future', TRUE, '', 0)";
+    execute(&mut database.connect().await, newer).await;
+    let refused = open_error(&database).await;
+    assert!(matches!(refused, OpenError::Newer), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_commits_is_refused() {
+    let database = Database::own().await;
+    let forget = format!("ALTER DATABASE {} SET synchronous_commit = off", database.name);
+    execute(&mut database.connect().await, &forget).await;
+    let refused = open_error(&database).await;
+    assert!(matches!(refused, OpenError::Forgets), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_named_without_the_password() {
+    let database = Database::empty().await;
+    let mut settings = database.settings();
+    settings.database = settings.database.database("nowhere").password("secret");
+    let refused = PgStore::connect(settings, TimeSource::Database).await.err().unwrap();
+    let said = format!("{refused} {refused:?}");
+    assert!(said.starts_with("cannot connect to the database nowhere at "), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_named() {
+    let database = Database::migrated().await;
+    let store = database.open(TestClock::default()).await;
+    append(&store, events_after(A, Seq::ZERO, 3)).await;
+    let mut connection = database.connect().await;
+    execute(&mut connection, "UPDATE noetl.event SET body = '{}' WHERE seq = 2").await;
+    execute(&mut connection, "UPDATE noetl.execution SET error = '1'").await;
+    let check = |error: StoreError, expected: &str| {
+        assert!(matches!(error, StoreError::Corrupt { .. }));
+        assert_eq!(error.to_string(), format!("stored data cannot be read: {expected}"));
+    };
+    let read = store.read(A, Seq::ZERO, 10).await.unwrap_err();
+    check(read, "event 2 of execution 1001");
+    check(store.summary(A).await.unwrap_err(), "the summary of execution 1001");
+    assert_eq!(store.read(A, Seq(2), 10).await.unwrap().len(), 1, "others are not affected");
+}
+
+#[tokio::test]
+async fn a_name_that_postgres_cannot_hold_spoils_nobodys_batch() {
+    let database = Database::migrated().await;
+    let store = database.open(TestClock::default()).await;
+    let mut odd = start(A);
+    odd.summary.current_step = Some(StepName::new("a\0b"));
+    let QueueChange::Add { command, pool, .. } = add(1) else { panic!("it adds") };
+    odd.queue = vec![QueueChange::Add { command, pool, step: "a\0b".into() }];
+    append(&store, odd).await;
+    let summary = store.summary(A).await.unwrap().unwrap();
+    assert_eq!(summary.current_step, Some(StepName::new("a␀b")));
+}
+
+#[tokio::test]
+async fn a_store_whose_server_went_away_says_so_and_recovers() {
+    let database = Database::migrated().await;
+    let store = database.open(TestClock::default()).await;
+    append(&store, start(A)).await;
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    execute(&mut database.connect().await, end).await;
+    let failed = store.append(&[after(A, 1)]).await.expect_err("the connection is gone");
+    assert!(matches!(failed, StoreError::Unavailable(_)), "{failed:?}");
+    // Each connection of the pool may have to fail once.
+    for _ in 0..PoolSettings::default().connections_max {
+        if let Ok(answers) = store.append(&[after(A, 1)]).await {
+            assert_eq!(answers, [Ok(())]);
+            return;
+        }
+    }
+    panic!("the store stays away");
+}

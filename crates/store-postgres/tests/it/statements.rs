@@ -1,0 +1,188 @@
+//! Every statement fits the schema, and none that is asked often walks a table.
+
+use std::path::Path;
+
+use noetl_model::{
+    Attempt, CommandId, Digest, ExecutionId, ExecutionStatus, Message, ParentCommand, Pool, Seq,
+    TimerId, WorkerId,
+};
+use noetl_store::conformance::TestClock;
+use noetl_store::conformance::given::{add_to, at, start};
+use noetl_store::{Append, EventLog as _, QueueChange, Snapshot, Snapshots as _, TimerChange};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, SqlSafeStr as _, query_scalar};
+
+use crate::database::{Database, execute};
+
+/// Statements that may walk a table, and why.
+const MAY_SCAN: &[(&str, &str)] = &[
+    ("count_messages.sql", "a figure for people, over what is owed only"),
+    ("stalled_executions.sql", "asked seldom, and one walk may beat a look-up for each execution"),
+];
+/// Executions of the month in which the tests begin, and of how many.
+const FIRST_ID: i64 = 264_905_529_753_600_000;
+const EXECUTIONS: i64 = 3000;
+
+/// Every file of `sql/`, by name.
+fn statements() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let entries = std::fs::read_dir(directory).expect("there are statements");
+    let mut statements: Vec<_> = entries
+        .map(|entry| {
+            let path = entry.expect("the directory can be read").path();
+            let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).expect("a statement is text"))
+        })
+        .collect();
+    statements.sort();
+    statements
+}
+
+#[tokio::test]
+async fn every_statement_can_be_prepared_on_the_migrated_schema() {
+    let database = Database::migrated().await;
+    let mut connection = database.connect().await;
+    let statements = statements();
+    assert!(!statements.is_empty());
+    for (name, statement) in statements {
+        let prepared = (&mut connection).prepare(AssertSqlSafe(statement).into_sql_str()).await;
+        assert!(prepared.is_ok(), "{name}: {:?}", prepared.err());
+    }
+}
+
+#[tokio::test]
+async fn no_statement_walks_a_table_that_grows() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    execute(&mut connection, "ANALYZE").await;
+    let mut walks = Vec::new();
+    for (name, statement) in statements() {
+        if MAY_SCAN.iter().all(|(allowed, _)| *allowed != name) {
+            let plan = plan_of(&mut connection, &name, &statement).await;
+            walks.extend(walks_of(&plan).map(|line| format!("{name}: {line}")));
+        }
+    }
+    assert!(walks.is_empty(), "{walks:#?}");
+}
+
+#[tokio::test]
+async fn every_statement_that_looks_something_up_has_an_index_for_it() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    // With nothing known about the tables, and walking them as the last resort.
+    execute(&mut connection, "SET enable_seqscan = off").await;
+    let mut walks = Vec::new();
+    for (name, statement) in statements() {
+        let plan = plan_of(&mut connection, &name, &statement).await;
+        walks.extend(walks_of(&plan).map(|line| format!("{name}: {line}")));
+    }
+    assert!(walks.is_empty(), "{walks:#?}");
+}
+
+/// A database in use: thousands of executions of one month, most of them over.
+async fn filled() -> Database {
+    let database = Database::migrated().await;
+    let store = database.open(TestClock::default()).await;
+    let ids: Vec<i64> = (0..EXECUTIONS).collect();
+    for ids in ids.chunks(500) {
+        let batch: Vec<Append> = ids.iter().map(|number| of_execution(*number)).collect();
+        let answers = store.append(&batch).await.expect("the store appends");
+        assert!(answers.iter().all(Result::is_ok));
+        for append in batch {
+            let snapshot = Snapshot { seq: Seq(1), shape: 1, body: vec![1] };
+            store.save(append.execution, &snapshot).await.expect("the store saves");
+        }
+    }
+    store.close().await;
+    database
+}
+
+fn of_execution(number: i64) -> Append {
+    let id = FIRST_ID + (number << 22);
+    let bytes = number.to_string().into_bytes();
+    let claimed = QueueChange::Lease {
+        command: CommandId(2),
+        attempt: Attempt(1),
+        worker: WorkerId::new(format!("worker-{}", number % 100)),
+        lease_until: at(30),
+    };
+    let pool = || Pool::new(format!("pool-{}", number % 50));
+    let mut append = Append {
+        queue: vec![add_to(pool(), 1), add_to(pool(), 2), claimed],
+        timers: vec![TimerChange::Set { timer: TimerId(1), due_at: at(number.unsigned_abs()) }],
+        outbox: vec![Message::CommandCancelled { command: CommandId(1) }],
+        payloads: vec![(Digest::of(&bytes), bytes)],
+        ..start(ExecutionId(id))
+    };
+    append.events[0].event_id.0 = id + 1;
+    append.summary.parent =
+        Some(ParentCommand { execution: ExecutionId(FIRST_ID + number), command: CommandId(1) });
+    if number % 10 > 0 {
+        append.summary.status = ExecutionStatus::Completed;
+    }
+    append
+}
+
+/// The plan a statement is run by once it has been prepared for good.
+async fn plan_of(connection: &mut PgConnection, name: &str, statement: &str) -> Vec<String> {
+    if ["SET ", "INSERT INTO noetl.catalog"].iter().any(|start| is(statement, start)) {
+        return Vec::new();
+    }
+    execute(connection, "SET plan_cache_mode = force_generic_plan").await;
+    execute(connection, &format!("PREPARE explained AS {statement}")).await;
+    let types: Vec<String> = query_scalar(
+        "SELECT unnest(parameter_types)::text FROM pg_prepared_statements WHERE name = 'explained'",
+    )
+    .fetch_all(&mut *connection)
+    .await
+    .expect("a statement has parameters");
+    let samples: Vec<String> = types.iter().map(|of| sample(of)).collect();
+    let arguments =
+        if samples.is_empty() { String::new() } else { format!("({})", samples.join(", ")) };
+    let explained = format!("EXPLAIN EXECUTE explained {arguments}");
+    let plan = query_scalar(AssertSqlSafe(explained)).fetch_all(&mut *connection).await;
+    execute(connection, "DEALLOCATE explained").await;
+    plan.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Whether the first words of a statement, comments aside, are these.
+fn is(statement: &str, start: &str) -> bool {
+    let text = statement.lines().find(|line| !line.starts_with("--"));
+    text.is_some_and(|line| line.starts_with(start))
+}
+
+/// An argument of a type, within the month that has rows.
+fn sample(of: &str) -> String {
+    match of {
+        "bigint" => format!("{}", FIRST_ID + (1 << 22)),
+        "bigint[]" => format!("ARRAY[{FIRST_ID}, {}]", FIRST_ID + (1 << 22)),
+        "timestamp with time zone" => "'2026-01-01 00:00:00Z'".to_owned(),
+        "integer" => "1".to_owned(),
+        "text" => "'pool-1'".to_owned(),
+        "bytea" => "'\\x00'".to_owned(),
+        array if array.ends_with("[]") => "'{}'".to_owned(),
+        other => panic!("no sample of {other}"),
+    }
+}
+
+/// The lines of a plan that go through a table that grows with use and has rows.
+fn walks_of(plan: &[String]) -> impl Iterator<Item = &String> {
+    let grows = |relation: &str| {
+        ["command", "timer", "outbox"].contains(&relation) || relation.ends_with("_2026_01")
+    };
+    plan.iter().filter(move |line| {
+        let walked = line.split_once("Seq Scan on ").map(|(_, rest)| rest);
+        walked.and_then(|rest| rest.split(' ').next()).is_some_and(grows)
+    })
+}
+
+#[test]
+fn a_walk_is_recognised() {
+    let lines = [
+        "  ->  Seq Scan on command  (cost=0.00..1.00 rows=1 width=8)",
+        "  ->  Parallel Seq Scan on event_2026_01 event_1  (cost=0.00..1.00 rows=1 width=8)",
+        "  ->  Seq Scan on event_default event_4  (cost=0.00..1.00 rows=1 width=8)",
+        "  ->  Index Scan using command_lease on command  (cost=0.15..8.17 rows=1 width=8)",
+    ]
+    .map(str::to_owned);
+    assert_eq!(walks_of(&lines).collect::<Vec<_>>(), [&lines[0], &lines[1]]);
+}

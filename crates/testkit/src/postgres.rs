@@ -1,0 +1,176 @@
+//! A PostgreSQL server for tests: one for all test processes that run at the same time.
+//!
+//! It is started by whoever comes first, on a socket in a directory of its own, and ended by a watcher
+//! a few seconds after the last user is gone, however that one ended. Its data is not worth keeping,
+//! so nothing is flushed to the disk.
+
+use std::env;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The superuser of the server.
+const USER: &str = "noetl";
+
+/// How the server runs. The time zone is one that nobody can mistake for UTC, and statistics change
+/// only when a test says so.
+const SETTINGS: &[&str] = &[
+    "listen_addresses=",
+    "fsync=off",
+    "full_page_writes=off",
+    "autovacuum=off",
+    "max_connections=400",
+    "shared_buffers=64MB",
+    "timezone=America/St_Johns",
+];
+
+/// Ends the server once nobody has held the file `users` for three seconds on end.
+const WATCH: &str = r#"
+cd "$1" || exit 1
+while :; do
+    idle=0
+    while [ "$idle" -lt 3 ]; do
+        sleep 1
+        if flock --exclusive --nonblock users true; then idle=$((idle + 1)); else idle=0; fi
+    done
+    flock --exclusive --nonblock users sh -c '"$1" -D data -m immediate stop; rm -rf data' sh "$2" && exit
+done
+"#;
+
+/// A running server.
+pub struct PostgresServer {
+    directory: PathBuf,
+    /// Locked, shared with other users, for as long as this process lives.
+    _use: File,
+}
+
+impl PostgresServer {
+    /// The server that all tests of this user share; started if it does not run.
+    pub fn shared() -> &'static Self {
+        static SERVER: OnceLock<PostgresServer> = OnceLock::new();
+        SERVER.get_or_init(Self::join)
+    }
+
+    /// Where a database of this server is found.
+    pub fn url(&self, database: &str) -> String {
+        let directory = self.directory.display();
+        format!("postgres://{USER}@localhost/{database}?host={directory}")
+    }
+
+    fn join() -> Self {
+        let owner = Owner::of_this_process();
+        let directory = env::temp_dir().join(format!("noetl-test-postgres-{}", owner.uid));
+        fs::create_dir_all(&directory).expect("a directory can be made");
+        owner.give(&directory);
+        let open = |name: &str| {
+            let path = directory.join(name);
+            let file = File::options().create(true).append(true).open(&path).expect("a file opens");
+            owner.give(&path);
+            file
+        };
+        let users = open("users");
+        users.lock_shared().expect("a file can be locked");
+        let starting = open("starting");
+        starting.lock().expect("a file can be locked");
+        if UnixStream::connect(directory.join(".s.PGSQL.5432")).is_err() {
+            start(&owner, &directory);
+        }
+        Self { directory, _use: users }
+    }
+}
+
+fn start(owner: &Owner, directory: &Path) {
+    let programs = programs();
+    let data = directory.join("data");
+    if data.exists() {
+        fs::remove_dir_all(&data).expect("what is left of the last server can be removed");
+    }
+    let mut make = owner.command(&programs.join("initdb"));
+    make.arg("-D").arg(&data).args(["--username", USER, "--auth=trust", "--encoding=UTF8"]);
+    run(make.args(["--locale=C", "--no-sync", "--no-instructions"]));
+    let control = programs.join("pg_ctl");
+    let sockets = format!("-k {}", directory.display());
+    let settings: Vec<String> = SETTINGS.iter().map(|setting| format!("-c {setting}")).collect();
+    let mut start = owner.command(&control);
+    start.arg("-D").arg(&data).arg("-l").arg(data.join("log"));
+    run(start.args([
+        "-w",
+        "-t",
+        "60",
+        "-o",
+        &format!("{sockets} {}", settings.join(" ")),
+        "start",
+    ]));
+    let mut watch = owner.command(Path::new("setsid"));
+    run(watch.args(["--fork", "sh", "-c", WATCH, "sh"]).arg(directory).arg(control));
+}
+
+/// Runs a command that may leave a process behind, so it gets none of our streams.
+fn run(command: &mut Command) {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+/// Where the server's programs are. Debian keeps those of each version off the path.
+fn programs() -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = Path::new("/usr/lib/postgresql")
+        .read_dir()
+        .map(|versions| versions.flatten().map(|version| version.path().join("bin")).collect())
+        .unwrap_or_default();
+    places.sort();
+    places.reverse();
+    places.extend(env::split_paths(&path));
+    places
+        .into_iter()
+        .find(|place| place.join("initdb").is_file() && place.join("pg_ctl").is_file())
+        .expect("PostgreSQL is installed: `cargo xtask test` does it")
+}
+
+/// Whose the server is: this process's user, or, since it refuses to run as root, somebody else.
+struct Owner {
+    uid: u32,
+    gid: u32,
+    /// Whether that is somebody else.
+    other: bool,
+}
+
+impl Owner {
+    fn of_this_process() -> Self {
+        let own = fs::metadata("/proc/self").expect("a process knows itself");
+        if own.uid() != 0 {
+            return Self { uid: own.uid(), gid: own.gid(), other: false };
+        }
+        let users = fs::read_to_string("/etc/passwd").expect("there are users");
+        let find = |name: &str| {
+            let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+            let mut ids = line.split(':').skip(2).map(str::parse);
+            Some(Self { uid: ids.next()?.ok()?, gid: ids.next()?.ok()?, other: true })
+        };
+        find("postgres").or_else(|| find("nobody")).expect("there is a user without privileges")
+    }
+
+    fn give(&self, path: &Path) {
+        if self.other {
+            chown(path, Some(self.uid), Some(self.gid)).expect("root can give files away");
+            if path.is_dir() {
+                fs::set_permissions(path, Permissions::from_mode(0o755)).expect("it is ours");
+            }
+        }
+    }
+
+    /// A command that runs as the owner.
+    fn command(&self, program: &Path) -> Command {
+        if !self.other {
+            return Command::new(program);
+        }
+        let mut command = Command::new("setpriv");
+        command.arg(format!("--reuid={}", self.uid)).arg(format!("--regid={}", self.gid));
+        command.args(["--clear-groups", "--"]).arg(program).current_dir("/");
+        command
+    }
+}
