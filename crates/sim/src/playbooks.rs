@@ -35,7 +35,7 @@ impl Plan {
         let leaves: Vec<Document> = (0..2).map(|n| drawn(rng, format!("leaf{n}"), &[])).collect();
         let roots: Vec<Document> =
             (0..2).map(|n| drawn(rng, format!("root{n}"), &leaves)).collect();
-        let count = rng.between(2..6);
+        let count = rng.between(1..5);
         let requests = (0..count).map(|n| {
             let path = rng.pick(&roots).path.clone();
             request(rng, n, path)

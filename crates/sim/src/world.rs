@@ -32,7 +32,7 @@ const CLOSING_MAX: Duration = Duration::from_secs(120);
 const SERVERS_MAX: usize = 3;
 const WORKERS_MAX: usize = 4;
 /// More events than any execution here needs.
-const EVENTS_MAX: u64 = 5000;
+const EVENTS_MAX: u64 = 1000;
 
 /// Lives through a seed; the error is what must not be.
 pub(crate) async fn live(seed: u64) -> Result<Tally, String> {
@@ -84,7 +84,7 @@ impl World {
             clock,
             storm,
             settings: settings(rng),
-            skew_ms: *rng.pick(&[0, 10, 1000, 30_000]),
+            skew_ms: *rng.pick(&[0, 10, 1000, 1000, 1000, 30_000]),
         };
         let fleet = Fleet::new(ground, rng.index(SERVERS_MAX) + 1);
         let (ledger, closing) = (Arc::default(), CancellationToken::new());
@@ -157,8 +157,8 @@ fn settings(rng: &mut Rng) -> Settings {
         poll: rng.millis(500..2500),
         sweep_every: rng.millis(500..4000),
         stall_after: rng.millis(5000..30_000),
-        snapshot_every: NonZeroU64::new(rng.between(1..20)).expect("not zero"),
-        states_max: NonZeroUsize::new(rng.index(8) + 1).expect("not zero"),
+        snapshot_every: NonZeroU64::new(rng.between(2..40)).expect("not zero"),
+        states_max: NonZeroUsize::new(*rng.pick(&[1, 64, 64, 64])).expect("not zero"),
         playbooks_max: NonZeroUsize::new(*rng.pick(&[1, 8, 8, 8])).expect("not zero"),
         events_max: EVENTS_MAX,
         attempts_max: *rng.pick(&[3, 20]),
