@@ -1,0 +1,243 @@
+//! What went wrong, as problem documents: the client's part in full, ours not at all.
+//!
+//! Invariant: whatever answers with an error status answers with such a document, also before a
+//! handler is reached; what goes on inside is logged and never told.
+
+use std::any::Any;
+use std::error::Error as StdError;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use noetl_api::wire::Problem;
+use noetl_control::{LoadError, PayloadError, RegisterError, StartError, SubmitError};
+use noetl_engine::Refusal;
+use noetl_playbook::Problems;
+use noetl_store::StoreError;
+use serde_json::{Map, Value, json};
+
+/// For how many seconds a client should wait before it asks again.
+const RETRY_AFTER: &str = "1";
+
+/// An answer that is not the one that was hoped for.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    more: Map<String, Value>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code, detail: detail.into(), more: Map::new() }
+    }
+
+    pub(crate) fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, detail)
+    }
+
+    /// The request is understood and cannot be meant.
+    pub(crate) fn invalid(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
+    }
+
+    pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail)
+    }
+
+    /// The same may work in a moment.
+    pub(crate) fn unavailable(cause: &(dyn StdError + 'static)) -> Self {
+        tracing::warn!(error = cause, "request put off");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "try again in a moment")
+    }
+
+    /// Our fault: logged here, told nowhere.
+    pub(crate) fn internal(cause: &(dyn StdError + 'static)) -> Self {
+        tracing::error!(error = cause, "request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "the server has a problem of its own; its log says more",
+        )
+    }
+
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str, value: Value) -> Self {
+        self.more.insert(name.to_owned(), value);
+        self
+    }
+
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub(crate) fn more(&self, name: &str) -> Option<&Value> {
+        self.more.get(name)
+    }
+
+    /// A playbook that is not valid, with every finding.
+    pub(crate) fn of_problems(problems: &Problems) -> Self {
+        Self::invalid("invalid-playbook", problems.headline()).with("diagnostics", json!(problems))
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let problem = Problem {
+            kind: format!("urn:noetl:problem:{}", self.code),
+            title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code.to_owned(),
+            error: self.detail,
+            more: self.more,
+        };
+        let mut response = (self.status, Json(problem)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => Self::unavailable(&error),
+            StoreError::Corrupt { .. } => Self::internal(&error),
+        }
+    }
+}
+
+impl From<LoadError> for ApiError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::NotFound(_) => Self::not_found("unknown-execution", error.to_string()),
+            LoadError::Unavailable(_) => Self::unavailable(&error),
+            LoadError::Corrupt { .. } => Self::internal(&error),
+        }
+    }
+}
+
+impl From<SubmitError> for ApiError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Load(error) => error.into(),
+            SubmitError::Busy(_) | SubmitError::Contended(_) | SubmitError::Stopped => {
+                Self::unavailable(&error)
+            }
+        }
+    }
+}
+
+impl From<StartError> for ApiError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::UnknownPlaybook(_) => {
+                Self::not_found("unknown-playbook", error.to_string())
+            }
+            StartError::TooDeep { .. } => Self::invalid("too-deep", error.to_string()),
+            StartError::PayloadTooLarge | StartError::PayloadTooNested => {
+                Self::invalid("payload-too-large", error.to_string())
+            }
+            StartError::Refused(refusal) => refusal.into(),
+            StartError::Submit(error) => error.into(),
+        }
+    }
+}
+
+impl From<RegisterError> for ApiError {
+    fn from(error: RegisterError) -> Self {
+        match error {
+            RegisterError::Invalid(problems) => Self::of_problems(&problems),
+            RegisterError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PayloadError> for ApiError {
+    fn from(error: PayloadError) -> Self {
+        match error {
+            PayloadError::Missing(_) => Self::not_found("unknown-payload", error.to_string()),
+            PayloadError::Unavailable(_) => Self::unavailable(&error),
+            PayloadError::Damaged(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let detail = refusal.to_string();
+        match refusal {
+            Refusal::Finished(_) => Self::conflict("execution-ended", detail),
+            Refusal::CommandFinished(_) => Self::conflict("command-ended", detail),
+            Refusal::Superseded { .. } => Self::conflict("superseded", detail),
+            Refusal::AlreadyClaimed(_) => Self::conflict("already-claimed", detail),
+            Refusal::UnknownCommand(_) => Self::not_found("unknown-command", detail),
+            Refusal::UnknownTimer(_) => Self::not_found("unknown-timer", detail),
+            Refusal::NotAnEnd(_) => Self::invalid("not-an-end", detail),
+        }
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        let code = match &rejection {
+            JsonRejection::JsonDataError(_) => "invalid-body",
+            JsonRejection::JsonSyntaxError(_) => "not-json",
+            JsonRejection::MissingJsonContentType(_) => "content-type",
+            _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => "body-too-large",
+            _ => "unreadable-body",
+        };
+        Self::new(rejection.status(), code, rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for ApiError {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), "invalid-path", rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), "invalid-query", rejection.body_text())
+    }
+}
+
+/// No route has this path.
+pub(crate) async fn unknown_path() -> ApiError {
+    ApiError::not_found("unknown-path", "there is nothing at this path")
+}
+
+/// A route has this path, for other methods.
+pub(crate) async fn wrong_method() -> ApiError {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "wrong-method",
+        "this path does not answer to this method",
+    )
+}
+
+/// A handler panicked; the panic itself has been logged by its hook.
+pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
+    ApiError::internal(&Panicked).into_response()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("a handler panicked")]
+struct Panicked;

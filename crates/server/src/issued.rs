@@ -1,0 +1,105 @@
+//! From the event that issued a command to the command, and to who has it.
+
+use noetl_model::{
+    Attempt, Bindings, CommandId, Event, EventId, ExecutionId, Pool, Recorded, StepName, Timestamp,
+    ToolKind, WorkerId,
+};
+use noetl_store::READ_EVENTS_MAX;
+
+use crate::error::ApiError;
+use crate::state::AppState;
+
+/// A command, by the event that issued it.
+#[derive(Debug, Clone)]
+pub(crate) struct Issued {
+    pub(crate) execution: ExecutionId,
+    pub(crate) recorded: Recorded,
+    pub(crate) command: CommandId,
+    pub(crate) step: StepName,
+    pub(crate) tool: ToolKind,
+    pub(crate) pool: Pool,
+    pub(crate) bindings: Bindings,
+}
+
+/// A worker's claim of a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
+    pub(crate) attempt: Attempt,
+    pub(crate) worker: WorkerId,
+    /// As it was given; heartbeats move it in the store only.
+    pub(crate) lease_until: Timestamp,
+}
+
+pub(crate) async fn find_issued(state: &AppState, event: EventId) -> Result<Issued, ApiError> {
+    let unknown =
+        || ApiError::not_found("unknown-command", format!("event {event} issued no command"));
+    let (execution, recorded) = state.store().find(event).await?.ok_or_else(unknown)?;
+    let Event::CommandIssued { command, step, tool, pool, bindings, task: _ } =
+        recorded.event.clone()
+    else {
+        return Err(unknown());
+    };
+    Ok(Issued { execution, recorded, command, step, tool, pool, bindings })
+}
+
+/// The latest claim of a command, by one worker or by any.
+pub(crate) async fn latest_claim(
+    state: &AppState,
+    issued: &Issued,
+    by: Option<&WorkerId>,
+) -> Result<Option<Claim>, ApiError> {
+    let (mut after, mut latest) = (issued.recorded.seq, None);
+    loop {
+        let page = state.control().events(issued.execution, after, READ_EVENTS_MAX).await?;
+        for recorded in &page {
+            if let Event::CommandClaimed { command, attempt, worker, lease_until } = &recorded.event
+                && *command == issued.command
+                && by.is_none_or(|by| by == worker)
+            {
+                let (attempt, lease_until) = (*attempt, *lease_until);
+                latest = Some(Claim { attempt, worker: worker.clone(), lease_until });
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == READ_EVENTS_MAX => after = last.seq,
+            Some(_) | None => return Ok(latest),
+        }
+    }
+}
+
+/// The event that a public command id names: `<execution>:<step>:<event>[:i<index>]`.
+pub(crate) fn issued_by(command_id: &str) -> Option<EventId> {
+    let parts: Vec<&str> = command_id.split(':').collect();
+    let (last, rest) = parts.split_last()?;
+    let is_index = last.strip_prefix('i').is_some_and(|index| index.parse::<u64>().is_ok());
+    let event = if is_index { rest.last()? } else { last };
+    event.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command_id: &str, expected: Option<i64>) {
+        assert_eq!(issued_by(command_id), expected.map(EventId), "{command_id}");
+    }
+
+    #[test]
+    fn a_command_id_ends_with_the_event_that_issued_it() {
+        check("1:start:2", Some(2));
+        check("1:a step: with colons:2", Some(2));
+    }
+
+    #[test]
+    fn an_item_of_a_loop_has_its_index_behind_the_event() {
+        check("1:start:2:i7", Some(2));
+    }
+
+    #[test]
+    fn anything_else_names_no_event() {
+        for id in ["", "1:start:", "start", "1:start:x", "i7"] {
+            check(id, None);
+        }
+    }
+}

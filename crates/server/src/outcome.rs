@@ -1,0 +1,194 @@
+//! How a command ended, read off what existing workers send.
+//!
+//! A tool's result is `{status, data, error, stdout, stderr, …}`, wrapped as
+//! `{result: {status, context: <that>}}`.
+
+use noetl_model::{ErrorKind, Logs, Outcome, ToolError};
+use serde_json::Value;
+
+/// What a tool that has returned leaves behind.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Returned {
+    Ended {
+        outcome: Outcome,
+        logs: Logs,
+    },
+    /// The result comes later, from somewhere else.
+    Pending,
+}
+
+/// How a tool ended, in the words of existing workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ToolStatus {
+    Success,
+    Error,
+    Timeout,
+}
+
+impl ToolStatus {
+    /// A status that says nothing bad is a success.
+    fn of(word: Option<&str>) -> Self {
+        match word.unwrap_or_default().to_ascii_lowercase().as_str() {
+            "error" | "failed" | "failure" => ToolStatus::Error,
+            "timeout" => ToolStatus::Timeout,
+            _ => ToolStatus::Success,
+        }
+    }
+
+    fn kind(self) -> ErrorKind {
+        match self {
+            ToolStatus::Timeout => ErrorKind::Timeout,
+            ToolStatus::Success | ToolStatus::Error => ErrorKind::Exception,
+        }
+    }
+}
+
+/// What `call.done` says.
+pub(crate) fn returned(context: &Value) -> Returned {
+    let envelope = context.get("result").unwrap_or(&Value::Null);
+    let tool = match envelope.get("context") {
+        Some(tool) => tool,
+        None if envelope.get("reference").is_some() => {
+            let message = "the result was too large to be sent with its event";
+            let error = ToolError::new(ErrorKind::StorageQuota, message);
+            let outcome = Outcome::Failed { error, output: None };
+            return Returned::Ended { outcome, logs: Logs::default() };
+        }
+        None => envelope,
+    };
+    if tool.get("pending_callback").and_then(Value::as_bool) == Some(true) {
+        return Returned::Pending;
+    }
+    let word = tool.get("status").or_else(|| envelope.get("status")).and_then(Value::as_str);
+    let output = tool.get("data").cloned().unwrap_or_else(|| without_status(tool));
+    let outcome = match ToolStatus::of(word) {
+        ToolStatus::Success => Outcome::Completed { output },
+        status @ (ToolStatus::Error | ToolStatus::Timeout) => {
+            let message = tool.get("error").map_or_else(|| "the tool failed".to_owned(), text);
+            let error = ToolError::new(status.kind(), message);
+            Outcome::Failed { error, output: Some(output).filter(|it| !it.is_null()) }
+        }
+    };
+    Returned::Ended { outcome, logs: logs(tool) }
+}
+
+/// What `call.error` and `command.failed` say.
+pub(crate) fn failed(context: &Value) -> Outcome {
+    let message = context.get("error").map_or_else(|| "the command failed".to_owned(), text);
+    Outcome::Failed { error: ToolError::new(ErrorKind::Exception, message), output: None }
+}
+
+/// What `command.completed` says, if no result came before it.
+pub(crate) fn completed(context: &Value, status: Option<&str>) -> Outcome {
+    let word = context.get("status").and_then(Value::as_str).or(status);
+    match ToolStatus::of(word) {
+        ToolStatus::Success => Outcome::Completed { output: Value::Null },
+        status @ (ToolStatus::Error | ToolStatus::Timeout) => {
+            let error = ToolError::new(status.kind(), "the tool failed without saying why");
+            Outcome::Failed { error, output: None }
+        }
+    }
+}
+
+fn without_status(tool: &Value) -> Value {
+    let mut rest = tool.clone();
+    if let Some(rest) = rest.as_object_mut() {
+        for key in ["status", "error", "duration_ms"] {
+            rest.remove(key);
+        }
+        if rest.is_empty() {
+            return Value::Null;
+        }
+    }
+    rest
+}
+
+fn logs(tool: &Value) -> Logs {
+    let stream = |name: &str| tool.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Logs { stdout: stream("stdout"), stderr: stream("stderr") }
+}
+
+/// A message, whatever it was sent as.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(map) => match map.get("message") {
+            Some(Value::String(message)) => message.clone(),
+            Some(_) | None => value.to_string(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: Value, expected: Expect) {
+        let told = returned(&json!({ "command_id": "1:a:2", "call_index": 0, "result": tool }));
+        let told = match told {
+            Returned::Pending => "pending".to_owned(),
+            Returned::Ended { outcome, logs } => {
+                format!("{} {logs:?}", serde_json::to_string(&outcome).expect("JSON"))
+            }
+        };
+        expected.assert_eq(&told);
+    }
+
+    #[test]
+    fn the_data_of_a_tool_is_the_output() {
+        check(
+            json!({ "status": "success", "context": { "status": "success", "data": { "x": 1 }, "stdout": "hi" } }),
+            expect![[
+                r#"{"status":"completed","output":{"x":1}} Logs { stdout: "hi", stderr: "" }"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_tool_that_ended_in_error_has_failed() {
+        check(
+            json!({ "status": "error", "context": { "status": "error", "error": "no such host", "data": null } }),
+            expect![[
+                r#"{"status":"failed","error":{"kind":"exception","message":"no such host","retryable":false}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_tool_that_ran_out_of_time_may_be_tried_again() {
+        check(
+            json!({ "status": "timeout", "context": { "status": "timeout" } }),
+            expect![[
+                r#"{"status":"failed","error":{"kind":"timeout","message":"the tool failed","retryable":true}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_result_that_was_left_behind_is_a_failure() {
+        check(
+            json!({ "status": "success", "reference": { "ref": "x" } }),
+            expect![[
+                r#"{"status":"failed","error":{"kind":"storage_quota","message":"the result was too large to be sent with its event","retryable":false}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_result_that_comes_later_ends_nothing() {
+        check(json!({ "context": { "pending_callback": true } }), expect!["pending"]);
+    }
+
+    #[test]
+    fn command_completed_with_an_error_is_a_failure() {
+        let outcome = completed(&json!({ "status": "error" }), None);
+        assert!(matches!(outcome, Outcome::Failed { .. }));
+        let outcome = completed(&json!({}), Some("success"));
+        assert_eq!(outcome, Outcome::Completed { output: Value::Null });
+    }
+}

@@ -1,0 +1,32 @@
+//! The routes, a noun to a file.
+
+mod catalog;
+mod commands;
+mod events;
+mod execute;
+mod executions;
+mod health;
+mod pools;
+mod stream;
+mod ui_schema;
+mod vars;
+mod worker;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::state::AppState;
+
+/// Every route, with its description.
+pub(crate) fn all() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(health::routes())
+        .merge(catalog::routes())
+        .merge(execute::routes())
+        .merge(executions::routes())
+        .merge(stream::routes())
+        .merge(vars::routes())
+        .merge(events::routes())
+        .merge(commands::routes())
+        .merge(pools::routes())
+        .merge(worker::routes())
+}

@@ -1,0 +1,191 @@
+//! The catalog: keeping playbooks and looking them up.
+
+use axum::Json;
+use axum::extract::State;
+use axum::routing::get;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use noetl_api::wire::{
+    BatchItem, CatalogEntry, CatalogList, CatalogPage, RegisterBatch, RegisterBatchAnswer,
+    RegisterRequest, RegisteredPlaybook, ResourceRequest,
+};
+use noetl_control::Registered;
+use noetl_store::PAGE_MAX;
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::execute::version_of;
+use super::ui_schema::ui_schema;
+use crate::error::ApiError;
+use crate::extract::{Body, InPath};
+use crate::state::AppState;
+
+/// How many playbooks one request may register.
+const BATCH_MAX: usize = 200;
+/// What a document is called in messages about it.
+const DOCUMENT: &str = "content";
+/// The one kind that is kept.
+const PLAYBOOK: &str = "playbook";
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(register))
+        .routes(routes!(register_batch))
+        .routes(routes!(list))
+        .routes(routes!(list_paths))
+        .routes(routes!(resource))
+        .route("/api/catalog/{*path}", get(ui_schema))
+}
+
+/// Keeps a playbook, if it is valid; the same content again is the same version.
+#[utoipa::path(
+    post, path = "/api/catalog/register", tag = "catalog", request_body = RegisterRequest,
+    responses((status = 200, body = RegisteredPlaybook))
+)]
+async fn register(
+    State(state): State<AppState>,
+    Body(request): Body<RegisterRequest>,
+) -> Result<Json<RegisteredPlaybook>, ApiError> {
+    let Registered { entry, warnings } = keep(&state, &request).await?;
+    Ok(Json(RegisteredPlaybook {
+        status: "success",
+        message: format!("{} is registered in version {}", entry.path, entry.version),
+        path: entry.path,
+        version: entry.version,
+        catalog_id: entry.catalog_id.to_string(),
+        kind: entry.kind.to_lowercase(),
+        warnings: json!(warnings),
+    }))
+}
+
+/// Keeps many playbooks, each for itself.
+#[utoipa::path(
+    post, path = "/api/catalog/register/batch", tag = "catalog", request_body = RegisterBatch,
+    responses((status = 200, body = RegisterBatchAnswer))
+)]
+async fn register_batch(
+    State(state): State<AppState>,
+    Body(batch): Body<RegisterBatch>,
+) -> Result<Json<RegisterBatchAnswer>, ApiError> {
+    let count = batch.items.len();
+    if count > BATCH_MAX {
+        let detail = format!("a batch has at most {BATCH_MAX} playbooks, not {count}");
+        return Err(ApiError::invalid("batch-size", detail));
+    }
+    let mut results = Vec::with_capacity(count);
+    for (index, request) in batch.items.iter().enumerate() {
+        results.push(match keep(&state, request).await {
+            Ok(Registered { entry, warnings: _ }) => BatchItem::Registered {
+                index,
+                path: entry.path,
+                version: entry.version,
+                catalog_id: entry.catalog_id.to_string(),
+            },
+            Err(error) => BatchItem::Error {
+                index,
+                error: error.detail().to_owned(),
+                diagnostics: error.more("diagnostics").cloned().unwrap_or(json!([])),
+            },
+        });
+    }
+    let failed = results.iter().filter(|item| matches!(item, BatchItem::Error { .. })).count();
+    Ok(Json(RegisterBatchAnswer { registered: count - failed, failed, results }))
+}
+
+async fn keep(state: &AppState, request: &RegisterRequest) -> Result<Registered, ApiError> {
+    let content = decoded(&request.content);
+    Ok(state.control().register(DOCUMENT, &content).await?)
+}
+
+/// The document, whether it came as it is or in base64.
+fn decoded(content: &str) -> String {
+    let compact: String = content.split_ascii_whitespace().collect();
+    let bytes = BASE64_STANDARD.decode(compact).ok();
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| content.to_owned())
+}
+
+/// Lists every path at its newest version.
+#[utoipa::path(
+    post, path = "/api/catalog/list", tag = "catalog", request_body = CatalogPage,
+    responses((status = 200, body = CatalogList))
+)]
+async fn list(
+    State(state): State<AppState>,
+    Body(page): Body<CatalogPage>,
+) -> Result<Json<CatalogList>, ApiError> {
+    Ok(Json(CatalogList { entries: entries(&state, &page).await? }))
+}
+
+/// Lists the paths of a kind.
+#[utoipa::path(
+    get, path = "/api/catalog/list/{kind}", tag = "catalog",
+    params(("kind" = String, Path, description = "Whatever its case")),
+    responses((status = 200, body = Vec<String>))
+)]
+async fn list_paths(
+    State(state): State<AppState>,
+    InPath(kind): InPath<String>,
+) -> Result<Json<Vec<String>>, ApiError> {
+    let page = CatalogPage { resource_type: Some(kind), ..CatalogPage::default() };
+    let entries = entries(&state, &page).await?;
+    Ok(Json(entries.into_iter().map(|entry| entry.path).collect()))
+}
+
+async fn entries(state: &AppState, page: &CatalogPage) -> Result<Vec<CatalogEntry>, ApiError> {
+    let is_wanted_kind =
+        page.resource_type.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(PLAYBOOK));
+    if !is_wanted_kind {
+        return Ok(Vec::new());
+    }
+    let part = page.path.as_deref().unwrap_or_default().to_lowercase();
+    let paths = state.store().paths(PAGE_MAX).await?;
+    let wanted = paths.into_iter().filter(|entry| entry.path.to_lowercase().contains(&part));
+    let limit = page.limit.unwrap_or(PAGE_MAX).min(PAGE_MAX);
+    Ok(wanted.skip(page.offset).take(limit).map(|entry| listed(&entry)).collect())
+}
+
+fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {
+    CatalogEntry {
+        catalog_id: entry.catalog_id.to_string(),
+        path: entry.path.clone(),
+        kind: entry.kind.to_lowercase(),
+        version: entry.version,
+        content: None,
+        payload: None,
+        meta: None,
+        created_at: entry.created_at.to_string(),
+    }
+}
+
+/// Shows one version of one playbook.
+#[utoipa::path(
+    post, path = "/api/catalog/resource", tag = "catalog", request_body = ResourceRequest,
+    responses((status = 200, body = CatalogEntry))
+)]
+async fn resource(
+    State(state): State<AppState>,
+    Body(request): Body<ResourceRequest>,
+) -> Result<Json<CatalogEntry>, ApiError> {
+    let found = match (request.catalog_id, &request.path) {
+        (Some(id), _) => state.store().by_id(id.into()).await?,
+        (None, Some(path)) => {
+            let version = version_of(request.version.as_ref())?;
+            state.store().by_path(path, version).await?
+        }
+        (None, None) => {
+            return Err(ApiError::invalid("no-playbook", "name a `path` or a `catalog_id`"));
+        }
+    };
+    let entry = found.ok_or_else(|| {
+        ApiError::not_found("unknown-playbook", "the catalog has no such playbook")
+    })?;
+    let parsed = noetl_playbook::parse(&entry.path, entry.content.as_bytes()).ok();
+    let playbook = parsed.map(|checked| checked.playbook);
+    Ok(Json(CatalogEntry {
+        payload: playbook.as_ref().map(|it| Value::Object(it.workload.clone())),
+        meta: playbook.as_ref().and_then(|it| it.metadata.all.get("labels").cloned()),
+        content: Some(entry.content.clone()),
+        ..listed(&entry)
+    }))
+}

@@ -1,0 +1,197 @@
+//! Commands as existing workers take them: by the event that issued them.
+
+use axum::Json;
+use axum::extract::State;
+use noetl_api::wire::{ClaimRequest, ClaimedCommand};
+use noetl_api::{AnyId, command_id};
+use noetl_control::{Answer, SubmitError};
+use noetl_engine::{Input, Refusal, lease_of};
+use noetl_model::{Attempt, Bindings, Cutoff, ExecutionId, Lease, Payload, Pool, WorkerId};
+use serde_json::{Map, Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, InPath};
+use crate::issued::{Issued, find_issued, latest_claim};
+use crate::state::AppState;
+
+/// The keys of a task's configuration that existing workers look for elsewhere.
+const INPUT: &str = "input";
+const ARGS: &str = "args";
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(show)).routes(routes!(claim))
+}
+
+/// Shows a command; its configuration only while a worker has it.
+#[utoipa::path(
+    get, path = "/api/commands/{event_id}", tag = "workers",
+    params(("event_id" = String, Path)), responses((status = 200, body = ClaimedCommand))
+)]
+async fn show(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+) -> Result<Json<ClaimedCommand>, ApiError> {
+    let issued = find_issued(&state, id.into()).await?;
+    let lease = held_lease(&state, &issued).await?;
+    told(&state, &issued, lease.as_ref()).await.map(Json)
+}
+
+/// Gives a command to a worker, unless another has it.
+#[utoipa::path(
+    post, path = "/api/commands/{event_id}/claim", tag = "workers",
+    params(("event_id" = String, Path)), request_body = ClaimRequest,
+    responses((status = 200, body = ClaimedCommand))
+)]
+async fn claim(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    Body(request): Body<ClaimRequest>,
+) -> Result<Json<ClaimedCommand>, ApiError> {
+    let worker = worker_of(&request.worker_id)?;
+    let issued = find_issued(&state, id.into()).await?;
+    if issued.pool == Pool::control() {
+        let detail = "the control plane carries this command out itself";
+        return Err(ApiError::conflict("not-for-workers", detail));
+    }
+    let lease = claimed(&state, &issued, &worker).await?;
+    state.seen().claimed(issued.recorded.event_id, &worker, lease.attempt);
+    told(&state, &issued, Some(&lease)).await.map(Json)
+}
+
+pub(super) fn worker_of(name: &str) -> Result<WorkerId, ApiError> {
+    if name.is_empty() {
+        return Err(ApiError::invalid("no-worker", "`worker_id` is empty"));
+    }
+    Ok(WorkerId::new(name))
+}
+
+/// Takes a command for a worker: nobody's, its own, or one whose worker is lost.
+async fn claimed(state: &AppState, issued: &Issued, worker: &WorkerId) -> Result<Lease, ApiError> {
+    match try_claim(state, issued, worker, Attempt(1)).await? {
+        Ok(lease) => return Ok(lease),
+        Err(Refusal::AlreadyClaimed(_)) => {}
+        Err(refusal) => return Err(refusal.into()),
+    }
+    let active = || ApiError::conflict("active-claim", "another worker has this command");
+    let latest = latest_claim(state, issued, None).await?.ok_or_else(active)?;
+    if latest.worker == *worker {
+        let held = noetl_store::Held {
+            execution: issued.execution,
+            command: issued.command,
+            attempt: latest.attempt,
+        };
+        state.control().heartbeat(&[held]).await?;
+        let lease = held_lease(state, issued).await?;
+        return lease.filter(|lease| lease.attempt == latest.attempt).ok_or_else(active);
+    }
+    if latest.lease_until > state.now() {
+        return Err(active());
+    }
+    // Its lease was given until then, but may have been renewed: the store knows.
+    match try_claim(state, issued, worker, latest.attempt.next()).await? {
+        Ok(lease) => Ok(lease),
+        Err(Refusal::AlreadyClaimed(_)) => Err(active()),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+async fn try_claim(
+    state: &AppState,
+    issued: &Issued,
+    worker: &WorkerId,
+    attempt: Attempt,
+) -> Result<Result<Lease, Refusal>, ApiError> {
+    let claim = Input::Claim {
+        command: issued.command,
+        attempt,
+        worker: worker.clone(),
+        lease_until: state.now().after(state.settings().lease),
+    };
+    match state.control().submit(issued.execution, claim).await {
+        Ok(Answer::Leased(lease)) => Ok(Ok(*lease)),
+        Ok(Answer::Refused(refusal)) => Ok(Err(refusal)),
+        // It was claimed once too often: the command has failed.
+        Ok(Answer::Accepted) => Ok(Err(Refusal::CommandFinished(issued.command))),
+        // The store keeps refusing: the lease of another worker lives.
+        Err(SubmitError::Contended(_)) => Ok(Err(Refusal::AlreadyClaimed(issued.command))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A command as the worker that has it sees it.
+async fn held_lease(state: &AppState, issued: &Issued) -> Result<Option<Lease>, ApiError> {
+    let execution = state.control().state(issued.execution, Cutoff::Latest).await?;
+    let Some(entry) = state.store().by_id(execution.playbook().catalog_id).await? else {
+        return Ok(None);
+    };
+    let checked = noetl_playbook::parse(&entry.path, entry.content.as_bytes());
+    let checked = checked.map_err(|problems| ApiError::internal(&problems))?;
+    Ok(lease_of(&execution, &checked.playbook, issued.command))
+}
+
+/// A command in the words of existing workers.
+async fn told(
+    state: &AppState,
+    issued: &Issued,
+    lease: Option<&Lease>,
+) -> Result<ClaimedCommand, ApiError> {
+    let tool_config = lease.map(|lease| tool_config(lease.config.clone()));
+    let render_context = resolved(state, issued.execution, &issued.bindings).await?;
+    let attempt = lease.map_or(0, |lease| lease.attempt.0);
+    let public_id = command_id(issued.execution, &issued.recorded);
+    let step = issued.step.to_string();
+    Ok(ClaimedCommand {
+        status: "ok",
+        event_id: issued.recorded.event_id.0,
+        execution_id: issued.execution.0,
+        node_id: step.clone(),
+        node_name: step.clone(),
+        action: issued.tool.to_string(),
+        context: json!({
+            "tool_config": tool_config,
+            "args": {},
+            "render_context": render_context,
+        }),
+        meta: json!({
+            "command_id": public_id,
+            "step": step,
+            "tool_kind": issued.tool,
+            "attempt": attempt,
+            "attempts": attempt.saturating_sub(1),
+            "execution_id": issued.execution.to_string(),
+            "idempotency_key": lease.map(|lease| &lease.idempotency_key),
+            "timeout_ms": lease.and_then(|lease| lease.timeout_ms),
+            "actionable": true,
+        }),
+    })
+}
+
+/// A task's configuration with its input where existing workers look for it.
+fn tool_config(config: Value) -> Value {
+    let Value::Object(mut config) = config else { return config };
+    config.remove("kind");
+    if let Some(input) = config.remove(INPUT) {
+        config.insert(ARGS.to_owned(), input);
+    }
+    Value::Object(config)
+}
+
+/// The values that a command's templates mention, all of them here.
+async fn resolved(
+    state: &AppState,
+    execution: ExecutionId,
+    bindings: &Bindings,
+) -> Result<Map<String, Value>, ApiError> {
+    let mut values = Map::new();
+    for (name, payload) in &bindings.0 {
+        let value = match payload {
+            Payload::Inline(value) => (**value).clone(),
+            Payload::Ref(reference) => (*state.control().payload(reference.digest).await?).clone(),
+        };
+        values.insert(name.clone(), value);
+    }
+    values.entry("execution_id").or_insert_with(|| json!(execution.to_string()));
+    Ok(values)
+}

@@ -1,0 +1,188 @@
+//! What existing workers and other programs tell: events, in any spelling.
+//!
+//! A tool's result ends its command: what the worker says afterwards is answered and changes
+//! nothing, as does anything said twice.
+
+use axum::Json;
+use axum::extract::State;
+use noetl_api::Posted;
+use noetl_api::wire::{EventAccepted, EventBatch, EventBatchAccepted, PostedEvent, PostedItem};
+use noetl_control::{Answer, ReportAnswer};
+use noetl_engine::Input;
+use noetl_model::{ExecutionId, Outcome, Report, StepName, WorkerId};
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::Body;
+use crate::issued::{find_issued, issued_by, latest_claim};
+use crate::outcome::{Returned, completed, failed, returned};
+use crate::state::AppState;
+
+/// How many events one request may post.
+const BATCH_MAX: usize = 1000;
+/// How long the name of an event may be.
+const NAME_MAX: usize = 200;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(post)).routes(routes!(post_batch))
+}
+
+/// Takes an event of another program.
+#[utoipa::path(
+    post, path = "/api/events", tag = "workers", request_body = PostedEvent,
+    responses((status = 200, body = EventAccepted))
+)]
+async fn post(
+    State(state): State<AppState>,
+    Body(PostedEvent { execution_id, item }): Body<PostedEvent>,
+) -> Result<Json<EventAccepted>, ApiError> {
+    let event_id = take(&state, execution_id.into(), item).await?;
+    Ok(Json(EventAccepted { status: "ok", event_id, commands_generated: 0 }))
+}
+
+/// Takes many events about one execution, in order. One that is refused ends the request; those
+/// before it are taken, and the whole may be sent again.
+#[utoipa::path(
+    post, path = "/api/events/batch", tag = "workers", request_body = EventBatch,
+    responses((status = 200, body = EventBatchAccepted))
+)]
+async fn post_batch(
+    State(state): State<AppState>,
+    Body(batch): Body<EventBatch>,
+) -> Result<Json<EventBatchAccepted>, ApiError> {
+    if batch.events.len() > BATCH_MAX {
+        let detail = format!("a batch has at most {BATCH_MAX} events");
+        return Err(ApiError::invalid("batch-size", detail));
+    }
+    let mut event_ids = Vec::with_capacity(batch.events.len());
+    for item in batch.events {
+        let worker_id = item.worker_id.or_else(|| batch.worker_id.clone());
+        let item = PostedItem { worker_id, ..item };
+        event_ids.push(take(&state, batch.execution_id.into(), item).await?);
+    }
+    Ok(Json(EventBatchAccepted { status: "ok", event_ids, commands_generated: 0 }))
+}
+
+/// Takes one event; the answer is its id.
+async fn take(state: &AppState, execution: ExecutionId, item: PostedItem) -> Result<i64, ApiError> {
+    let event_id = item.event_id.map_or_else(|| state.next_id(), |id| id.0);
+    match Posted::of(&item.event_type) {
+        Posted::Working => working(state, &item).await?,
+        Posted::ToolReturned => match returned(&item.context) {
+            Returned::Ended { outcome, logs } => {
+                report(state, execution, &item, outcome, logs).await?;
+            }
+            Returned::Pending => {}
+        },
+        Posted::CommandFailed => {
+            report(state, execution, &item, failed(&item.context), Default::default()).await?;
+        }
+        Posted::CommandCompleted => {
+            let outcome = completed(&item.context, item.status.as_deref());
+            report(state, execution, &item, outcome, Default::default()).await?;
+        }
+        Posted::Reserved => {
+            let detail = format!("`{}` is written by the control plane only", item.event_type);
+            return Err(ApiError::invalid("reserved-event", detail));
+        }
+        Posted::Fact => record(state, execution, item, event_id).await?,
+    }
+    Ok(event_id)
+}
+
+/// A worker that says that it works keeps what it has.
+async fn working(state: &AppState, item: &PostedItem) -> Result<(), ApiError> {
+    if let Some(worker) = &item.worker_id {
+        state.store().renew(&WorkerId::new(worker), state.settings().lease).await?;
+    }
+    Ok(())
+}
+
+/// Ends a command with what its worker says became of it.
+async fn report(
+    state: &AppState,
+    execution: ExecutionId,
+    item: &PostedItem,
+    outcome: Outcome,
+    logs: noetl_model::Logs,
+) -> Result<(), ApiError> {
+    let named = command_named(item)
+        .ok_or_else(|| ApiError::invalid("no-command", "`context.command_id` names no command"))?;
+    let event = issued_by(named).ok_or_else(|| {
+        ApiError::invalid("no-command", format!("`{named}` is not the id of a command"))
+    })?;
+    let issued = find_issued(state, event).await?;
+    if issued.execution != execution {
+        let detail = format!("`{named}` is no command of execution {execution}");
+        return Err(ApiError::invalid("no-command", detail));
+    }
+    let worker = item.worker_id.as_ref().map(WorkerId::new);
+    let known = worker.as_ref().and_then(|it| Some((state.seen().attempt(event, it)?, it.clone())));
+    let (attempt, worker) = match known {
+        Some(known) => known,
+        None => {
+            let claim = latest_claim(state, &issued, worker.as_ref()).await?;
+            let claim = claim.ok_or_else(|| {
+                ApiError::conflict("not-claimed", "this worker has not claimed the command")
+            })?;
+            (claim.attempt, claim.worker)
+        }
+    };
+    let command = issued.command;
+    let report = Report { execution, command, attempt, worker, outcome, logs };
+    match state.control().report(report).await? {
+        ReportAnswer::Accepted => Ok(()),
+        ReportAnswer::Superseded => Err(ApiError::conflict(
+            "superseded",
+            "another worker has taken this command over, or it was cancelled",
+        )),
+        ReportAnswer::Unknown => {
+            Err(ApiError::not_found("unknown-command", format!("there is no command {named}")))
+        }
+    }
+}
+
+/// Where the id of a command may stand.
+fn command_named(item: &PostedItem) -> Option<&str> {
+    let in_context = item.context.get("command_id");
+    let in_meta = item.meta.as_ref().and_then(|meta| meta.get("command_id"));
+    let in_result = item.context.pointer("/result/context/command_id");
+    in_context.or(in_meta).or(in_result).and_then(Value::as_str)
+}
+
+/// Writes a fact down; nothing follows from it.
+async fn record(
+    state: &AppState,
+    execution: ExecutionId,
+    item: PostedItem,
+    event_id: i64,
+) -> Result<(), ApiError> {
+    if item.event_type.is_empty() || item.event_type.len() > NAME_MAX {
+        let detail = format!("an event's name has 1 to {NAME_MAX} bytes");
+        return Err(ApiError::invalid("event-name", detail));
+    }
+    if !noetl_model::is_shallow(&item.context) {
+        return Err(ApiError::invalid("payload-too-large", "the payload is nested too deeply"));
+    }
+    if item.event_id.is_some() && state.seen().was_posted(execution, event_id) {
+        return Ok(());
+    }
+    let body = json!({
+        "event_id": event_id.to_string(),
+        "status": item.status,
+        "context": item.context,
+        "meta": item.meta,
+        "worker_id": item.worker_id,
+        "created_at": item.created_at,
+    });
+    let step = item.step.map(StepName::new);
+    let input = Input::Reported { name: item.event_type, step, body };
+    match state.control().submit(execution, input).await? {
+        Answer::Accepted | Answer::Leased(_) => {}
+        Answer::Refused(refusal) => return Err(refusal.into()),
+    }
+    state.seen().posted(execution, event_id);
+    Ok(())
+}

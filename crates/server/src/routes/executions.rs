@@ -1,0 +1,60 @@
+//! Executions: looking at them, and ending them.
+
+mod end;
+mod look;
+
+use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
+use noetl_model::{ExecutionId, ExecutionStatus, Summary, Timestamp};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::error::ApiError;
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().merge(look::routes()).merge(end::routes())
+}
+
+/// The execution that a path names.
+pub(super) async fn known(state: &AppState, execution: ExecutionId) -> Result<Summary, ApiError> {
+    let summary = state.control().summary(execution).await?;
+    summary.ok_or_else(|| {
+        ApiError::not_found("unknown-execution", format!("there is no execution {execution}"))
+    })
+}
+
+fn item_of(summary: Summary) -> ExecutionItem {
+    ExecutionItem {
+        execution_id: summary.execution.0,
+        catalog_id: summary.playbook.catalog_id.0,
+        path: summary.playbook.path,
+        version: summary.playbook.version,
+        status: summary.status.to_string(),
+        started_at: summary.started_at.to_string(),
+        completed_at: summary.ended_at.map(|at| at.to_string()),
+        parent_execution_id: summary.parent.map(|parent| parent.execution.0),
+        event_count: summary.seq.0,
+        error: summary.error.map(|error| error.message),
+    }
+}
+
+fn state_of(summary: Summary, now: Timestamp) -> ExecutionState {
+    ExecutionState {
+        execution_id: summary.execution.0,
+        path: summary.playbook.path,
+        status: summary.status.to_string(),
+        current_step: summary.current_step.map(|step| step.to_string()),
+        progress: Progress {
+            total_steps: summary.steps.total,
+            completed_steps: summary.steps.completed,
+            running_steps: summary.steps.running,
+            failed_steps: summary.steps.failed,
+        },
+        is_cancelled: summary.status == ExecutionStatus::Cancelled,
+        completed: summary.status.is_terminal(),
+        failed: summary.status == ExecutionStatus::Failed,
+        error: summary.error.map(|error| error.message),
+        start_time: summary.started_at.to_string(),
+        end_time: summary.ended_at.map(|at| at.to_string()),
+        duration_seconds: summary.ended_at.unwrap_or(now).since(summary.started_at).as_secs_f64(),
+    }
+}

@@ -1,0 +1,98 @@
+//! Whether the server lives, and whether it can work.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use noetl_model::Pool;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(health))
+        .routes(routes!(api_health))
+        .routes(routes!(livez))
+        .routes(routes!(readyz))
+}
+
+/// Says that the process answers.
+#[utoipa::path(get, path = "/health", tag = "health", responses((status = 200, body = Object)))]
+async fn health() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+/// The same, under the name that orchestrators know.
+#[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200, body = Object)))]
+async fn livez() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Health {
+    status: &'static str,
+    database: &'static str,
+    nats: &'static str,
+    uptime_seconds: u64,
+    version: &'static str,
+}
+
+/// Whether the store answers, in the words of existing clients.
+#[utoipa::path(
+    get, path = "/api/health", tag = "health",
+    responses((status = 200, body = Health), (status = 503, body = Health))
+)]
+async fn api_health(State(state): State<AppState>) -> Response {
+    let connected = store_answers(&state).await;
+    let health = Health {
+        status: if connected { "ok" } else { "unhealthy" },
+        database: if connected { "connected" } else { "disconnected" },
+        nats: "not_configured",
+        uptime_seconds: state.uptime().as_secs(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let status = if connected { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(health)).into_response()
+}
+
+#[derive(Serialize, ToSchema)]
+struct Readiness {
+    ready: bool,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+}
+
+/// Whether the server takes work, and if not, which check says so.
+#[utoipa::path(
+    get, path = "/readyz", tag = "health",
+    responses((status = 200, body = Readiness), (status = 503, body = Readiness))
+)]
+async fn readyz(State(state): State<AppState>) -> Response {
+    let checks = vec![
+        Check { name: "store", ok: store_answers(&state).await },
+        Check { name: "not draining", ok: !state.draining().is_cancelled() },
+    ];
+    let ready = checks.iter().all(|check| check.ok);
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Readiness { ready, checks })).into_response()
+}
+
+async fn store_answers(state: &AppState) -> bool {
+    match state.store().ready_count(&Pool::shared()).await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "store does not answer");
+            false
+        }
+    }
+}

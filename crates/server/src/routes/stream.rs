@@ -1,0 +1,115 @@
+//! An execution's events as they are written, to whoever listens.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{self, Stream};
+use noetl_api::{AnyId, Teller};
+use noetl_control::Follow;
+use noetl_model::{Event, ExecutionId, Seq};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::executions::known;
+use crate::error::ApiError;
+use crate::extract::{InPath, InQuery};
+use crate::state::AppState;
+use crate::tell::teller_at;
+
+/// How often a listener that hears nothing is told that somebody is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(follow))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct FollowQuery {
+    /// Only events after this place; `Last-Event-ID` wins.
+    #[serde(default)]
+    after: u64,
+}
+
+/// Streams the events of an execution, until its end; the id of each is its place, to resume after.
+#[utoipa::path(
+    get, path = "/api/executions/{execution_id}/stream", tag = "executions",
+    params(("execution_id" = String, Path), FollowQuery),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String),
+        (status = 204, description = "the execution has ended and there is no event left")
+    )
+)]
+async fn follow(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    InQuery(query): InQuery<FollowQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let execution = ExecutionId::from(id);
+    let summary = known(&state, execution).await?;
+    let after = Seq(resumed(&headers).unwrap_or(query.after));
+    if summary.status.is_terminal() && after >= summary.seq {
+        // Tells a browser not to connect again.
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let teller = teller_at(&state, execution, after).await?;
+    let events = state.control().events_follow(execution, after);
+    let sent = sent_events(state, events, teller);
+    Ok(Sse::new(sent).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+/// The place after which a listener that was cut off goes on.
+fn resumed(headers: &HeaderMap) -> Option<u64> {
+    headers.get("last-event-id")?.to_str().ok()?.parse().ok()
+}
+
+struct Telling {
+    state: AppState,
+    events: Follow,
+    teller: Teller,
+    is_over: bool,
+}
+
+fn sent_events(
+    state: AppState,
+    events: Follow,
+    teller: Teller,
+) -> impl Stream<Item = Result<SentEvent, Infallible>> {
+    let telling = Telling { state, events, teller, is_over: false };
+    stream::unfold(telling, |mut telling| async move {
+        if telling.is_over {
+            return None;
+        }
+        let draining = telling.state.draining().clone();
+        let recorded = tokio::select! {
+            recorded = telling.events.next() => recorded,
+            () = draining.cancelled() => return None,
+        };
+        // Who was cut off connects again and is told by then.
+        let recorded = recorded.ok()?;
+        telling.is_over = ends(&recorded.event);
+        let told = telling.teller.tell(&recorded);
+        let sent = SentEvent::default()
+            .id(told.seq.to_string())
+            .event(told.event_type.clone())
+            .json_data(&told)
+            .expect("an event is JSON");
+        Some((Ok(sent), telling))
+    })
+}
+
+fn ends(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. }
+    )
+}

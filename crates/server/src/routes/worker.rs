@@ -1,0 +1,173 @@
+//! The native worker protocol: leases, heartbeats and reports, many at a time.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
+use futures::stream::{self, Stream};
+use noetl_api::wire::{
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply,
+};
+use noetl_api::{Cancellation, HeartbeatAnswer, LostReason, ReportAnswer};
+use noetl_bus::{Hint, HintReceiver};
+use noetl_control::Heartbeat;
+use noetl_model::{Digest, PAYLOAD_MAX};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, InPath};
+use crate::state::AppState;
+
+/// How many commands one request may lease.
+const LEASES_MAX: usize = 256;
+/// How long a request may wait for work.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// How many commands one heartbeat may name.
+const HELD_MAX: usize = 10_000;
+/// How many reports one request may carry.
+const REPORTS_MAX: usize = 1000;
+/// How many bytes one request may report: an output of the largest size, and what is around it.
+const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+/// How often a worker that hears nothing is told that somebody is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    let large =
+        OpenApiRouter::new().routes(routes!(report)).layer(DefaultBodyLimit::max(REPORT_BYTES_MAX));
+    OpenApiRouter::new()
+        .routes(routes!(lease))
+        .routes(routes!(heartbeat))
+        .routes(routes!(payload))
+        .routes(routes!(cancellations))
+        .merge(large)
+}
+
+/// Leases commands. Answers as soon as there is one, or with none after a while.
+#[utoipa::path(
+    post, path = "/api/worker/lease", tag = "workers", request_body = LeaseCall,
+    responses((status = 200, body = LeaseReply))
+)]
+async fn lease(
+    State(state): State<AppState>,
+    Body(call): Body<LeaseCall>,
+) -> Result<Json<LeaseReply>, ApiError> {
+    let wait = Duration::from_millis(call.wait_ms).min(WAIT_MAX);
+    let max = call.max.min(LEASES_MAX);
+    let leases = tokio::select! {
+        leases = state.control().lease(&call.worker, &call.pool, max, wait) => leases?,
+        // Its worker asks the next server instead. A claim that was under way is given back when
+        // its lease runs out.
+        () = state.draining().cancelled() => Vec::new(),
+    };
+    Ok(Json(LeaseReply { leases }))
+}
+
+/// Prolongs the leases of what a worker runs.
+#[utoipa::path(
+    post, path = "/api/worker/heartbeat", tag = "workers", request_body = HeartbeatCall,
+    responses((status = 200, body = HeartbeatReply))
+)]
+async fn heartbeat(
+    State(state): State<AppState>,
+    Body(HeartbeatCall { worker: _, held }): Body<HeartbeatCall>,
+) -> Result<Json<HeartbeatReply>, ApiError> {
+    bounded(held.len(), HELD_MAX)?;
+    let held: Vec<noetl_store::Held> = held
+        .iter()
+        .map(|it| noetl_store::Held {
+            execution: it.execution,
+            command: it.command,
+            attempt: it.attempt,
+        })
+        .collect();
+    let answers = state.control().heartbeat(&held).await?;
+    let answers = answers.into_iter().map(|answer| match answer {
+        Heartbeat::Extended { until } => HeartbeatAnswer::Extended { until },
+        Heartbeat::Superseded => HeartbeatAnswer::Lost(LostReason::Superseded),
+        Heartbeat::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
+    });
+    Ok(Json(HeartbeatReply { answers: answers.collect() }))
+}
+
+/// Takes what became of commands; answers once it is durable.
+#[utoipa::path(
+    post, path = "/api/worker/report", tag = "workers", request_body = ReportCall,
+    responses((status = 200, body = ReportReply))
+)]
+async fn report(
+    State(state): State<AppState>,
+    Body(ReportCall { reports }): Body<ReportCall>,
+) -> Result<Json<ReportReply>, ApiError> {
+    bounded(reports.len(), REPORTS_MAX)?;
+    let answers = state.control().report_all(reports).await;
+    // Every report may be repeated, so one that got no answer repeats them all.
+    let answers: Result<Vec<ReportAnswer>, ApiError> = answers
+        .into_iter()
+        .map(|answer| match answer? {
+            noetl_control::ReportAnswer::Accepted => Ok(ReportAnswer::Accepted),
+            noetl_control::ReportAnswer::Superseded => Ok(ReportAnswer::Superseded),
+            noetl_control::ReportAnswer::Unknown => Ok(ReportAnswer::Unknown),
+        })
+        .collect();
+    Ok(Json(ReportReply { answers: answers? }))
+}
+
+fn bounded(count: usize, max: usize) -> Result<(), ApiError> {
+    if count <= max {
+        return Ok(());
+    }
+    Err(ApiError::invalid("batch-size", format!("at most {max} at a time, not {count}")))
+}
+
+/// Fetches a value that is too large to travel with a lease or an event.
+#[utoipa::path(
+    get, path = "/api/payloads/{digest}", tag = "workers",
+    params(("digest" = String, Path)), responses((status = 200, body = Object))
+)]
+async fn payload(
+    State(state): State<AppState>,
+    InPath(digest): InPath<Digest>,
+) -> Result<Json<Value>, ApiError> {
+    let value = state.control().payload(digest).await?;
+    Ok(Json((*value).clone()))
+}
+
+/// Streams the commands that are cancelled from now on. What is missed, a heartbeat tells.
+#[utoipa::path(
+    get, path = "/api/worker/cancellations", tag = "workers",
+    responses((status = 200, content_type = "text/event-stream", body = String))
+)]
+async fn cancellations(
+    State(state): State<AppState>,
+) -> Sse<impl Stream<Item = Result<SentEvent, Infallible>>> {
+    let (hints, draining) = (state.bus().subscribe(), state.draining().clone());
+    let sent = stream::unfold((hints, draining), |(mut hints, draining)| async move {
+        let cancelled = next_cancellation(&mut hints, &draining).await?;
+        let sent = SentEvent::default().json_data(cancelled).expect("ids are JSON");
+        Some((Ok(sent), (hints, draining)))
+    });
+    Sse::new(sent).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+async fn next_cancellation(
+    hints: &mut HintReceiver,
+    draining: &CancellationToken,
+) -> Option<Cancellation> {
+    loop {
+        let hint = tokio::select! {
+            hint = hints.next() => hint,
+            () = draining.cancelled() => return None,
+        };
+        match hint {
+            Hint::CommandCancelled { execution, command } => {
+                return Some(Cancellation { execution, command });
+            }
+            Hint::CommandReady { .. } | Hint::ExecutionAdvanced { .. } | Hint::LookAgain => {}
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What this process remembers to answer existing workers fast: claims, and events posted lately.
+//!
+//! A cache: what is not in it is read from the log. Only a fact of another program that is posted
+//! again much later, or to another server, is recorded twice; it changes nothing either time.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard};
+
+use lru::LruCache;
+use noetl_model::{Attempt, EventId, ExecutionId, WorkerId};
+
+const CLAIMS_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
+const POSTED_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
+
+pub(crate) struct Seen {
+    claims: Mutex<LruCache<(EventId, WorkerId), Attempt>>,
+    posted: Mutex<LruCache<(ExecutionId, i64), ()>>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            claims: Mutex::new(LruCache::sparse(CLAIMS_MAX)),
+            posted: Mutex::new(LruCache::sparse(POSTED_MAX)),
+        }
+    }
+}
+
+impl Seen {
+    /// Remembers the attempt under which a worker has the command that an event issued.
+    pub(crate) fn claimed(&self, issued: EventId, worker: &WorkerId, attempt: Attempt) {
+        held(&self.claims).put((issued, worker.clone()), attempt);
+    }
+
+    pub(crate) fn attempt(&self, issued: EventId, worker: &WorkerId) -> Option<Attempt> {
+        held(&self.claims).get(&(issued, worker.clone())).copied()
+    }
+
+    /// Whether an event that another program numbered was recorded lately.
+    pub(crate) fn was_posted(&self, execution: ExecutionId, event: i64) -> bool {
+        held(&self.posted).get(&(execution, event)).is_some()
+    }
+
+    pub(crate) fn posted(&self, execution: ExecutionId, event: i64) {
+        held(&self.posted).put((execution, event), ());
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nothing panics while it holds what was seen")
+}

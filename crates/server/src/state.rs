@@ -1,0 +1,111 @@
+//! What every handler can reach.
+
+use std::sync::Arc;
+
+use noetl_bus::Bus;
+use noetl_control::Control;
+use noetl_model::{IdGenerator, Timestamp};
+use noetl_store::{Clock, Store};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{Access, Hosts};
+use crate::roster::Roster;
+use crate::seen::Seen;
+
+/// What an operator may set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub access: Access,
+    pub hosts: Hosts,
+    /// How long a worker that sends heartbeats may go without one; the control plane's lease.
+    pub lease: std::time::Duration,
+}
+
+/// What the routes are made of.
+#[derive(Clone)]
+pub struct Services {
+    pub control: Control,
+    /// What `control` keeps its data in.
+    pub store: Arc<dyn Store>,
+    /// What `control` tells others by.
+    pub bus: Arc<dyn Bus>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<IdGenerator>,
+}
+
+/// What every handler can reach. Cheap to clone: all clones are the same one.
+#[derive(Clone)]
+pub struct AppState {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    services: Services,
+    settings: Settings,
+    started: Instant,
+    draining: CancellationToken,
+    roster: Roster,
+    seen: Seen,
+}
+
+impl AppState {
+    pub fn new(services: Services, settings: Settings) -> Self {
+        let parts = Parts {
+            services,
+            settings,
+            started: Instant::now(),
+            draining: CancellationToken::new(),
+            roster: Roster::default(),
+            seen: Seen::default(),
+        };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// From now on nothing new should come here: readiness says no, and streams end.
+    pub fn drain(&self) {
+        self.parts.draining.cancel();
+    }
+
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        &self.parts.draining
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.parts.services.control
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.parts.services.store
+    }
+
+    pub(crate) fn bus(&self) -> &dyn Bus {
+        &*self.parts.services.bus
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.parts.services.clock.now()
+    }
+
+    pub(crate) fn next_id(&self) -> i64 {
+        self.parts.services.ids.next(self.now())
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.parts.settings
+    }
+
+    pub(crate) fn uptime(&self) -> std::time::Duration {
+        self.parts.started.elapsed()
+    }
+
+    /// The workers that have said that they are there.
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.parts.roster
+    }
+
+    /// The events of others that were recorded lately.
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.parts.seen
+    }
+}

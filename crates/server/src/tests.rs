@@ -1,0 +1,207 @@
+//! A contract test per route: the whole API as a value, on a store in memory and simulated time.
+
+mod access;
+mod catalog;
+mod execute;
+mod executions;
+mod existing_worker;
+mod health;
+mod native_worker;
+mod openapi;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use noetl_bus::LocalBus;
+use noetl_control::Control;
+use noetl_model::{IdGenerator, Timestamp};
+use noetl_store::{Clock, MemoryStore, Store};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tower::ServiceExt as _;
+
+use crate::{Access, AppState, Hosts, Services, Settings, app};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// Two steps, the second of which says what the first has said.
+const HELLO: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: hello, path: tests/hello}
+workload: {name: world}
+workflow:
+  - step: start
+    tool: {kind: python, code: 'pass', input: {name: '{{ workload.name }}'}}
+    next: second
+  - step: second
+    tool: {kind: noop, said: '{{ start.text }}'}
+";
+
+/// A step that waits for an execution of `tests/hello`.
+const PARENT: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: parent, path: tests/parent}
+workflow:
+  - step: start
+    tool: {kind: playbook, path: tests/hello}
+";
+
+/// The clock of the runtime, which tests pause.
+struct SimulatedClock {
+    begun: Instant,
+}
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_800_000_000_000).after(self.begun.elapsed())
+    }
+}
+
+/// A server without a network.
+struct Server {
+    router: Router,
+    state: AppState,
+    _loops: DropGuard,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self::with(Access::Open, Hosts::Any)
+    }
+
+    fn with(access: Access, hosts: Hosts) -> Self {
+        let clock = Arc::new(SimulatedClock { begun: Instant::now() });
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
+        let bus = Arc::new(LocalBus::new());
+        let ids = Arc::new(IdGenerator::new(1));
+        let settings = noetl_control::Settings { lease: LEASE, ..Default::default() };
+        let control =
+            Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
+        let stop = CancellationToken::new();
+        let (running, stopped) = (control.clone(), stop.clone());
+        tokio::spawn(async move { running.run(stopped).await });
+        let services = Services { control, store, bus, clock, ids };
+        let state = AppState::new(services, Settings { access, hosts, lease: LEASE });
+        Self { router: app(state.clone()), state, _loops: stop.drop_guard() }
+    }
+
+    /// A server that knows the playbook [`HELLO`].
+    async fn with_hello() -> Self {
+        let server = Self::new();
+        server.register(HELLO).await;
+        server
+    }
+
+    async fn register(&self, content: &str) {
+        let answer = self.post("/api/catalog/register", json!({ "content": content })).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    }
+
+    /// Starts an execution; the answer is its id.
+    async fn start(&self, path: &str) -> String {
+        let answer = self.post("/api/execute", json!({ "path": path })).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.body["execution_id"].as_str().expect("an id").to_owned()
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).expect("a request")).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Answer {
+        self.call(Method::POST, path, body).await
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_string()));
+        self.send(request.expect("a request")).await
+    }
+
+    async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.expect("an answer");
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.expect("a whole body");
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)));
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// The events of an execution: name, step and status of each.
+    async fn story(&self, execution: &str) -> String {
+        let page = self.get(&format!("/api/executions/{execution}/events")).await;
+        let events = page.body["events"].as_array().expect("events");
+        let word = |event: &Value, key: &str| event[key].as_str().unwrap_or("-").to_owned();
+        events
+            .iter()
+            .map(|it| {
+                let [name, step, status] =
+                    ["event_type", "node_name", "status"].map(|key| word(it, key));
+                format!("{name} {step} {status}\n")
+            })
+            .collect()
+    }
+
+    async fn status(&self, execution: &str) -> String {
+        let answer = self.get(&format!("/api/executions/{execution}/status")).await;
+        answer.body["status"].as_str().unwrap_or("-").to_owned()
+    }
+}
+
+impl Answer {
+    /// The status and the code of a problem document, which it must be.
+    #[track_caller]
+    fn problem(&self) -> String {
+        let content_type = self.headers.get(header::CONTENT_TYPE).expect("a content type");
+        assert_eq!(content_type, "application/problem+json", "{}", self.body);
+        for key in ["type", "title", "detail", "error"] {
+            assert!(self.body[key].is_string(), "{key} in {}", self.body);
+        }
+        assert_eq!(self.body["status"], json!(self.status.as_u16()));
+        assert_eq!(self.body["error"], self.body["detail"]);
+        format!("{} {}", self.status.as_u16(), self.body["code"].as_str().expect("a code"))
+    }
+
+    /// The body, with ids and times left out.
+    fn shape(&self) -> String {
+        let mut body = self.body.clone();
+        blank(&mut body);
+        let text = serde_json::to_string_pretty(&body).expect("JSON");
+        format!("{} {text}\n", self.status.as_u16())
+    }
+}
+
+/// Replaces ids and times by what they are.
+fn blank(value: &mut Value) {
+    const FIRST_ID: i64 = 1 << 40;
+    match value {
+        Value::Number(number) if number.as_i64().is_some_and(|it| it > FIRST_ID) => {
+            *value = json!("<id as number>");
+        }
+        Value::String(text) if text.parse::<i64>().is_ok_and(|it| it > FIRST_ID) => {
+            *value = json!("<id as text>");
+        }
+        Value::String(text) if text.parse::<Timestamp>().is_ok() => *value = json!("<time>"),
+        Value::Array(items) => items.iter_mut().for_each(blank),
+        Value::Object(map) => map.values_mut().for_each(blank),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

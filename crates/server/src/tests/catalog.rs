@@ -1,0 +1,172 @@
+//! The catalog's contract.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use expect_test::expect;
+use serde_json::json;
+
+use super::{HELLO, PARENT, Server};
+
+#[tokio::test(start_paused = true)]
+async fn a_valid_playbook_is_registered_once() {
+    let server = Server::new();
+    let first = server.post("/api/catalog/register", json!({ "content": HELLO })).await;
+    expect![[r#"
+        200 {
+          "status": "success",
+          "message": "tests/hello is registered in version 1",
+          "path": "tests/hello",
+          "version": 1,
+          "catalog_id": "<id as text>",
+          "kind": "playbook",
+          "warnings": []
+        }
+    "#]]
+    .assert_eq(&first.shape());
+    let again = server.post("/api/catalog/register", json!({ "content": HELLO })).await;
+    assert_eq!(again.body["catalog_id"], first.body["catalog_id"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_playbook_in_base64_is_the_same_playbook() {
+    let server = Server::with_hello().await;
+    let body = json!({ "content": BASE64_STANDARD.encode(HELLO), "resource_type": "Playbook" });
+    let answer = server.post("/api/catalog/register", body).await;
+    assert_eq!(answer.body["version"], 1, "{}", answer.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_invalid_playbook_is_answered_with_the_place_of_each_finding() {
+    let broken = HELLO.replace("next: second", "next: third");
+    let answer = Server::new().post("/api/catalog/register", json!({ "content": broken })).await;
+    assert_eq!(answer.problem(), "422 invalid-playbook");
+    expect![[r#"
+        422 {
+          "type": "urn:noetl:problem:invalid-playbook",
+          "title": "Unprocessable Entity",
+          "status": 422,
+          "detail": "content: 1 error",
+          "code": "invalid-playbook",
+          "error": "content: 1 error",
+          "diagnostics": [
+            {
+              "file": "content",
+              "line": 8,
+              "column": 11,
+              "code": "unknown-step",
+              "severity": "error",
+              "message": "there is no step `third`",
+              "source": "    next: third"
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&answer.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_item_of_a_batch_is_answered_for_itself() {
+    let items = json!({ "items": [{ "content": HELLO }, { "content": "kind: Playbook" }] });
+    let mut answer = Server::new().post("/api/catalog/register/batch", items).await;
+    answer.body["results"][1]["diagnostics"] = json!("…");
+    expect![[r#"
+        200 {
+          "registered": 1,
+          "failed": 1,
+          "results": [
+            {
+              "status": "registered",
+              "index": 0,
+              "path": "tests/hello",
+              "version": 1,
+              "catalog_id": "<id as text>"
+            },
+            {
+              "status": "error",
+              "index": 1,
+              "error": "content: 3 errors",
+              "diagnostics": "…"
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&answer.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_catalog_is_listed_whatever_the_case_of_the_kind() {
+    let server = Server::with_hello().await;
+    server.register(PARENT).await;
+    let list = async |body| server.post("/api/catalog/list", body).await;
+    expect![[r#"
+        200 {
+          "entries": [
+            {
+              "catalog_id": "<id as text>",
+              "path": "tests/hello",
+              "kind": "playbook",
+              "version": 1,
+              "content": null,
+              "payload": null,
+              "meta": null,
+              "created_at": "<time>"
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&list(json!({ "resource_type": "Playbook", "limit": 1 })).await.shape());
+    assert_eq!(list(json!({})).await.body["entries"].as_array().map(Vec::len), Some(2));
+    assert_eq!(list(json!({ "path": "PARENT" })).await.body["entries"][0]["path"], "tests/parent");
+    assert_eq!(list(json!({ "resource_type": "credential" })).await.body, json!({ "entries": [] }));
+    let paths = server.get("/api/catalog/list/Playbook").await.body;
+    assert_eq!(paths, json!(["tests/hello", "tests/parent"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_found_by_path_version_or_id() {
+    let server = Server::with_hello().await;
+    let find = async |body| server.post("/api/catalog/resource", body).await;
+    let found = find(json!({ "path": "tests/hello", "version": "latest" })).await;
+    assert_eq!(found.body["content"], HELLO);
+    assert_eq!(found.body["payload"], json!({ "name": "world" }));
+    let by_id = find(json!({ "catalog_id": found.body["catalog_id"] })).await;
+    assert_eq!(by_id.body, found.body);
+    assert_eq!(find(json!({ "path": "tests/hello", "version": 1 })).await.body, found.body);
+    let unknown = find(json!({ "path": "tests/hello", "version": "2" })).await;
+    assert_eq!(unknown.problem(), "404 unknown-playbook");
+    assert_eq!(find(json!({})).await.problem(), "422 no-playbook");
+    let odd = find(json!({ "path": "tests/hello", "version": "new" })).await;
+    assert_eq!(odd.problem(), "422 invalid-version");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_form_of_a_playbook_is_read_off_its_workload() {
+    let server = Server::with_hello().await;
+    let answer = server.get("/api/catalog/tests/hello/ui_schema").await;
+    expect![[r#"
+        200 {
+          "path": "tests/hello",
+          "version": 1,
+          "kind": "playbook",
+          "title": "hello",
+          "description_markdown": null,
+          "exposed_in_ui": false,
+          "fields": [
+            {
+              "name": "name",
+              "kind": "string",
+              "default": "world",
+              "description": null,
+              "secret": false,
+              "credential_glob": null,
+              "options": null,
+              "children": null
+            }
+          ],
+          "generated_at": "<time>"
+        }
+    "#]]
+    .assert_eq(&answer.shape());
+    assert_eq!(server.get("/api/catalog/x/ui_schema").await.problem(), "404 unknown-playbook");
+    assert_eq!(server.get("/api/catalog/tests/hello").await.problem(), "404 unknown-path");
+}

@@ -1,0 +1,109 @@
+//! The contract of starting executions.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::{HELLO, Server};
+
+#[tokio::test(start_paused = true)]
+async fn an_execution_is_started_by_path() {
+    let server = Server::with_hello().await;
+    let answer = server.post("/api/execute", json!({ "path": "tests/hello" })).await;
+    expect![[r#"
+        200 {
+          "execution_id": "<id as text>",
+          "status": "started",
+          "commands_generated": 1
+        }
+    "#]]
+    .assert_eq(&answer.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_id_is_text_or_number_and_wins_over_the_path() {
+    let server = Server::with_hello().await;
+    let found = server.post("/api/catalog/resource", json!({ "path": "tests/hello" })).await;
+    let id = found.body["catalog_id"].as_str().expect("text").to_owned();
+    let number: i64 = id.parse().expect("a number");
+    for id in [json!(id), json!(number)] {
+        let body = json!({ "catalog_id": id, "path": "no/such/path" });
+        assert_eq!(server.post("/api/execute", body).await.status, 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_version_that_is_asked_for_is_the_one_that_runs() {
+    let server = Server::with_hello().await;
+    server.register(&HELLO.replace("world", "moon")).await;
+    let workload = async |version: Value| {
+        let body = json!({ "path": "tests/hello", "version": version });
+        let started = server.post("/api/execute", body).await.body;
+        let id = started["execution_id"].as_str().expect("an id");
+        server.get(&format!("/api/executions/{id}")).await.body["workload"]["name"].clone()
+    };
+    assert_eq!(workload(json!(1)).await, "world");
+    assert_eq!(workload(json!("1")).await, "world");
+    assert_eq!(workload(json!("latest")).await, "moon");
+    assert_eq!(workload(Value::Null).await, "moon");
+}
+
+#[tokio::test(start_paused = true)]
+async fn payload_and_workload_are_two_words_for_one_thing() {
+    let server = Server::with_hello().await;
+    for key in ["payload", "workload"] {
+        let body = json!({ "path": "tests/hello", key: { "name": "you" }, "resource_kind": "x" });
+        let id = server.post("/api/execute", body).await.body["execution_id"].clone();
+        let id = id.as_str().expect("an id");
+        let detail = server.get(&format!("/api/executions/{id}")).await;
+        assert_eq!(detail.body["workload"], json!({ "name": "you" }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_started_says_why() {
+    let server = Server::with_hello().await;
+    let check = async |body: Value, expected: &str| {
+        assert_eq!(server.post("/api/execute", body).await.problem(), expected);
+    };
+    check(json!({}), "422 no-playbook").await;
+    check(json!({ "path": "no/such/path" }), "404 unknown-playbook").await;
+    check(json!({ "path": "tests/hello", "version": 9 }), "404 unknown-playbook").await;
+    check(json!({ "catalog_id": "x" }), "422 invalid-body").await;
+    check(json!({ "path": "tests/hello", "payload": [1] }), "422 invalid-body").await;
+    check(json!({ "path": "tests/hello", "execution_pool": "a.b" }), "422 invalid-pool").await;
+    check(json!({ "path": "tests/hello", "execution_pool": "control" }), "422 invalid-pool").await;
+    check(json!({ "path": "tests/hello", "dedup": { "key": "k" } }), "422 dedup-unsupported").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_answers_for_each_in_order() {
+    let server = Server::with_hello().await;
+    let executions = json!([{ "path": "tests/hello" }, { "path": "no/such/path" }]);
+    let answer = server.post("/api/execute/batch", json!({ "executions": executions })).await;
+    expect![[r#"
+        200 {
+          "count": 2,
+          "started": 1,
+          "duplicates": 0,
+          "failed": 1,
+          "results": [
+            {
+              "status": "started",
+              "index": 0,
+              "execution_id": "<id as text>",
+              "commands_generated": 1
+            },
+            {
+              "status": "error",
+              "index": 1,
+              "commands_generated": 0,
+              "error": "there is no playbook no/such/path",
+              "code": "unknown-playbook"
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&answer.shape());
+    let none = server.post("/api/execute/batch", json!({ "executions": [] })).await;
+    assert_eq!(none.problem(), "422 batch-size");
+}

@@ -1,0 +1,265 @@
+//! The contract of looking at executions and of ending them.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::{PARENT, Server};
+
+#[tokio::test(start_paused = true)]
+async fn executions_are_listed_newest_first() {
+    let server = Server::with_hello().await;
+    let first = server.start("tests/hello").await;
+    let second = server.start("tests/hello").await;
+    let list = async |query: &str| {
+        let body = server.get(&format!("/api/executions{query}")).await.body;
+        let items = body.as_array().expect("a list").clone();
+        items.iter().map(|it| it["execution_id"].to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(list("").await, [second.clone(), first.clone()]);
+    assert_eq!(list("?limit=1").await, [&*second]);
+    assert_eq!(list("?limit=1&offset=1").await, [&*first]);
+    assert_eq!(list("?path=HELLO&status=running").await.len(), 2);
+    assert!(list("?status=FAILED").await.is_empty());
+    assert!(list("?catalog_id=7").await.is_empty());
+    let answer = server.get("/api/executions?limit=1").await;
+    expect![[r#"
+        200 [
+          {
+            "execution_id": "<id as number>",
+            "catalog_id": "<id as number>",
+            "path": "tests/hello",
+            "version": 1,
+            "status": "RUNNING",
+            "started_at": "<time>",
+            "completed_at": null,
+            "parent_execution_id": null,
+            "event_count": 3,
+            "error": null
+          }
+        ]
+    "#]]
+    .assert_eq(&answer.shape());
+    assert_eq!(server.get("/api/executions?status=odd").await.problem(), "422 invalid-status");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detail_has_the_workload_and_the_events() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let mut answer = server.get(&format!("/api/executions/{id}")).await;
+    let events = answer.body["events"].as_array().expect("events");
+    assert_eq!(events.len(), 3);
+    answer.body["events"] = json!([events[2]]);
+    expect![[r#"
+        200 {
+          "execution_id": "<id as number>",
+          "catalog_id": "<id as number>",
+          "path": "tests/hello",
+          "version": 1,
+          "status": "RUNNING",
+          "started_at": "<time>",
+          "completed_at": null,
+          "parent_execution_id": null,
+          "event_count": 3,
+          "error": null,
+          "workload": {
+            "name": "world"
+          },
+          "events": [
+            {
+              "event_id": "<id as number>",
+              "seq": 3,
+              "event_type": "command.issued",
+              "node_id": "start",
+              "node_name": "start",
+              "node_type": "python",
+              "status": "PENDING",
+              "created_at": "<time>",
+              "context": {
+                "render_context": {
+                  "workload": {
+                    "name": "world"
+                  }
+                }
+              },
+              "result": null,
+              "error": null,
+              "meta": {
+                "command_id": "<id>:start:402371326771204100",
+                "execution_pool": "shared"
+              }
+            }
+          ],
+          "events_endpoint": "/api/executions/<id>/events"
+        }
+    "#]]
+    .assert_eq(&answer.shape().replace(&id, "<id>"));
+    assert_eq!(server.get("/api/executions/1").await.problem(), "404 unknown-execution");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_come_in_pages() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let page = async |query: &str| {
+        let body = server.get(&format!("/api/executions/{id}/events{query}")).await.body;
+        let seqs = body["events"].as_array().expect("events").iter().map(|it| it["seq"].clone());
+        (seqs.collect::<Vec<Value>>(), body["next_after"].clone(), body["total"].clone())
+    };
+    assert_eq!(page("?limit=2").await, (vec![json!(1), json!(2)], json!(2), json!(3)));
+    assert_eq!(page("?limit=2&after=2").await, (vec![json!(3)], Value::Null, json!(3)));
+    assert_eq!(page("?after=3").await, (vec![], Value::Null, json!(3)));
+    assert_eq!(server.get("/api/executions/1/events").await.problem(), "404 unknown-execution");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_counts_steps() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    expect![[r#"
+        200 {
+          "execution_id": "<id as number>",
+          "path": "tests/hello",
+          "status": "RUNNING",
+          "current_step": "start",
+          "progress": {
+            "total_steps": 1,
+            "completed_steps": 0,
+            "running_steps": 1,
+            "failed_steps": 0
+          },
+          "is_cancelled": false,
+          "completed": false,
+          "failed": false,
+          "error": null,
+          "start_time": "<time>",
+          "end_time": null,
+          "duration_seconds": 0.0
+        }
+    "#]]
+    .assert_eq(&server.get(&format!("/api/executions/{id}/status")).await.shape());
+    assert_eq!(server.get("/api/executions/1/status").await.problem(), "404 unknown-execution");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_execution_stays_cancelled() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let path = format!("/api/executions/{id}/cancel");
+    let answer = server.post(&path, json!({ "reason": "enough", "cascade": false })).await;
+    assert_eq!(answer.body["cancelled_executions"], json!([id]));
+    let check = server.get(&format!("/api/executions/{id}/cancellation-check")).await;
+    assert_eq!(check.body["is_cancelled"], true);
+    expect![[r#"
+        playbook_started tests/hello STARTED
+        step.enter start ENTERED
+        command.issued start PENDING
+        command.cancelled start CANCELLED
+        playbook.cancelled playbook CANCELLED
+    "#]]
+    .assert_eq(&server.story(&id).await);
+    let again = server.post(&path, json!({})).await;
+    assert_eq!(again.problem(), "400 execution-ended");
+    assert!(again.body["message"].is_string(), "existing clients print it");
+    let finalize = format!("/api/executions/{id}/finalize");
+    let finalized = server.post(&finalize, json!({ "status": "COMPLETED" })).await;
+    assert_eq!(finalized.problem(), "409 execution-ended");
+    assert_eq!(server.status(&id).await, "CANCELLED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_needs_no_body_and_an_execution() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let stop = axum::http::Request::post(format!("/api/executions/{id}/stop"));
+    let answer = server.send(stop.body(axum::body::Body::empty()).expect("a request")).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let unknown = server.post("/api/executions/1/cancel", json!({})).await;
+    assert_eq!(unknown.problem(), "404 unknown-execution");
+    let check = server.get("/api/executions/1/cancellation-check").await;
+    assert_eq!(check.body, json!({ "execution_id": 1, "is_cancelled": false }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_execution_has_started_is_cancelled_with_it() {
+    let server = Server::with_hello().await;
+    server.register(PARENT).await;
+    let id = server.start("tests/parent").await;
+    let children = format!("/api/executions?parent_execution_id={id}");
+    let mut child = Value::Null;
+    while child.is_null() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        child = server.get(&children).await.body[0]["execution_id"].clone();
+    }
+    let answer = server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+    assert_eq!(answer.body["cancelled_executions"], json!([id, child.to_string()]));
+    while server.status(&child.to_string()).await != "CANCELLED" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finalizing_adds_one_terminal_event_and_never_a_second() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let finalize = async |body| server.post(&format!("/api/executions/{id}/finalize"), body).await;
+    assert_eq!(finalize(json!({ "status": "CANCELLED" })).await.problem(), "422 not-an-end");
+    let answer = finalize(json!({ "status": "FAILED", "error": "by hand" })).await;
+    expect![[r#"
+        200 {
+          "execution_id": "<id as number>",
+          "status": "FAILED",
+          "message": "execution <id> is finalized as FAILED"
+        }
+    "#]]
+    .assert_eq(&answer.shape().replace(&id, "<id>"));
+    assert_eq!(finalize(json!({ "status": "COMPLETED" })).await.problem(), "409 execution-ended");
+    assert_eq!(server.status(&id).await, "FAILED");
+    let unknown = server.post("/api/executions/1/finalize", json!({ "status": "FAILED" })).await;
+    assert_eq!(unknown.problem(), "404 unknown-execution");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rerun_has_the_same_workload_unless_it_is_given_another() {
+    let server = Server::with_hello().await;
+    let body = json!({ "path": "tests/hello", "payload": { "name": "you" } });
+    let id = server.post("/api/execute", body).await.body["execution_id"].clone();
+    let path = format!("/api/executions/{}/rerun", id.as_str().expect("an id"));
+    let workload = async |body| {
+        let again = server.post(&path, body).await.body["execution_id"].clone();
+        assert_ne!(again, id);
+        let again = again.as_str().expect("an id").to_owned();
+        server.get(&format!("/api/executions/{again}")).await.body["workload"]["name"].clone()
+    };
+    assert_eq!(workload(json!({})).await, "you");
+    assert_eq!(workload(json!({ "workload": { "name": "me" } })).await, "me");
+    let unknown = server.post("/api/executions/1/rerun", json!({})).await;
+    assert_eq!(unknown.problem(), "404 unknown-execution");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_cancels_what_has_run_for_long() {
+    let server = Server::with_hello().await;
+    let old = server.start("tests/hello").await;
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    let young = server.start("tests/hello").await;
+    let cleanup = async |body| server.post("/api/executions/cleanup", body).await.body;
+    let dry = cleanup(json!({ "older_than_minutes": 30, "dry_run": true })).await;
+    assert_eq!((&dry["cancelled_count"], &dry["execution_ids"]), (&json!(0), &json!([old])));
+    let done = cleanup(json!({ "older_than_minutes": 30 })).await;
+    assert_eq!((&done["cancelled_count"], &done["execution_ids"]), (&json!(1), &json!([old])));
+    assert_eq!(server.status(&old).await, "CANCELLED");
+    assert_eq!(server.status(&young).await, "RUNNING");
+}
+
+#[tokio::test(start_paused = true)]
+async fn variables_are_what_the_execution_has_set() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    assert_eq!(server.get(&format!("/api/vars/{id}")).await.body, json!([]));
+    let missing = server.get(&format!("/api/vars/{id}/x")).await;
+    assert_eq!(missing.problem(), "404 unknown-variable");
+    assert_eq!(server.get("/api/vars/1").await.problem(), "404 unknown-execution");
+}

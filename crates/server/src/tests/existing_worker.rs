@@ -1,0 +1,340 @@
+//! An imitation of the existing worker: the calls it makes, in its order and its words.
+
+use axum::http::{Method, StatusCode};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::{LEASE, Server};
+
+/// A worker that knows commands by the events that issued them.
+struct Worker<'a> {
+    server: &'a Server,
+    name: &'static str,
+}
+
+impl Worker<'_> {
+    async fn claim(&self, event: &str) -> super::Answer {
+        let body = json!({ "worker_id": self.name });
+        self.server.post(&format!("/api/commands/{event}/claim"), body).await
+    }
+
+    /// Posts one event about a claimed command, as the worker words it.
+    async fn post(&self, claimed: &Value, name: &str, status: &str, more: Value) -> super::Answer {
+        let mut context = json!({ "command_id": claimed["meta"]["command_id"] });
+        for (key, value) in more.as_object().expect("a map") {
+            context[key] = value.clone();
+        }
+        let body = json!({
+            "execution_id": claimed["execution_id"],
+            "event_type": name,
+            "step": claimed["node_name"],
+            "status": status,
+            "created_at": "2026-11-15T06:49:26.505656Z",
+            "context": context,
+            "event_id": 380_247_910_405_000_001_i64,
+            "worker_id": self.name,
+            "meta": { "attempts": 0 },
+        });
+        self.server.post("/api/events", body).await
+    }
+
+    /// Runs a claimed command to a result.
+    async fn finish(&self, claimed: &Value, status: &str, tool: Value) {
+        let done = json!({ "call_index": 0, "result": { "status": status, "context": tool } });
+        let answers = [
+            self.post(claimed, "command.started", "STARTED", json!({})).await,
+            self.post(claimed, "call.done", "COMPLETED", done).await,
+            self.post(claimed, "command.completed", status, json!({ "status": status })).await,
+        ];
+        for answer in answers {
+            assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        }
+    }
+}
+
+/// The event that issued the command that waits longest.
+async fn issued(server: &Server, execution: &str) -> String {
+    let page = server.get(&format!("/api/executions/{execution}/events")).await;
+    let events = page.body["events"].as_array().expect("events").clone();
+    let issued = events.iter().rfind(|event| event["event_type"] == "command.issued");
+    issued.expect("a command")["event_id"].to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_runs_a_playbook_to_its_end() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let first = worker.claim(&issued(&server, &id).await).await;
+    expect![[r#"
+        200 {
+          "status": "ok",
+          "event_id": "<id as number>",
+          "execution_id": "<id as number>",
+          "node_id": "start",
+          "node_name": "start",
+          "action": "python",
+          "context": {
+            "tool_config": {
+              "code": "pass",
+              "args": {
+                "name": "{{ workload.name }}"
+              }
+            },
+            "args": {},
+            "render_context": {
+              "workload": {
+                "name": "world"
+              },
+              "execution_id": "<id as text>"
+            }
+          },
+          "meta": {
+            "command_id": "<id>:start:402371326771204100",
+            "step": "start",
+            "tool_kind": "python",
+            "attempt": 1,
+            "attempts": 0,
+            "execution_id": "<id as text>",
+            "idempotency_key": "<id>/start/0",
+            "timeout_ms": null,
+            "actionable": true
+          }
+        }
+    "#]]
+    .assert_eq(&first.shape().replace(&id, "<id>"));
+    let tool = json!({ "status": "success", "data": { "text": "hi" }, "stdout": "printed" });
+    worker.finish(&first.body, "success", tool).await;
+    let second = worker.claim(&issued(&server, &id).await).await;
+    assert_eq!(second.body["context"]["render_context"]["start"]["text"], "hi");
+    worker.finish(&second.body, "success", json!({ "status": "success" })).await;
+    assert_eq!(server.status(&id).await, "COMPLETED");
+    expect![[r#"
+        playbook_started tests/hello STARTED
+        step.enter start ENTERED
+        command.issued start PENDING
+        command.claimed start RUNNING
+        command.completed start COMPLETED
+        step.exit start COMPLETED
+        step.enter second ENTERED
+        command.issued second PENDING
+        command.claimed second RUNNING
+        command.completed second COMPLETED
+        step.exit second COMPLETED
+        playbook.completed playbook COMPLETED
+    "#]]
+    .assert_eq(&server.story(&id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_status_of_error_fails_the_step() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let tool = json!({ "status": "error", "error": "no such host" });
+    worker.finish(&claimed, "error", tool).await;
+    assert_eq!(server.status(&id).await, "FAILED");
+    let detail = server.get(&format!("/api/executions/{id}")).await;
+    assert_eq!(detail.body["error"], "no such host");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_gives_up_fails_the_step() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let error = json!({ "call_index": 0, "error": "no such credential" });
+    assert_eq!(worker.post(&claimed, "call.error", "FAILED", error.clone()).await.status, 200);
+    assert_eq!(worker.post(&claimed, "command.failed", "FAILED", error).await.status, 200);
+    assert_eq!(server.status(&id).await, "FAILED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_posted_twice_is_answered_twice_and_counts_once() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let tool = json!({ "status": "success", "data": {} });
+    worker.finish(&claimed, "success", tool.clone()).await;
+    let story = server.story(&id).await;
+    worker.finish(&claimed, "success", tool).await;
+    assert_eq!(server.story(&id).await, story);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_worker_may_claim_again_and_another_may_not() {
+    let server = Server::with_hello().await;
+    let [one, other] = ["w-1", "w-2"].map(|name| Worker { server: &server, name });
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    let first = one.claim(&event).await;
+    assert_eq!(one.claim(&event).await.body, first.body);
+    assert_eq!(other.claim(&event).await.problem(), "409 active-claim");
+    let shown = server.get(&format!("/api/commands/{event}")).await;
+    assert_eq!(shown.body, first.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finished_command_cannot_be_claimed_again() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    let claimed = worker.claim(&event).await.body;
+    worker.finish(&claimed, "success", json!({ "status": "success", "data": {} })).await;
+    assert_eq!(worker.claim(&event).await.problem(), "409 command-ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_of_a_cancelled_execution_cannot_be_claimed() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+    let worker = Worker { server: &server, name: "w-1" };
+    assert_eq!(worker.claim(&event).await.problem(), "409 execution-ended");
+    assert_eq!(worker.claim("1").await.problem(), "404 unknown-command");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_command_of_a_worker_that_died_goes_to_another_and_its_late_word_changes_nothing() {
+    let server = Server::with_hello().await;
+    let [dead, other] = ["w-1", "w-2"].map(|name| Worker { server: &server, name });
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    let lost = dead.claim(&event).await.body;
+    tokio::time::advance(LEASE).await;
+    let taken = other.claim(&event).await;
+    assert_eq!(taken.body["meta"]["attempt"], 2, "{}", taken.body);
+    let late = dead.post(&lost, "command.completed", "success", json!({})).await;
+    assert_eq!(late.problem(), "409 superseded");
+    other.finish(&taken.body, "success", json!({ "status": "success", "data": {} })).await;
+    assert_eq!(server.status(&id).await, "RUNNING", "the second step waits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_of_a_worker_keep_everything_it_has() {
+    let server = Server::with_hello().await;
+    let [one, other] = ["w-1", "w-2"].map(|name| Worker { server: &server, name });
+    let register = json!({
+        "name": "w-1", "component_type": "worker_pool", "status": "ready",
+        "runtime": { "kind": "rust" }, "hostname": "h", "labels": { "pool_name": "default" },
+    });
+    let registered = server.post("/api/worker/pool/register", register).await;
+    expect![[r#"
+        200 {
+          "runtime_id": "<id as number>",
+          "name": "w-1",
+          "kind": "worker_pool",
+          "uri": null,
+          "status": "ready",
+          "labels": {
+            "pool_name": "default"
+          },
+          "capabilities": null,
+          "capacity": null,
+          "runtime": {
+            "kind": "rust"
+          },
+          "heartbeat": "<time>",
+          "created_at": "<time>",
+          "updated_at": "<time>"
+        }
+    "#]]
+    .assert_eq(&registered.shape());
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    one.claim(&event).await;
+    for _ in 0..4 {
+        tokio::time::advance(LEASE / 2).await;
+        let beat = server.post("/api/worker/pool/heartbeat", json!({ "name": "w-1" })).await;
+        assert_eq!(beat.status, 200);
+        assert_eq!(other.claim(&event).await.problem(), "409 active-claim");
+    }
+    let pools = server.get("/api/worker/pools?status=ready").await;
+    assert_eq!(pools.body[0]["name"], "w-1");
+    tokio::time::advance(LEASE * 3).await;
+    let pools = server.get("/api/worker/pools").await;
+    assert_eq!(pools.body[0]["status"], "offline");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_says_goodbye_frees_what_it_has_by_either_method() {
+    let server = Server::with_hello().await;
+    let [one, other] = ["w-1", "w-2"].map(|name| Worker { server: &server, name });
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    one.claim(&event).await;
+    let body = json!({ "name": "w-1", "component_type": "worker_pool" });
+    let gone = server.post("/api/worker/pool/deregister", body.clone()).await;
+    assert_eq!(gone.status, 200, "{}", gone.body);
+    tokio::time::advance(LEASE).await;
+    assert_eq!(other.claim(&event).await.status, 200);
+    let again = server.call(Method::DELETE, "/api/worker/pool/deregister", body).await;
+    assert_eq!(again.problem(), "404 unknown-worker");
+    let odd = server.post("/api/worker/pool/register", json!({ "name": "x", "kind": "odd" })).await;
+    assert_eq!(odd.problem(), "422 unknown-kind");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fact_of_another_program_is_recorded_once_and_changes_nothing() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let fact = json!({
+        "execution_id": id, "event_type": "subscription.rate_limited", "step": "ingress",
+        "event_id": "77", "payload": { "rate": 5 },
+    });
+    for _ in 0..2 {
+        let answer = server.post("/api/events", fact.clone()).await;
+        assert_eq!(answer.body, json!({ "status": "ok", "event_id": 77, "commands_generated": 0 }));
+    }
+    expect![[r#"
+        playbook_started tests/hello STARTED
+        step.enter start ENTERED
+        command.issued start PENDING
+        subscription.rate_limited ingress REPORTED
+    "#]]
+    .assert_eq(&server.story(&id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_taken_is_refused_and_says_why() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let event = issued(&server, &id).await;
+    let check = async |name: &str, context: Value, expected: &str| {
+        let body =
+            json!({ "execution_id": id, "name": name, "context": context, "worker_id": "w" });
+        assert_eq!(server.post("/api/events", body).await.problem(), expected, "{name}");
+    };
+    let of = |id: &str| json!({ "command_id": id });
+    check("playbook.completed", json!({}), "422 reserved-event").await;
+    check("call.done", json!({}), "422 no-command").await;
+    check("call.done", of("nonsense"), "422 no-command").await;
+    check("call.done", of("1:start:1"), "404 unknown-command").await;
+    check("call.done", of(&format!("{id}:start:{event}")), "409 not-claimed").await;
+    let body = json!({ "execution_id": 1, "name": "fact" });
+    assert_eq!(server.post("/api/events", body).await.problem(), "404 unknown-execution");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_events_is_taken_in_order_failures_included() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let command = &claimed["meta"]["command_id"];
+    let batch = json!({ "execution_id": id, "worker_id": "w-1", "events": [
+        { "step": "start", "name": "command.started", "payload": { "command_id": command } },
+        { "step": "start", "name": "command.failed", "payload": { "command_id": command, "error": "x" } },
+    ]});
+    let answer = server.post("/api/events/batch", batch).await;
+    assert_eq!(answer.body["event_ids"].as_array().map(Vec::len), Some(2), "{}", answer.body);
+    assert_eq!(server.status(&id).await, "FAILED");
+    let none = json!({ "execution_id": id, "events": [] });
+    let answer = server.post("/api/events/batch", none).await;
+    assert_eq!(answer.body, json!({ "status": "ok", "event_ids": [], "commands_generated": 0 }));
+}

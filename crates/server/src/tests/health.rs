@@ -1,0 +1,79 @@
+//! Whether the server lives, and whether it can work.
+
+use expect_test::expect;
+
+use super::Server;
+
+#[tokio::test(start_paused = true)]
+async fn health_answers_without_looking_at_anything() {
+    expect![[r#"
+        200 {
+          "status": "ok"
+        }
+    "#]]
+    .assert_eq(&Server::new().get("/health").await.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn api_health_says_what_existing_clients_read() {
+    let mut answer = Server::new().get("/api/health").await;
+    answer.body["version"] = "<version>".into();
+    expect![[r#"
+        200 {
+          "status": "ok",
+          "database": "connected",
+          "nats": "not_configured",
+          "uptime_seconds": 0,
+          "version": "<version>"
+        }
+    "#]]
+    .assert_eq(&answer.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_names_its_checks() {
+    expect![[r#"
+        200 {
+          "ready": true,
+          "checks": [
+            {
+              "name": "store",
+              "ok": true
+            },
+            {
+              "name": "not draining",
+              "ok": true
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&Server::new().get("/readyz").await.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drains_lives_and_is_not_ready() {
+    let server = Server::new();
+    server.state.drain();
+    expect![[r#"
+        503 {
+          "ready": false,
+          "checks": [
+            {
+              "name": "store",
+              "ok": true
+            },
+            {
+              "name": "not draining",
+              "ok": false
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&server.get("/readyz").await.shape());
+    expect![[r#"
+        200 {
+          "status": "ok"
+        }
+    "#]]
+    .assert_eq(&server.get("/livez").await.shape());
+}

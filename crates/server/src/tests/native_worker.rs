@@ -1,0 +1,118 @@
+//! The native worker protocol.
+
+use expect_test::expect;
+use noetl_model::{Digest, PAYLOAD_INLINE_MAX};
+use serde_json::{Value, json};
+
+use super::{LEASE, Server};
+
+async fn lease(server: &Server, max: usize) -> Vec<Value> {
+    let body = json!({ "worker": "w", "pool": "shared", "max": max, "wait_ms": 100 });
+    let answer = server.post("/api/worker/lease", body).await;
+    answer.body["leases"].as_array().expect("leases").clone()
+}
+
+fn held(lease: &Value) -> Value {
+    let field = |name: &str| lease[name].clone();
+    json!({ "execution": field("execution"), "command": field("command"), "attempt": field("attempt") })
+}
+
+fn report(lease: &Value, output: Value) -> Value {
+    let mut report = held(lease);
+    report["worker"] = json!("w");
+    report["outcome"] = json!({ "status": "completed", "output": output });
+    report
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_leases_reports_and_the_execution_completes() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let first = lease(&server, 10).await;
+    assert_eq!(first.len(), 1);
+    let reports = json!({ "reports": [report(&first[0], json!({ "text": "hi" }))] });
+    let answer = server.post("/api/worker/report", reports.clone()).await;
+    assert_eq!(answer.body, json!({ "answers": ["accepted"] }));
+    let again = server.post("/api/worker/report", reports).await;
+    assert_eq!(again.body, answer.body, "the same report is answered the same way");
+    let second = lease(&server, 10).await;
+    assert_eq!(second[0]["bindings"]["start"]["inline"]["text"], "hi");
+    let reports = json!({ "reports": [report(&second[0], Value::Null)] });
+    server.post("/api/worker/report", reports).await;
+    assert_eq!(server.status(&id).await, "COMPLETED");
+    expect![[r#"
+        playbook_started tests/hello STARTED
+        step.enter start ENTERED
+        command.issued start PENDING
+        command.claimed start RUNNING
+        command.completed start COMPLETED
+        step.exit start COMPLETED
+        step.enter second ENTERED
+        command.issued second PENDING
+        command.claimed second RUNNING
+        command.completed second COMPLETED
+        step.exit second COMPLETED
+        playbook.completed playbook COMPLETED
+    "#]]
+    .assert_eq(&server.story(&id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_work_the_answer_comes_after_the_wait() {
+    assert!(lease(&Server::new(), 1).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_keeps_a_command_and_tells_when_it_is_lost() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let leases = lease(&server, 1).await;
+    let beat = async || {
+        let body = json!({ "worker": "w", "held": [held(&leases[0])] });
+        server.post("/api/worker/heartbeat", body).await.body["answers"][0].clone()
+    };
+    for _ in 0..3 {
+        tokio::time::advance(LEASE * 2 / 3).await;
+        assert!(beat().await["extended"]["until"].is_number());
+    }
+    server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+    assert_eq!(beat().await, json!({ "lost": "finished" }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_about_nothing_we_know_is_unknown() {
+    let lease = json!({ "execution": 1, "command": 1, "attempt": 1 });
+    let reports = json!({ "reports": [report(&lease, Value::Null)] });
+    let answer = Server::new().post("/api/worker/report", reports).await;
+    assert_eq!(answer.body, json!({ "answers": ["unknown"] }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_output_is_fetched_by_its_digest() {
+    let server = Server::with_hello().await;
+    server.start("tests/hello").await;
+    let leases = lease(&server, 1).await;
+    let output = json!({ "text": "x".repeat(PAYLOAD_INLINE_MAX) });
+    let reports = json!({ "reports": [report(&leases[0], output.clone())] });
+    server.post("/api/worker/report", reports).await;
+    let digest = Digest::of(output.to_string().as_bytes());
+    assert_eq!(server.get(&format!("/api/payloads/{digest}")).await.body, output);
+    let unknown = format!("/api/payloads/{}", Digest::of(b"something else"));
+    assert_eq!(server.get(&unknown).await.problem(), "404 unknown-payload");
+    assert_eq!(server.get("/api/payloads/zz").await.problem(), "400 invalid-path");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancellations_are_told_to_whoever_listens() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    lease(&server, 1).await;
+    let cancel = async {
+        server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+        tokio::time::sleep(LEASE).await;
+        server.state.drain();
+    };
+    let (heard, ()) = tokio::join!(server.get("/api/worker/cancellations"), cancel);
+    let heard = heard.body.as_str().expect("a stream").to_owned();
+    assert!(heard.contains(&format!("data: {{\"execution\":{id},\"command\":")), "{heard}");
+}
