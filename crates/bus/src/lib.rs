@@ -1,19 +1,26 @@
 //! What messaging promises: a hint may be lost, repeated or reordered.
 //!
 //! A hint says "look again" and carries no truth; whoever listens also looks by itself from time to
-//! time. So a bus can be slow or gone without anything going wrong, only later.
+//! time. So a bus can be slow or gone without anything going wrong, only later. Workers that cannot
+//! look by themselves get a notification, which may be repeated and is sent until it is taken.
 //!
-//! Invariant: publishing never waits for a listener.
+//! Invariants: publishing never waits for a listener; notifying never waits long for a broker.
 
 mod local;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use noetl_model::{CommandId, ExecutionId, Pool};
+use noetl_model::{CommandId, CommandName, ExecutionId, Pool};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
 
 pub use local::{HINTS_MAX, HintReceiver, LocalBus};
 
 /// Where it is worth looking again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "hint", rename_all = "snake_case")]
 pub enum Hint {
     /// A command waits in this pool.
     CommandReady { pool: Pool },
@@ -25,11 +32,39 @@ pub enum Hint {
     LookAgain,
 }
 
+/// A command waits for a worker that is told and does not ask.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notification {
+    /// The outbox row that owes it: the same each time it is sent, so that a repetition is known.
+    pub message_id: i64,
+    pub pool: Pool,
+    pub command: CommandName,
+    /// The W3C trace context the execution came with.
+    pub trace: Option<Arc<Value>>,
+}
+
+/// Why a notification is still owed.
+#[derive(Debug, Error)]
+pub enum BusError {
+    /// Nothing can be sent at the moment.
+    #[error("the bus cannot be reached")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// This one cannot be sent; others can.
+    #[error("the bus does not take the notification")]
+    Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
 /// Carries hints from whoever knows to whoever waits.
 #[async_trait]
 pub trait Bus: Send + Sync {
     /// Tells everybody who listens now. A hint that cannot be delivered is lost; nobody is told.
     async fn publish(&self, hint: Hint);
+
+    /// Tells workers that do not look by themselves; once this is `Ok`, the broker has it. A bus
+    /// without such workers has nobody to tell.
+    async fn notify(&self, _notification: &Notification) -> Result<(), BusError> {
+        Ok(())
+    }
 
     /// Listens from now on.
     fn subscribe(&self) -> HintReceiver;

@@ -8,11 +8,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{ChildCall, ChildRequest, Ended, Execution, Input, Loaded, child_request};
-use noetl_model::{
-    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, Pool, Recorded, Seq, ToolError,
-};
+use noetl_model::{CommandId, Cutoff, ErrorKind, ErrorMode, ExecutionId, Pool, ToolError};
 use noetl_store::{PAGE_MAX, ReadyCommand, StoreError};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LoadError;
@@ -83,8 +80,7 @@ impl Control {
             ChildCall::Invalid(error) => error,
             ChildCall::Start(wanted) => {
                 let path = wanted.path.clone();
-                let request = self.child_start(&state, wanted).await?;
-                match self.start(request).await {
+                match self.start(child_start(&state, wanted)).await {
                     Ok(child) => {
                         self.tell_started(parent, command, child).await?;
                         return Ok(Carried::Out);
@@ -129,35 +125,6 @@ impl Control {
         .await
     }
 
-    /// How the child of a command is started: where and as its parent runs.
-    async fn child_start(
-        &self,
-        parent: &Execution,
-        wanted: ChildRequest,
-    ) -> Result<StartRequest, LoadError> {
-        let ChildRequest { path, version, payload, origin } = wanted;
-        Ok(StartRequest {
-            playbook: PlaybookChoice::Path { path, version },
-            payload,
-            error_mode: match parent.error_mode() {
-                ErrorMode::Strict => None,
-                ErrorMode::Lenient => Some(ErrorMode::Lenient),
-            },
-            origin,
-            pool: parent.pool().clone(),
-            trace: self.trace_of(parent.id()).await?,
-        })
-    }
-
-    async fn trace_of(&self, execution: ExecutionId) -> Result<Option<Value>, LoadError> {
-        let first = self.parts.store.read(execution, Seq::ZERO, 1).await;
-        let first = first.map_err(|error| LoadError::of_store(execution, error))?;
-        Ok(match first.into_iter().next() {
-            Some(Recorded { event: Event::ExecutionStarted { trace, .. }, .. }) => trace,
-            Some(_) | None => None,
-        })
-    }
-
     /// Tells the parent about its child, and the child if its parent no longer wants it.
     async fn tell_started(
         &self,
@@ -180,6 +147,22 @@ enum Carried {
     Out,
     /// Its command no longer asks for anything.
     Over,
+}
+
+/// How the child of a command is started: where and as its parent runs.
+fn child_start(parent: &Execution, wanted: ChildRequest) -> StartRequest {
+    let ChildRequest { path, version, payload, origin } = wanted;
+    StartRequest {
+        playbook: PlaybookChoice::Path { path, version },
+        payload,
+        error_mode: match parent.error_mode() {
+            ErrorMode::Strict => None,
+            ErrorMode::Lenient => Some(ErrorMode::Lenient),
+        },
+        origin,
+        pool: parent.pool().clone(),
+        trace: parent.trace().cloned(),
+    }
 }
 
 /// Why a child cannot be started, in the words of a tool.

@@ -1,14 +1,20 @@
 //! The relay: sends what is owed. At least once, so receivers take a repetition for what it is.
+//!
+//! Invariant: without the bus only notifications wait; everything else goes on.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_bus::Hint;
+use noetl_bus::{BusError, Hint, Notification};
 use noetl_engine::{Ended, Input};
-use noetl_model::{ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError};
+use noetl_model::{
+    CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
+};
 use noetl_store::{OutboxRow, StoreError};
 use serde_json::json;
+use thiserror::Error;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LoadError;
@@ -20,17 +26,66 @@ const RELAY_MAX: usize = 256;
 /// After how long a message whose sender has died is taken again. Short, because a parent may wait
 /// for it, and because sending it twice does no harm.
 pub(crate) const VISIBILITY: Duration = Duration::from_secs(5);
+/// The longest that a message waits for the next try while the bus is out of reach.
+pub(crate) const VISIBILITY_MAX: Duration = Duration::from_secs(30);
 /// How often a message is tried before it is left to the visibility timeout.
 const TRIES_MAX: u32 = 5;
 /// The first pause between tries; each further one is twice as long.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// Why a message was not sent.
+#[derive(Debug, Error)]
+enum SendError {
+    #[error(transparent)]
+    Bus(BusError),
+    #[error(transparent)]
+    Submit(SubmitError),
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Sent,
+    /// It is still owed.
+    Owed,
+    /// It is still owed, as is every other that needs the bus.
+    BusDown,
+}
+
+/// Whether the bus is out of reach, and since when.
+#[derive(Debug, Default)]
+struct Outage {
+    since: Option<Instant>,
+}
+
+impl Outage {
+    /// How long a message is the relay's: while the bus is gone, as long as it has been. What waits
+    /// is then not looked at over and over.
+    fn visibility(&self) -> Duration {
+        self.since.map_or(VISIBILITY, |since| since.elapsed().clamp(VISIBILITY, VISIBILITY_MAX))
+    }
+
+    fn begin(&mut self) {
+        if self.since.is_none() {
+            tracing::warn!("the bus is out of reach; notifications wait in the outbox");
+            self.since = Some(Instant::now());
+        }
+    }
+
+    fn end(&mut self) {
+        if self.since.take().is_some() {
+            tracing::info!("the bus is back");
+        }
+    }
+}
+
 impl Control {
     /// Sends messages as they are owed, until it is to stop.
     pub(crate) async fn relay_outbox(self, stop: CancellationToken) {
         let wakes = &self.parts.wakes;
+        let mut outage = Outage::default();
         loop {
-            let wait = match self.relay_owed().await {
+            let wait = match self.relay_owed(&mut outage).await {
                 Ok(0) => self.parts.settings.poll,
                 Ok(_) => Duration::ZERO,
                 Err(error) => {
@@ -45,53 +100,70 @@ impl Control {
     }
 
     /// Sends what is owed; the answer is how many messages there were.
-    async fn relay_owed(&self) -> Result<usize, StoreError> {
-        let rows = self.parts.store.take(RELAY_MAX, VISIBILITY).await?;
+    async fn relay_owed(&self, outage: &mut Outage) -> Result<usize, StoreError> {
+        let rows = self.parts.store.take(RELAY_MAX, outage.visibility()).await?;
         let count = rows.len();
-        let mut pools = BTreeSet::new();
-        let sent = join_all(rows.into_iter().map(|row| {
-            let id = row.id;
-            if let Message::CommandReady { pool, .. } = &row.message {
-                pools.insert(pool.clone());
-            }
-            async move { self.deliver(row).await.then_some(id) }
-        }));
-        let sent: Vec<i64> = sent.await.into_iter().flatten().collect();
-        self.hint_ready(pools).await;
+        let pools: BTreeSet<&Pool> = rows.iter().filter_map(ready_pool).collect();
+        for pool in &pools {
+            let pool = Pool::clone(pool);
+            self.parts.bus.publish(Hint::CommandReady { pool }).await;
+        }
+        let notifies = pools.into_iter().any(is_notified);
+        let deliveries = join_all(rows.iter().map(|row| self.deliver(row))).await;
+        if deliveries.contains(&Delivery::BusDown) {
+            outage.begin();
+        } else if notifies {
+            outage.end();
+        }
+        let sent = rows.iter().zip(deliveries).filter_map(|(row, delivery)| match delivery {
+            Delivery::Sent => Some(row.id),
+            Delivery::Owed | Delivery::BusDown => None,
+        });
+        let sent: Vec<i64> = sent.collect();
         if !sent.is_empty() {
             self.parts.store.sent(&sent).await?;
         }
         Ok(count)
     }
 
-    async fn hint_ready(&self, pools: BTreeSet<Pool>) {
-        for pool in pools {
-            self.parts.bus.publish(Hint::CommandReady { pool }).await;
-        }
-    }
-
-    /// Delivers a message; false if it is still owed.
-    async fn deliver(&self, row: OutboxRow) -> bool {
+    async fn deliver(&self, row: &OutboxRow) -> Delivery {
         for attempt in 0..TRIES_MAX {
-            match self.send(row.execution, &row.message).await {
-                Ok(()) => return true,
-                Err(error) if error.is_passing() => {
+            match self.send(row).await {
+                Ok(()) => return Delivery::Sent,
+                Err(SendError::Bus(BusError::Unavailable(error))) => {
+                    let error: &dyn std::error::Error = &*error;
+                    tracing::debug!(error, id = row.id, "the bus is out of reach");
+                    return Delivery::BusDown;
+                }
+                Err(SendError::Submit(error)) if error.is_passing() => {
                     tokio::time::sleep(TRY_PAUSE * 2u32.pow(attempt)).await;
                 }
-                Err(error) => {
+                Err(error @ (SendError::Bus(BusError::Refused(_)) | SendError::Submit(_))) => {
                     let error: &dyn std::error::Error = &error;
                     tracing::error!(error, execution = %row.execution, id = row.id, "message undeliverable");
-                    return false;
+                    return Delivery::Owed;
                 }
             }
         }
-        false
+        Delivery::Owed
     }
 
-    async fn send(&self, sender: ExecutionId, message: &Message) -> Result<(), SubmitError> {
-        match message {
-            // Told once for each pool, after the messages of all executions have been looked at.
-            Message::CommandReady { .. } => Ok(()),
+    async fn send(&self, row: &OutboxRow) -> Result<(), SendError> {
+        let sender = row.execution;
+        match &row.message {
+            Message::CommandReady { pool, command: _, event_id, step, item, trace } => {
+                if !is_notified(pool) {
+                    return Ok(());
+                }
+                let (step, event_id, item) = (step.clone(), *event_id, *item);
+                let notification = Notification {
+                    message_id: row.id,
+                    pool: pool.clone(),
+                    command: CommandName { execution: sender, step, event_id, item },
+                    trace: trace.clone(),
+                };
+                self.parts.bus.notify(&notification).await.map_err(SendError::Bus)
+            }
             Message::CommandCancelled { command } => {
                 let (execution, command) = (sender, *command);
                 self.parts.bus.publish(Hint::CommandCancelled { execution, command }).await;
@@ -101,13 +173,28 @@ impl Control {
                 let ended = ended(sender, *status, output, error.as_ref());
                 let input = Input::ChildEnded { command: *command, ended };
                 // Refused means that the parent knows, or no longer cares.
-                known(self.submit(*parent, input).await.map(|_| ()))
+                known(self.submit(*parent, input).await.map(|_| ())).map_err(SendError::Submit)
             }
             Message::CancelChild { child, reason } => {
-                known(self.cancel(*child, reason).await.map(|_| ()))
+                known(self.cancel(*child, reason).await.map(|_| ())).map_err(SendError::Submit)
             }
         }
     }
+}
+
+/// The pool that a message is about, if it says that a command waits.
+fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
+    match &row.message {
+        Message::CommandReady { pool, .. } => Some(pool),
+        Message::CommandCancelled { .. }
+        | Message::ChildEnded { .. }
+        | Message::CancelChild { .. } => None,
+    }
+}
+
+/// What the control plane carries out itself is no worker's business.
+fn is_notified(pool: &Pool) -> bool {
+    pool.as_str() != Pool::CONTROL
 }
 
 /// A message to an execution that does not exist has nobody to reach.

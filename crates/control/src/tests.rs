@@ -4,6 +4,7 @@ mod children;
 mod faulty;
 mod leases;
 mod life;
+mod notifying;
 mod races;
 mod waiting;
 

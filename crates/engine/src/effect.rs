@@ -1,7 +1,7 @@
 //! What an event means for the world outside. No effect without an event that explains it.
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Pool,
+    Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Place, Pool,
     Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
 };
 
@@ -43,13 +43,15 @@ pub enum Effect {
 /// as it is after it).
 pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     match &recorded.event {
-        Event::CommandIssued { command, step, pool, .. } => {
+        Event::CommandIssued { command, task, step, pool, .. } => {
             let (command, pool, step) = (*command, pool.clone(), step.clone());
             let ready = Message::CommandReady {
                 pool: pool.clone(),
                 command,
                 event_id: recorded.event_id,
                 step: step.clone(),
+                item: item_of(task.place),
+                trace: before.trace.clone(),
             };
             vec![Effect::Enqueue { command, pool, step }, Effect::Send(ready)]
         }
@@ -94,6 +96,13 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::StepFailed { .. }
         | Event::ExecutionStalled { .. }
         | Event::Reported { .. } => Vec::new(),
+    }
+}
+
+fn item_of(place: Place) -> Option<u64> {
+    match place {
+        Place::Item { index, .. } => Some(index),
+        Place::Task(_) | Place::Claim { .. } => None,
     }
 }
 

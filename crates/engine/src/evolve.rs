@@ -2,6 +2,8 @@
 //!
 //! A corrupt log is an error with a name: an event that its own past rules out is [`Illegal`].
 
+use std::sync::Arc;
+
 use noetl_model::{
     Attempt, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemSource, Payload, Place,
     Recorded, RunId, ScopeTarget, Seq, StepCounts, StepName, StepStatus, TaskAddress, TimerId,
@@ -35,7 +37,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
     if first.seq != Seq(1) {
         return Err(illegal("the first event has number 1"));
     }
-    let Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace: _ } =
+    let Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } =
         &first.event
     else {
         return Err(illegal("an execution begins by being started"));
@@ -50,6 +52,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         origin: origin.clone(),
         error_mode: *error_mode,
         pool: pool.clone(),
+        trace: trace.clone().map(Arc::new),
         workload: workload.clone(),
         context: imbl::OrdMap::new(),
         steps: imbl::OrdMap::new(),

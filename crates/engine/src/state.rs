@@ -5,6 +5,7 @@
 //! Finished loop items leave nothing behind but counters; finished steps leave their last output.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use imbl::OrdMap;
 use noetl_model::{
@@ -31,6 +32,8 @@ pub struct Execution {
     pub(crate) origin: Origin,
     pub(crate) error_mode: ErrorMode,
     pub(crate) pool: Pool,
+    /// The W3C trace context the start came with.
+    pub(crate) trace: Option<Arc<Value>>,
     pub(crate) workload: Payload,
     pub(crate) context: Variables,
     pub(crate) steps: OrdMap<StepName, StepRecord>,
@@ -156,7 +159,7 @@ pub(crate) enum Holder {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 1;
+    pub const SHAPE: u32 = 2;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -177,6 +180,11 @@ impl Execution {
 
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// The W3C trace context the start came with.
+    pub fn trace(&self) -> Option<&Value> {
+        self.trace.as_deref()
     }
 
     pub fn error_mode(&self) -> ErrorMode {

@@ -1,5 +1,8 @@
 //! Commands as workers see them, and what they say about them.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -78,6 +81,27 @@ pub enum Outcome {
     },
 }
 
+/// A command as workers of the public protocol name it: `<execution>:<step>:<event>`, and for an item
+/// of a loop `:i<index>` after it. The event is the one that issued it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandName {
+    pub execution: ExecutionId,
+    pub step: StepName,
+    pub event_id: EventId,
+    pub item: Option<u64>,
+}
+
+impl fmt::Display for CommandName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { execution, step, event_id, item } = self;
+        write!(f, "{execution}:{step}:{event_id}")?;
+        match item {
+            Some(index) => write!(f, ":i{index}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What a worker says when it is done with a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -95,7 +119,18 @@ pub struct Report {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
     /// A command waits in a pool.
-    CommandReady { pool: Pool, command: CommandId, event_id: EventId, step: StepName },
+    CommandReady {
+        pool: Pool,
+        command: CommandId,
+        event_id: EventId,
+        step: StepName,
+        /// Which item of the step's loop it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<u64>,
+        /// The W3C trace context the execution came with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<Arc<Value>>,
+    },
     /// A command was cancelled; whoever runs it should stop.
     CommandCancelled { command: CommandId },
     /// A child execution has ended; its parent waits for it.
@@ -115,6 +150,19 @@ pub enum Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_named_by_execution_step_and_event_and_in_a_loop_by_its_item() {
+        let mut name = CommandName {
+            execution: ExecutionId(7),
+            step: StepName::new("fetch"),
+            event_id: EventId(9),
+            item: None,
+        };
+        assert_eq!(name.to_string(), "7:fetch:9");
+        name.item = Some(0);
+        assert_eq!(name.to_string(), "7:fetch:9:i0");
+    }
 
     #[test]
     fn long_output_keeps_its_beginning_and_its_end() {

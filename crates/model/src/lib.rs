@@ -18,7 +18,7 @@ mod summary;
 mod time;
 mod tool;
 
-pub use command::{LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report};
+pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report};
 pub use cutoff::Cutoff;
 pub use error::{ErrorKind, ToolError};
 pub use event::{

@@ -1,5 +1,6 @@
 //! Rules of the outbox.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
@@ -59,6 +60,16 @@ pub async fn messages_are_taken_oldest_first_as_they_were_written(subject: Subje
             command: CommandId(1),
             event_id: EventId(i64::MAX),
             step: StepName::new("größe"),
+            item: None,
+            trace: None,
+        },
+        Message::CommandReady {
+            pool: Pool::new("gpu"),
+            command: CommandId(2),
+            event_id: EventId(2),
+            step: StepName::new("each"),
+            item: Some(0),
+            trace: Some(Arc::new(json!({ "traceparent": "00-1-2-01" }))),
         },
         message(1),
         ended(Payload::inline(json!({ "z": 1, "a": [0.1, u64::MAX] })), None),

@@ -1,0 +1,197 @@
+//! What workers outside are told, with a bus that may be gone or picky.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use expect_test::{Expect, expect};
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification};
+use noetl_store::Outbox as _;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::*;
+use crate::relay::VISIBILITY_MAX;
+
+const CHAIN: &str = r#"
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: each}]}
+  - step: each
+    loop: {in: [a, b], iterator: it, spec: {mode: sequential}}
+    tool: {kind: noop}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop}
+"#;
+
+/// How the broker answers.
+#[derive(Debug, Clone, PartialEq)]
+enum Broker {
+    Up,
+    Down,
+    /// It takes no notification about this step.
+    Without(&'static str),
+}
+
+struct BrokeredBus {
+    hints: LocalBus,
+    broker: Mutex<Broker>,
+    heard: watch::Sender<Vec<Notification>>,
+}
+
+impl BrokeredBus {
+    fn new(broker: Broker) -> Arc<Self> {
+        let heard = watch::Sender::new(Vec::new());
+        Arc::new(Self { hints: LocalBus::new(), broker: Mutex::new(broker), heard })
+    }
+
+    fn set(&self, broker: Broker) {
+        *self.broker.lock().unwrap() = broker;
+    }
+
+    /// A line for each notification: pool, step and item. Waits until there are `count`.
+    async fn heard(&self, count: usize) -> String {
+        let mut heard = self.heard.subscribe();
+        let heard = heard.wait_for(|heard| heard.len() >= count).await.unwrap();
+        let line = |notification: &Notification| {
+            let Notification { pool, command, .. } = notification;
+            match command.item {
+                Some(item) => format!("{pool} {} {item}\n", command.step),
+                None => format!("{pool} {}\n", command.step),
+            }
+        };
+        heard.iter().map(line).collect()
+    }
+}
+
+#[async_trait]
+impl Bus for BrokeredBus {
+    async fn publish(&self, hint: Hint) {
+        self.hints.publish(hint).await;
+    }
+
+    async fn notify(&self, notification: &Notification) -> Result<(), BusError> {
+        match &*self.broker.lock().unwrap() {
+            Broker::Down => return Err(BusError::Unavailable("connection refused".into())),
+            Broker::Without(step) if notification.command.step.as_str() == *step => {
+                return Err(BusError::Refused("too large".into()));
+            }
+            Broker::Up | Broker::Without(_) => {}
+        }
+        self.heard.send_modify(|heard| heard.push(notification.clone()));
+        Ok(())
+    }
+
+    fn subscribe(&self) -> HintReceiver {
+        self.hints.subscribe()
+    }
+}
+
+fn plane_with(world: &World, bus: Arc<BrokeredBus>) -> Running {
+    let ids = Arc::new(IdGenerator::new(1));
+    let settings = Settings::default();
+    Running::of(Control::new(world.store.clone(), bus, world.clock.clone(), ids, settings))
+}
+
+/// Works a playbook off beside `bus`, on which `count` notifications come in.
+async fn check(bus: &Arc<BrokeredBus>, workflow: &str, count: usize, expected: Expect) {
+    let plane = plane_with(&World::new(), bus.clone());
+    register_at(&plane.control, "child", "workflow: [{step: start, tool: {kind: noop}}]\n").await;
+    register(&plane.control, workflow).await;
+    let execution = start(&plane.control).await;
+    assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
+    expected.assert_eq(&bus.heard(count).await);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_command_is_notified_in_its_pool_with_its_item() {
+    check(
+        &BrokeredBus::new(Broker::Up),
+        CHAIN,
+        4,
+        expect![[r#"
+            shared start
+            shared each 0
+            shared each 1
+            shared end
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_of_the_control_plane_itself_are_not_notified() {
+    check(
+        &BrokeredBus::new(Broker::Up),
+        "workflow: [{step: call, tool: {kind: playbook, path: child}}]\n",
+        1,
+        expect![[r#"
+            shared start
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_broker_executions_go_on_and_notifications_follow_once_it_is_back() {
+    let bus = BrokeredBus::new(Broker::Down);
+    let world = World::new();
+    let plane = plane_with(&world, bus.clone());
+    register(&plane.control, CHAIN).await;
+    let begun = Instant::now();
+    let execution = start(&plane.control).await;
+    assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
+    assert!(begun.elapsed() < Duration::from_secs(1), "took {:?}", begun.elapsed());
+
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(world.store.owed().await.unwrap(), 4);
+    let again = start(&plane.control).await;
+    assert_eq!(work(&plane.control, again).await, ExecutionStatus::Completed);
+
+    bus.set(Broker::Up);
+    let back = Instant::now();
+    bus.heard(8).await;
+    assert!(back.elapsed() <= VISIBILITY_MAX + Settings::default().poll);
+    plane.stop().await;
+    assert_eq!(bus.heard.borrow().len(), 8, "each is sent once");
+    assert_eq!(world.store.owed().await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notification_that_is_refused_holds_up_no_other() {
+    let bus = BrokeredBus::new(Broker::Without("start"));
+    check(
+        &bus,
+        CHAIN,
+        3,
+        expect![[r#"
+            shared each 0
+            shared each 1
+            shared end
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notification_names_its_command_and_carries_the_trace_of_the_start() {
+    let bus = BrokeredBus::new(Broker::Up);
+    let plane = plane_with(&World::new(), bus.clone());
+    register(&plane.control, "workflow: [{step: call, tool: {kind: playbook, path: child}}]\n")
+        .await;
+    register_at(&plane.control, "child", CHAIN).await;
+    let trace = json!({ "traceparent": "00-1-2-01" });
+    let mut request = StartRequest::new(by_path("p"), Map::new());
+    (request.pool, request.trace) = (Pool::new("gpu"), Some(trace.clone()));
+    plane.control.start(request).await.unwrap();
+    bus.heard(1).await;
+
+    let heard = bus.heard.borrow().first().cloned().unwrap();
+    assert_eq!((heard.pool, heard.trace.as_deref()), (Pool::new("gpu"), Some(&trace)));
+    let child = log(&plane.control, heard.command.execution).await;
+    let issued = child.iter().find(|recorded| recorded.event_id == heard.command.event_id);
+    assert_eq!(issued.unwrap().event.tag().as_str(), "command.issued");
+    plane.stop().await;
+}
