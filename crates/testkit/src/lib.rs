@@ -1,13 +1,17 @@
-//! Stories of executions, told by the engine alone: no store, no clock, no worker but a function.
+//! Stories of executions, told by the engine alone: no store, no clock, no worker but a function; and
+//! servers that live for one test.
 //!
 //! A [`Story`] is the shell around the engine at its smallest. Tests of the rules use it to give a
-//! playbook and reports and to read the history that follows.
+//! playbook and reports and to read the history that follows. Tests of adapters start the real thing:
+//! a [`NatsServer`], a [`PostgresServer`].
 
+mod nats;
 mod postgres;
 mod print;
 mod story;
 mod worker;
 
+pub use nats::NatsServer;
 pub use postgres::PostgresServer;
 pub use print::history_line;
 pub use story::{Story, StoryOptions};

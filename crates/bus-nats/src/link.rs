@@ -1,0 +1,135 @@
+//! The way to the stream: open once the stream is known to be there, until the first doubt.
+//!
+//! While it is not open nobody waits for NATS: only the attendant asks, until it gets an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::Context;
+use async_nats::{Client, Event};
+use noetl_bus::{Bus as _, Hint, LocalBus};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::stream;
+
+/// How often the stream is looked for while the link is not open.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinkState {
+    /// There is no connection.
+    Cut,
+    /// There is one; whether the stream is there as well has yet to be seen.
+    Doubtful,
+    Open,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    state: watch::Sender<LinkState>,
+}
+
+impl Link {
+    pub(crate) fn new() -> Self {
+        Self { state: watch::Sender::new(LinkState::Cut) }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *self.state.borrow() == LinkState::Open
+    }
+
+    /// Waits until the connection is lost.
+    pub(crate) async fn cut(&self) {
+        let mut state = self.state.subscribe();
+        state.wait_for(|state| *state == LinkState::Cut).await.expect("the link holds the sender");
+    }
+
+    /// Something went wrong; the attendant looks what.
+    pub(crate) fn doubt(&self) {
+        self.change(LinkState::Open, LinkState::Doubtful);
+    }
+
+    /// What the client tells about its connection.
+    pub(crate) fn heard(&self, event: &Event) {
+        match event {
+            Event::Connected => self.change(LinkState::Cut, LinkState::Doubtful),
+            Event::Disconnected | Event::Closed => drop(self.state.send_replace(LinkState::Cut)),
+            Event::LameDuckMode
+            | Event::Draining
+            | Event::SlowConsumer(_)
+            | Event::ServerError(_)
+            | Event::ClientError(_) => {}
+        }
+    }
+
+    fn change(&self, from: LinkState, to: LinkState) {
+        self.state.send_if_modified(|state| {
+            let changes = *state == from;
+            if changes {
+                *state = to;
+            }
+            changes
+        });
+    }
+}
+
+/// Opens the link whenever it can be.
+pub(crate) struct Attendant {
+    pub(crate) link: Arc<Link>,
+    pub(crate) client: Client,
+    pub(crate) jetstream: Context,
+    pub(crate) stream: String,
+    pub(crate) hints: LocalBus,
+}
+
+impl Attendant {
+    /// Attends to the link for as long as it is awaited.
+    pub(crate) async fn attend(self) {
+        let mut complained = false;
+        let mut state = self.link.state.subscribe();
+        loop {
+            // Asked without a connection, the client would keep the question for later.
+            if self.client.connection_state() == State::Connected {
+                // The client tells what happens to the connection, but not reliably.
+                self.link.change(LinkState::Cut, LinkState::Doubtful);
+                match stream::ensure(&self.jetstream, &self.stream).await {
+                    Ok(()) => {
+                        complained = false;
+                        self.open(&mut state).await;
+                        continue;
+                    }
+                    Err(error) => {
+                        self.complain(&error, complained);
+                        complained = true;
+                    }
+                }
+            }
+            // Nothing has changed? Then it is time to look anyway.
+            let _unchanged = timeout(LOOK_EVERY, state.changed()).await;
+        }
+    }
+
+    /// Opens the link, unless it has been cut meanwhile, and waits until it is open no longer.
+    async fn open(&self, state: &mut watch::Receiver<LinkState>) {
+        self.link.change(LinkState::Doubtful, LinkState::Open);
+        if self.link.is_open() {
+            tracing::info!(stream = self.stream, "notifications go to NATS");
+            // Other servers' hints may have been missed.
+            self.hints.publish(Hint::LookAgain).await;
+        }
+        let shut = state.wait_for(|state| *state != LinkState::Open).await;
+        drop(shut.expect("the link holds the sender"));
+    }
+
+    /// Says once what is wrong, and repeats it only to those who want every detail.
+    fn complain(&self, error: &stream::StreamError, again: bool) {
+        let error: &dyn std::error::Error = error;
+        if again {
+            tracing::debug!(error, stream = self.stream, "the stream is not ready");
+        } else {
+            tracing::warn!(error, stream = self.stream, "the stream is not ready");
+        }
+    }
+}
