@@ -22,7 +22,7 @@ impl Payloads for SqliteStore {
 #[async_trait]
 impl Snapshots for SqliteStore {
     async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
-        let mut writer = self.writer().await?;
+        let mut writer = self.lazy_writer().await?;
         query(include_str!("../sql/put_snapshot.sql"))
             .bind(execution.0)
             .bind(stored(snapshot.seq.0))

@@ -98,18 +98,29 @@ pub(crate) async fn writer(path: &Path) -> Result<SqliteConnection, OpenError> {
         Ok(()) | Err(OpenError::Missing { .. } | OpenError::Older { .. }) => {}
         Err(error) => return Err(error),
     }
-    let options = options(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        // An answer that is given survives the loss of power, not only that of the process.
-        .synchronous(SqliteSynchronous::Full)
-        .pragma("journal_size_limit", LOG_FILE_MAX);
-    let mut connection = options.connect().await.map_err(|error| open_error(path, error))?;
+    let mut connection = connect(path, SqliteSynchronous::Full).await?;
     MIGRATIONS
         .run(&mut connection)
         .await
         .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
     Ok(connection)
+}
+
+/// A second connection that writes to the same database: it leaves flushing to the first one.
+pub(crate) async fn lazy_writer(path: &Path) -> Result<SqliteConnection, OpenError> {
+    connect(path, SqliteSynchronous::Normal).await
+}
+
+async fn connect(
+    path: &Path,
+    synchronous: SqliteSynchronous,
+) -> Result<SqliteConnection, OpenError> {
+    let options = options(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .pragma("journal_size_limit", LOG_FILE_MAX);
+    options.connect().await.map_err(|error| open_error(path, error))
 }
 
 /// Connections that read; each is made when it is first needed.

@@ -13,7 +13,7 @@ use crate::row::{array, at_most, get, json, store_error};
 #[async_trait]
 impl Outbox for SqliteStore {
     async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
-        let mut writer = self.writer().await?;
+        let mut writer = self.lazy_writer().await?;
         let now = self.clock.now();
         let rows = query(include_str!("../sql/take_messages.sql"))
             .bind(now.as_micros())
@@ -40,7 +40,7 @@ impl Outbox for SqliteStore {
     }
 
     async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let mut writer = self.writer().await?;
+        let mut writer = self.lazy_writer().await?;
         query(include_str!("../sql/remove_messages.sql"))
             .bind(array(ids))
             .execute(&mut *writer)

@@ -43,7 +43,7 @@ impl CommandQueue for SqliteStore {
         }
         let keys: Vec<CommandKey> =
             held.iter().map(|held| (held.execution, held.command)).collect();
-        let mut writer = self.writer().await?;
+        let mut writer = self.lazy_writer().await?;
         let mut transaction = begin(&mut writer).await?;
         let until = self.clock.now().after(lease);
         let open = find_commands(&mut transaction, &keys).await?;
@@ -69,7 +69,7 @@ impl CommandQueue for SqliteStore {
     }
 
     async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
+        let mut writer = self.lazy_writer().await?;
         let renewed = query(include_str!("../sql/renew_leases.sql"))
             .bind(worker.as_str())
             .bind(self.clock.now().after(lease).as_micros())
@@ -80,7 +80,7 @@ impl CommandQueue for SqliteStore {
     }
 
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
+        let mut writer = self.lazy_writer().await?;
         let released = query(include_str!("../sql/release_leases.sql"))
             .bind(worker.as_str())
             .bind(self.clock.now().as_micros())

@@ -1,4 +1,4 @@
-//! The store itself: one connection that writes, a few that read.
+//! The store itself: two connections that write, one at a time, and a few that read.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use noetl_store::{Clock, StoreError, SystemClock};
 use sqlx::{Connection as _, SqliteConnection, SqlitePool, SqliteTransaction, query};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::open::{self, OpenError};
 use crate::row::store_error;
+
+/// The right to write, and the connection to do it on.
+pub(crate) type Writing<'a> = MappedMutexGuard<'a, SqliteConnection>;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
@@ -20,9 +23,17 @@ pub struct SqliteStore {
 }
 
 struct Writer {
-    connection: Mutex<SqliteConnection>,
+    connections: Mutex<Connections>,
     /// Keeps other processes from writing for as long as it is open.
     _lock: File,
+}
+
+struct Connections {
+    /// What it commits survives the loss of power.
+    durable: SqliteConnection,
+    /// What it commits survives the death of the process and, once the other has committed after it,
+    /// the loss of power. A flush costs more than all else about a small commit.
+    lazy: SqliteConnection,
 }
 
 impl SqliteStore {
@@ -30,14 +41,15 @@ impl SqliteStore {
     /// it up to date.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let lock = open::lock(path).await?;
-        let mut connection = open::writer(path).await?;
+        let mut durable = open::writer(path).await?;
         // This process is alone, so whoever was sending a message is gone.
         query(include_str!("../sql/release_messages.sql"))
             .bind(clock.now().as_micros())
-            .execute(&mut connection)
+            .execute(&mut durable)
             .await
             .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
-        let writer = Some(Writer { connection: Mutex::new(connection), _lock: lock });
+        let connections = Connections { durable, lazy: open::lazy_writer(path).await? };
+        let writer = Some(Writer { connections: Mutex::new(connections), _lock: lock });
         Ok(Self { clock, readers: open::readers(path), writer })
     }
 
@@ -48,10 +60,20 @@ impl SqliteStore {
         Ok(Self { clock: Arc::new(SystemClock), readers: open::readers(path), writer: None })
     }
 
-    /// The one connection that writes; waits for whoever is writing.
-    pub(crate) async fn writer(&self) -> Result<MutexGuard<'_, SqliteConnection>, StoreError> {
+    /// The connection that writes what is answered for; waits for whoever is writing.
+    pub(crate) async fn writer(&self) -> Result<Writing<'_>, StoreError> {
+        Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.durable))
+    }
+
+    /// The connection that writes what may be forgotten when the power goes, since it is then done
+    /// again; waits for whoever is writing.
+    pub(crate) async fn lazy_writer(&self) -> Result<Writing<'_>, StoreError> {
+        Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.lazy))
+    }
+
+    async fn connections(&self) -> Result<MutexGuard<'_, Connections>, StoreError> {
         match &self.writer {
-            Some(writer) => Ok(writer.connection.lock().await),
+            Some(writer) => Ok(writer.connections.lock().await),
             None => Err(StoreError::Unavailable("the store was opened for reading only".into())),
         }
     }
