@@ -6,6 +6,7 @@
 mod control_plane;
 mod id;
 mod names;
+mod remote;
 mod view;
 pub mod wire;
 
@@ -15,4 +16,5 @@ pub use control_plane::{
 };
 pub use id::AnyId;
 pub use names::{Posted, name_of, public_name};
+pub use remote::RemoteControl;
 pub use view::{PublicEvent, Teller, command_id, value_or_reference};

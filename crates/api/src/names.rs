@@ -72,15 +72,30 @@ impl Posted {
             "call.done" | "action_done" => Posted::ToolReturned,
             "call.error" | "command.failed" | "action_failed" => Posted::CommandFailed,
             "command.completed" | "action_completed" => Posted::CommandCompleted,
-            "playbook_started" | "playbook.started" | "playbook.initialized"
-            | "playbook.completed" | "playbook_completed" | "playbook.failed"
-            | "playbook_failed" | "playbook.cancelled" | "playbook_cancelled"
-            | "execution.started" | "execution.completed" | "execution.failed"
-            | "execution.cancelled" | "workflow.initialized" | "workflow.completed"
-            | "workflow.failed" | "command.issued" | "command.cancelled" | "step.enter"
-            | "step_enter" | "step_started" | "step.skipped" | "step_skipped" | "ctx.updated" => {
-                Posted::Reserved
-            }
+            "playbook_started"
+            | "playbook.started"
+            | "playbook.initialized"
+            | "playbook.completed"
+            | "playbook_completed"
+            | "playbook.failed"
+            | "playbook_failed"
+            | "playbook.cancelled"
+            | "playbook_cancelled"
+            | "execution.started"
+            | "execution.completed"
+            | "execution.failed"
+            | "execution.cancelled"
+            | "workflow.initialized"
+            | "workflow.completed"
+            | "workflow.failed"
+            | "command.issued"
+            | "command.cancelled"
+            | "step.enter"
+            | "step_enter"
+            | "step_started"
+            | "step.skipped"
+            | "step_skipped"
+            | "ctx.updated" => Posted::Reserved,
             _ => Posted::Fact,
         }
     }

@@ -8,6 +8,7 @@ mod existing_worker;
 mod health;
 mod native_worker;
 mod openapi;
+mod remote;
 mod stream;
 
 use std::sync::Arc;

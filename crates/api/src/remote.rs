@@ -1,0 +1,169 @@
+//! A control plane far away, over HTTP: the client's side of the native worker protocol.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use noetl_model::{Lease, PayloadRef, Report, WorkerId};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::broadcast;
+use url::Url;
+
+use crate::wire::{HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply};
+use crate::{
+    Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, ReportAnswer,
+};
+
+/// How long an answer may take beyond the time that was asked for.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+/// How long to wait before listening for cancellations again.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+/// How many cancellations wait for a worker that is slow to hear them.
+const CANCELLATIONS_MAX: usize = 1024;
+/// How long one line of a stream may be.
+const LINE_MAX: usize = 64 * 1024;
+
+/// A control plane at an address.
+pub struct RemoteControl {
+    http: reqwest::Client,
+    base: Url,
+    token: Option<String>,
+    cancellations: broadcast::Sender<Cancellation>,
+}
+
+impl RemoteControl {
+    /// The control plane at `base`, such as `http://localhost:8082`. A token is sent with every
+    /// request if there is one.
+    pub fn new(base: Url, token: Option<String>) -> Result<Self, ControlError> {
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let http = http.map_err(ControlError::unavailable)?;
+        Ok(Self { http, base, token, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) })
+    }
+
+    /// Passes cancellations on, for as long as it is awaited.
+    pub async fn hear(&self) {
+        loop {
+            if let Err(error) = self.listen().await {
+                tracing::debug!(%error, "cancellations are not heard");
+            }
+            tokio::time::sleep(LISTEN_AGAIN).await;
+        }
+    }
+
+    async fn listen(&self) -> Result<(), ControlError> {
+        let request = self.http.get(self.at("api/worker/cancellations")?);
+        let response = answered(self.sent(request).await?).await?;
+        let mut chunks = response.bytes_stream();
+        let mut line = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            for byte in chunk.map_err(ControlError::unavailable)? {
+                if byte != b'\n' {
+                    line.push(byte);
+                } else {
+                    self.pass_on(&line);
+                    line.clear();
+                }
+                if line.len() > LINE_MAX {
+                    return Err(ControlError::Refused { reason: "a line has no end".to_owned() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pass_on(&self, line: &[u8]) {
+        let data = line.strip_prefix(b"data:");
+        if let Some(cancelled) = data.and_then(|data| serde_json::from_slice(data).ok()) {
+            // Nobody listens before the worker has begun or after it has ended.
+            let _unheard = self.cancellations.send(cancelled);
+        }
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<T, ControlError> {
+        let request = self.http.post(self.at(path)?).json(body).timeout(wait + ANSWER_WAIT);
+        let response = answered(self.sent(request).await?).await?;
+        response.json().await.map_err(ControlError::unavailable)
+    }
+
+    async fn sent(&self, request: RequestBuilder) -> Result<Response, ControlError> {
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        request.send().await.map_err(ControlError::unavailable)
+    }
+
+    fn at(&self, path: &str) -> Result<Url, ControlError> {
+        self.base.join(path).map_err(|error| ControlError::Refused { reason: error.to_string() })
+    }
+}
+
+/// An answer that says yes, or why there is none.
+async fn answered(response: Response) -> Result<Response, ControlError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let problem: Value = response.json().await.unwrap_or_default();
+    let reason = problem["detail"].as_str().unwrap_or("no reason given").to_owned();
+    let passes = status.is_server_error()
+        || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status);
+    let reason = format!("{status}: {reason}");
+    Err(if passes {
+        ControlError::unavailable(Box::<dyn StdError + Send + Sync>::from(reason))
+    } else {
+        ControlError::Refused { reason }
+    })
+}
+
+#[async_trait]
+impl ControlPlane for RemoteControl {
+    async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
+        let LeaseRequest { worker, pool, max, wait } = request;
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let call = LeaseCall { worker, pool, max, wait_ms };
+        let reply: LeaseReply = self.call("api/worker/lease", &call, wait).await?;
+        Ok(reply.leases)
+    }
+
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        held: &[Held],
+    ) -> Result<Vec<HeartbeatAnswer>, ControlError> {
+        let call = HeartbeatCall { worker: worker.clone(), held: held.to_vec() };
+        let reply: HeartbeatReply =
+            self.call("api/worker/heartbeat", &call, Duration::ZERO).await?;
+        Ok(reply.answers)
+    }
+
+    async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
+        let call = ReportCall { reports };
+        let reply: ReportReply = self.call("api/worker/report", &call, Duration::ZERO).await?;
+        Ok(reply.answers)
+    }
+
+    async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
+        let url = self.at(&format!("api/payloads/{}", reference.digest))?;
+        let response = self.sent(self.http.get(url).timeout(ANSWER_WAIT)).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Err(ControlError::PayloadMissing(*reference));
+        }
+        let value = answered(response).await?.json().await;
+        value.map(Arc::new).map_err(ControlError::unavailable)
+    }
+
+    fn cancellations(&self) -> broadcast::Receiver<Cancellation> {
+        self.cancellations.subscribe()
+    }
+}
