@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq};
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Pool, Seq};
+
+use url::Url;
 
 use crate::workload::Assignment;
 
@@ -39,6 +41,10 @@ pub(crate) enum Command {
     Executions(ExecutionsCommand),
     /// Continue executions that were interrupted, to their end
     Resume(ResumeArgs),
+    /// Serve the HTTP API, and run what is started through it
+    Server(ServerArgs),
+    /// Run commands for a server
+    Worker(WorkerArgs),
     /// Print the JSON Schema of playbooks, for editors
     Schema(SchemaArgs),
     /// Print the completion script of a shell
@@ -132,6 +138,36 @@ pub(crate) struct GraphArgs {
     pub(crate) file: PathBuf,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: GraphFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVER_EXAMPLES)]
+pub(crate) struct ServerArgs {
+    /// Where to listen
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8082")]
+    pub(crate) listen: String,
+    /// Run no commands here: leave them to workers elsewhere
+    #[arg(long)]
+    pub(crate) no_worker: bool,
+    /// Let everybody in who can reach the address
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = WORKER_EXAMPLES)]
+pub(crate) struct WorkerArgs {
+    /// The address of the server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8082")]
+    pub(crate) server: Url,
+    /// The pool whose commands to run
+    #[arg(long, value_name = "NAME", default_value = Pool::SHARED)]
+    pub(crate) pool: String,
+    /// How many commands to run at once
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) concurrency: u16,
 }
 
 #[derive(Debug, Args)]
@@ -346,6 +382,22 @@ Examples:
   noetl graph examples/branching.yaml
   noetl graph examples/branching.yaml --format mermaid
   noetl graph examples/branching.yaml --format svg > branching.svg";
+
+const SERVER_EXAMPLES: &str = "\
+Whoever may start a playbook may run programs on this machine. On an address that other machines
+can reach, NOETL_API_TOKEN has to be set; clients send it as Authorization: Bearer.
+
+Examples:
+  noetl server
+  noetl server --listen 127.0.0.1:9000 --db history.db
+  NOETL_API_TOKEN=... noetl server --listen 0.0.0.0:8082 --no-worker";
+
+const WORKER_EXAMPLES: &str = "\
+NOETL_API_TOKEN is sent to the server, if it is set.
+
+Examples:
+  noetl worker
+  noetl worker --server http://10.0.0.5:8082 --pool gpu --concurrency 4";
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:

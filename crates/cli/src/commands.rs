@@ -7,7 +7,13 @@ mod executions;
 mod graph;
 mod run;
 mod schema;
+mod server;
 mod validate;
+mod worker;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::args::{Command, ExecutionsCommand};
 use crate::config::Config;
@@ -33,8 +39,27 @@ pub(crate) async fn dispatch(
             ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
         },
         Command::Resume(args) => executions::resume(args, config, terminal).await,
+        Command::Server(args) => server::server(args, config, terminal).await,
+        Command::Worker(args) => worker::worker(args, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),
         Command::Completions(args) => completions::completions(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, config, terminal).await,
     }
+}
+
+/// Cancelled when the user or the system wants this process to end.
+fn stopped() -> Result<CancellationToken, Failure> {
+    let listen = |kind| signal(kind).context("cannot listen to signals").map_err(Failure::broken);
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        stop.cancel();
+    });
+    Ok(stopped)
 }

@@ -46,6 +46,11 @@ impl Config {
         data.unwrap_or_else(home).join("noetl")
     }
 
+    /// The secret that clients of a server show.
+    pub(crate) fn api_token(&self) -> Option<&str> {
+        self.get("NOETL_API_TOKEN")
+    }
+
     /// The Python interpreter that steps run in.
     pub(crate) fn python(&self) -> &str {
         self.get("NOETL_PYTHON").unwrap_or("python3")

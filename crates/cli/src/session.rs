@@ -14,6 +14,7 @@ use noetl_control::{
 use noetl_model::{
     ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
+use noetl_server::Services;
 use noetl_store::{Clock, ExecutionFilter, MemoryStore, Store, SystemClock};
 use noetl_tools::Registry;
 use noetl_worker::Worker;
@@ -28,6 +29,8 @@ use crate::failure::Failure;
 use crate::history::{History, Which};
 use crate::nearest::nearest;
 
+/// How long a worker may go without a heartbeat.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// How many commands run at once.
 const CONCURRENCY: usize = 32;
 /// How often a command is begun: that a process is killed again and again is no fault of the command.
@@ -47,6 +50,8 @@ const PATHS_MAX: usize = 500;
 pub(crate) struct Session {
     store: Arc<dyn Store>,
     control: Control,
+    bus: LocalBus,
+    ids: Arc<IdGenerator>,
     /// The loops of the control plane.
     loops: Background,
     worker: Background,
@@ -94,13 +99,13 @@ impl Session {
 
     fn new(store: Arc<dyn Store>, bus: LocalBus, config: &Config) -> Self {
         let ids = Arc::new(IdGenerator::new(machine_id_of(&config.host())));
-        let (bus, clock) = (Arc::new(bus), Arc::new(SystemClock));
-        let settings = Settings { attempts_max: ATTEMPTS_MAX, ..Settings::default() };
-        let control = Control::new(store.clone(), bus, clock, ids, settings);
+        let (shared, clock) = (Arc::new(bus.clone()), Arc::new(SystemClock));
+        let settings = Settings { attempts_max: ATTEMPTS_MAX, lease: LEASE, ..Settings::default() };
+        let control = Control::new(store.clone(), shared, clock, ids.clone(), settings);
         let mut loops = Background::default();
         let (running, stop) = (control.clone(), loops.stop.clone());
         loops.tasks.spawn(async move { running.run(stop).await });
-        Self { store, control, loops, worker: Background::default() }
+        Self { store, control, bus, ids, loops, worker: Background::default() }
     }
 
     fn with_worker(store: Arc<dyn Store>, config: &Config) -> Self {
@@ -120,6 +125,17 @@ impl Session {
             }
         });
         session
+    }
+
+    /// What an API in front of this session is made of.
+    pub(crate) fn services(&self) -> Services {
+        Services {
+            control: self.control.clone(),
+            store: self.store.clone(),
+            bus: Arc::new(self.bus.clone()),
+            clock: Arc::new(SystemClock),
+            ids: self.ids.clone(),
+        }
     }
 
     pub(crate) fn history(&self) -> History {

@@ -13,6 +13,8 @@ fn the_help_of_every_command_shows_an_example() {
         "graph",
         "executions",
         "resume",
+        "server",
+        "worker",
         "schema",
         "completions",
         "doctor",

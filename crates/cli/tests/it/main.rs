@@ -9,5 +9,6 @@ mod kill;
 mod playbooks;
 mod run;
 mod sandbox;
+mod server;
 mod signals;
 mod validate;

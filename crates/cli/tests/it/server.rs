@@ -1,0 +1,101 @@
+//! A server and a worker, as processes of their own.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Child;
+
+use serde_json::{Value, json};
+
+use crate::playbooks::HELLO;
+use crate::sandbox::{Sandbox, await_end, eventually, signal};
+
+/// A process that is told to end when the test does, however that ends.
+struct Process(Child);
+
+impl Process {
+    fn end(mut self) -> Option<i32> {
+        signal(&self.0, "TERM");
+        await_end(&mut self.0).code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _buried = self.0.wait();
+    }
+}
+
+struct Server {
+    process: Process,
+    address: String,
+}
+
+impl Server {
+    fn new(sandbox: &Sandbox, more: &[&str]) -> Self {
+        let args = [&["server", "--listen", "127.0.0.1:0"], more].concat();
+        let mut child = sandbox.spawn(&args);
+        let mut said = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        stderr.read_line(&mut said).expect("it speaks");
+        let address = said.split("http://").nth(1).and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("no address in {said:?}")).to_owned();
+        Self { process: Process(child), address }
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let (body, host) = (body.to_string(), &self.address);
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    }
+
+    /// Registers and starts the greeting, and waits for its end.
+    fn greet(&self) {
+        self.call("POST", "/api/catalog/register", &json!({ "content": HELLO }));
+        let started = self.call("POST", "/api/execute", &json!({ "path": "tests/hello" }));
+        let id = started["execution_id"].as_str().expect("an id").to_owned();
+        let mut status = Value::Null;
+        eventually("the execution ends", || {
+            status = self.call("GET", &format!("/api/executions/{id}/status"), &Value::Null);
+            status["completed"] == true
+        });
+        assert_eq!(status["status"], "COMPLETED", "{status}");
+    }
+}
+
+#[test]
+fn a_server_runs_what_is_started_and_ends_cleanly_when_told() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &["--db", "history.db"]);
+    server.greet();
+    assert_eq!(server.process.end(), Some(0));
+    let kept = sandbox.json(&["executions", "list", "--db", "history.db", "-o", "json"]);
+    assert_eq!(kept[0]["status"], "COMPLETED", "{kept}");
+}
+
+#[test]
+fn a_worker_of_its_own_process_runs_the_commands_of_a_server() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &["--no-worker"]);
+    let address = format!("http://{}", server.address);
+    let worker = Process(sandbox.spawn(&["worker", "--server", &address, "--concurrency", "2"]));
+    server.greet();
+    assert_eq!(worker.end(), Some(0));
+    assert_eq!(server.process.end(), Some(0));
+}
+
+#[test]
+fn an_address_that_others_can_reach_wants_a_token() {
+    let ended = Sandbox::new().noetl(&["server", "--listen", "0.0.0.0:0"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("NOETL_API_TOKEN"), "{}", ended.stderr);
+}
