@@ -180,7 +180,11 @@ fn fold_command(state: &mut Execution, event: &Event) -> Result<(), String> {
             let output = output.clone().unwrap_or_else(Payload::null);
             state.command_ended(*command, *attempt, output, Some(error.clone()))
         }
-        Event::CommandCancelled { command, reason: _ } => state.take_command(*command).map(|_| ()),
+        Event::CommandCancelled { command, reason: _ } => {
+            let attempt = state.take_command(*command)?.attempt();
+            state.ended_by(*command, attempt);
+            Ok(())
+        }
         Event::ChildStarted { command, child } => {
             state.command_mut(*command)?.holder = Holder::Child(*child);
             Ok(())
@@ -323,9 +327,7 @@ impl Execution {
         error: Option<ToolError>,
     ) -> Result<(), String> {
         let open = self.take_command(command)?;
-        if attempt != Attempt(1) {
-            self.contested.insert(command, attempt);
-        }
+        self.ended_by(command, attempt);
         let result = TaskResult { output, error };
         match open.task {
             TaskAddress { run, place: Place::Task(task), .. } => {
@@ -440,6 +442,13 @@ impl Execution {
 
     fn command_mut(&mut self, command: CommandId) -> Result<&mut OpenCommand, String> {
         self.commands.get_mut(&command).ok_or(format!("command {command} is not open"))
+    }
+
+    /// Remembers whose a command was when it ended, unless it was its first attempt's.
+    fn ended_by(&mut self, command: CommandId, attempt: Attempt) {
+        if attempt > Attempt(1) {
+            self.contested.insert(command, attempt);
+        }
     }
 
     fn take_command(&mut self, command: CommandId) -> Result<OpenCommand, String> {

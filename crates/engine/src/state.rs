@@ -52,7 +52,7 @@ pub struct Execution {
     /// Steps that failed and that nothing took care of.
     pub(crate) failed_steps: Vec<StepName>,
     pub(crate) error: Option<ToolError>,
-    /// Which attempt ended a command, for those that were not ended by their first.
+    /// Which attempt had a command when it ended, for those that were not their first's.
     pub(crate) contested: OrdMap<CommandId, Attempt>,
 }
 

@@ -74,6 +74,17 @@ fn a_report_about_a_command_that_never_was_is_refused() {
 }
 
 #[test]
+fn a_superseded_report_stays_so_when_the_command_is_cancelled() {
+    let mut story = begun();
+    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 2, "b").unwrap();
+    let superseded = Err(Refusal::Superseded { command: FIRST, attempt: Attempt(1) });
+    assert_eq!(story.report(FIRST, 1, "a", done(1)), superseded);
+    story.tell(&Input::Cancel { reason: "stop".into() }).unwrap();
+    assert_eq!(story.report(FIRST, 1, "a", done(1)), superseded);
+}
+
+#[test]
 fn a_command_that_three_workers_lost_fails_visibly() {
     let mut story = begun();
     for (attempt, worker) in [(1, "a"), (2, "b"), (3, "c")] {
