@@ -1,7 +1,8 @@
--- Writes all that a batch comes to, each table at once: its events ($1 to $7), executions ($8 to $25),
--- children ($26 to $28), open commands ($29 to $37), commands that are over ($38, $39), timers ($40 to
--- $42), timers that are over ($43, $44), messages ($45 to $47) and large values ($48 to $50). The
--- primary keys are what refuses a second writer.
+-- Writes all that a batch comes to, each table at once: its events ($1 to $7), executions ($8 to $25,
+-- and in $51 which of them are new), children ($26 to $28), open commands ($29 to $37), commands that
+-- are over ($38, $39), timers ($40 to $42), timers that are over ($43, $44), messages ($45 to $47) and
+-- large values ($48 to $50). The primary keys are what refuses a second writer: a row that should be
+-- new is inserted or fails, and never waits for the lock of somebody who waits for ours.
 WITH events AS (
     INSERT INTO noetl.event (
         execution_id, seq, event_id, event_type, node_name, created_at, body
@@ -17,7 +18,7 @@ places AS (
     SELECT event_id, execution_id, seq
     FROM unnest($3::bigint[], $1::bigint[], $2::bigint[]) AS new (event_id, execution_id, seq)
 ),
-executions AS (
+new_executions AS (
     INSERT INTO noetl.execution (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
@@ -31,24 +32,37 @@ executions AS (
         $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::bigint[], $13::text[],
         $14::bigint[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::bigint[],
         $19::bigint[], $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
-        $25::text[]
+        $25::text[], $51::boolean[]
     ) AS new (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
-        steps_running, steps_completed, steps_failed, error
+        steps_running, steps_completed, steps_failed, error, is_new
     )
-    -- What an execution is (playbook, start, parent) does not change.
-    ON CONFLICT (execution_id) DO UPDATE SET
-        status = excluded.status,
-        seq = excluded.seq,
-        last_event_at = excluded.last_event_at,
-        ended_at = excluded.ended_at,
-        current_step = excluded.current_step,
-        steps_total = excluded.steps_total,
-        steps_running = excluded.steps_running,
-        steps_completed = excluded.steps_completed,
-        steps_failed = excluded.steps_failed,
-        error = excluded.error
+    WHERE is_new
+),
+-- What an execution is (playbook, start, parent) does not change.
+continued_executions AS (
+    UPDATE noetl.execution
+    SET
+        status = changed.status,
+        seq = changed.seq,
+        last_event_at = changed.last_event_at,
+        ended_at = changed.ended_at,
+        current_step = changed.current_step,
+        steps_total = changed.steps_total,
+        steps_running = changed.steps_running,
+        steps_completed = changed.steps_completed,
+        steps_failed = changed.steps_failed,
+        error = changed.error::json
+    FROM unnest(
+        $8::bigint[], $13::text[], $14::bigint[], $15::timestamptz[], $17::timestamptz[],
+        $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[],
+        $51::boolean[]
+    ) AS changed (
+        execution_id, status, seq, last_event_at, ended_at, current_step, steps_total,
+        steps_running, steps_completed, steps_failed, error, is_new
+    )
+    WHERE execution.execution_id = changed.execution_id AND NOT changed.is_new
 ),
 children AS (
     INSERT INTO noetl.child (parent_execution_id, parent_command_id, execution_id)

@@ -21,7 +21,8 @@ pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp) -> Statement {
     let statement = commands(statement, plan, now);
     let statement = timers(statement, plan);
     let statement = messages(statement, plan, now);
-    payloads(statement, plan)
+    let statement = payloads(statement, plan);
+    statement.bind(plan.executions.values().map(|change| change.is_new).collect::<Vec<_>>())
 }
 
 /// One column of some rows.
@@ -45,7 +46,7 @@ fn events(statement: Statement, plan: &Plan<'_>) -> Statement {
 
 fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
     let rows: Vec<_> =
-        plan.executions.iter().map(|(id, (summary, end))| (*id, *summary, *end)).collect();
+        plan.executions.iter().map(|(id, change)| (*id, change.summary, change.end)).collect();
     let rows = &rows;
     let path = |text: &str| plain(text).into_owned();
     let step = |step: &StepName| plain(step.as_str()).into_owned();

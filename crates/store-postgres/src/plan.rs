@@ -29,12 +29,19 @@ pub(crate) struct LogEnd {
     pub(crate) at: Timestamp,
 }
 
+/// What becomes of an execution.
+pub(crate) struct ExecutionChange<'a> {
+    pub(crate) summary: &'a Summary,
+    pub(crate) end: LogEnd,
+    pub(crate) is_new: bool,
+}
+
 /// What a batch comes to: an answer for each append, and the rows of those that are accepted.
 #[derive(Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) answers: Vec<Result<(), AppendError>>,
     pub(crate) events: Vec<(ExecutionId, &'a Recorded)>,
-    pub(crate) executions: BTreeMap<ExecutionId, (&'a Summary, LogEnd)>,
+    pub(crate) executions: BTreeMap<ExecutionId, ExecutionChange<'a>>,
     pub(crate) children: Vec<(CommandKey, ExecutionId)>,
     /// In the order in which they were added; `None` for those that are over.
     pub(crate) commands: Vec<(CommandKey, Option<OpenCommand>)>,
@@ -54,6 +61,10 @@ impl<'a> Plan<'a> {
         }
         let keys = touched.in_order().into_iter();
         plan.commands = keys.map(|key| (key, known.commands.remove(&key))).collect();
+        // Rivals that insert the same keys do it in the same order, so the second waits for the first
+        // and neither for each other.
+        plan.events.sort_by_key(|(execution, _)| *execution);
+        plan.children.sort();
         plan
     }
 
@@ -72,7 +83,7 @@ impl<'a> Plan<'a> {
         let current = |command| known.commands.get(&(execution, command));
         let staged = stage(&append.queue, current, known.now)?;
 
-        known.logs.insert(execution, end);
+        let is_new = known.logs.insert(execution, end).is_none();
         known.event_ids.extend(append.events.iter().map(|recorded| recorded.event_id));
         if let Some(parent) = parent {
             known.children.insert(parent, execution);
@@ -86,7 +97,10 @@ impl<'a> Plan<'a> {
             };
             touched.add(key, before.is_some());
         }
-        self.executions.insert(execution, (&append.summary, end));
+        self.executions
+            .entry(execution)
+            .and_modify(|change| (change.summary, change.end) = (&append.summary, end))
+            .or_insert(ExecutionChange { summary: &append.summary, end, is_new });
         self.events.extend(append.events.iter().map(|recorded| (execution, recorded)));
         self.timers.extend(append.timers.iter().map(|change| match *change {
             TimerChange::Set { timer, due_at } => ((execution, timer), Some(due_at)),

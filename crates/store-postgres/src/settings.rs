@@ -8,6 +8,10 @@ use sqlx::postgres::PgConnectOptions;
 /// How many shards a cluster has at most.
 pub(crate) const SHARDS_MAX: usize = 1024;
 
+/// How many connections to one database a single append may hold: one for the lock that keeps a
+/// command from getting two children, one to write.
+const CONNECTIONS_NEEDED: u32 = 2;
+
 /// How to reach one database.
 #[derive(Clone)]
 pub struct PgSettings {
@@ -133,9 +137,9 @@ fn pool_settings(read: impl Fn(&str) -> Option<String>) -> Result<PoolSettings, 
     const COUNT: &str = "a number of connections";
     let usual = PoolSettings::default();
     let connections_max = number(&read, "POSTGRES_MAX_CONNECTIONS", COUNT, usual.connections_max)?;
-    if connections_max == 0 {
+    if connections_max < CONNECTIONS_NEEDED {
         let variable = "POSTGRES_MAX_CONNECTIONS";
-        return Err(SettingsError::Value { variable, expected: "at least 1" });
+        return Err(SettingsError::Value { variable, expected: "at least 2" });
     }
     let seconds = number(
         &read,

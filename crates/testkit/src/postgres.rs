@@ -1,8 +1,9 @@
-//! A PostgreSQL server for tests: one for all test processes that run at the same time.
+//! A PostgreSQL server for tests: one for all test processes that run at the same time, or one for a
+//! test that does something to it.
 //!
 //! It is started by whoever comes first, on a socket in a directory of its own, and ended by a watcher
-//! a few seconds after the last user is gone, however that one ended. Its data is not worth keeping,
-//! so nothing is flushed to the disk.
+//! a few seconds after the last user is gone, however that one ended. The data of the one that is
+//! shared is not worth keeping, so nothing is flushed to the disk.
 
 use std::env;
 use std::fs::{self, File, Permissions};
@@ -11,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The superuser of the server.
 const USER: &str = "noetl";
@@ -19,13 +21,14 @@ const USER: &str = "noetl";
 /// only when a test says so.
 const SETTINGS: &[&str] = &[
     "listen_addresses=",
-    "fsync=off",
-    "full_page_writes=off",
     "autovacuum=off",
     "max_connections=400",
     "shared_buffers=64MB",
     "timezone=America/St_Johns",
 ];
+
+/// What makes a server fast that nobody will miss.
+const CARELESS: &[&str] = &["fsync=off", "full_page_writes=off"];
 
 /// Ends the server once nobody has held the file `users` for three seconds on end.
 const WATCH: &str = r#"
@@ -36,22 +39,45 @@ while :; do
         sleep 1
         if flock --exclusive --nonblock users true; then idle=$((idle + 1)); else idle=0; fi
     done
-    flock --exclusive --nonblock users sh -c '"$1" -D data -m immediate stop; rm -rf data' sh "$2" && exit
+    flock --exclusive --nonblock users sh -c '"$1" -D data -m immediate stop; rm -rf data' sh "$2" || continue
+    [ "$3" = shared ] || rm -rf "$1"
+    exit
 done
 "#;
 
 /// A running server.
 pub struct PostgresServer {
     directory: PathBuf,
-    /// Locked, shared with other users, for as long as this process lives.
+    sharing: Sharing,
+    owner: Owner,
+    /// Locked, shared with other users, for as long as this value lives.
     _use: File,
+}
+
+/// Who uses a server.
+#[derive(Debug, Clone, Copy)]
+enum Sharing {
+    Shared,
+    Private,
 }
 
 impl PostgresServer {
     /// The server that all tests of this user share; started if it does not run.
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<PostgresServer> = OnceLock::new();
-        SERVER.get_or_init(Self::join)
+        SERVER.get_or_init(|| {
+            let owner = Owner::of_this_process();
+            let name = format!("noetl-test-postgres-{}", owner.uid);
+            Self::join(env::temp_dir().join(name), Sharing::Shared, owner)
+        })
+    }
+
+    /// A server of one's own, which keeps what it has acknowledged.
+    pub fn private() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("noetl-test-postgres-p{}-{number}", std::process::id());
+        Self::join(env::temp_dir().join(name), Sharing::Private, Owner::of_this_process())
     }
 
     /// Where a database of this server is found.
@@ -60,9 +86,22 @@ impl PostgresServer {
         format!("postgres://{USER}@localhost/{database}?host={directory}")
     }
 
-    fn join() -> Self {
-        let owner = Owner::of_this_process();
-        let directory = env::temp_dir().join(format!("noetl-test-postgres-{}", owner.uid));
+    /// Ends the server without a chance to tidy up, and starts it again.
+    pub fn crash(&self) {
+        let mut stop = self.owner.command(&programs().join("pg_ctl"));
+        run(stop.arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]));
+        self.start();
+    }
+
+    /// Turns the server into a standby: it can be read and not written to.
+    pub fn become_standby(&self) {
+        let signal = self.data().join("standby.signal");
+        File::create(&signal).expect("a file can be made");
+        self.owner.give(&signal);
+        self.crash();
+    }
+
+    fn join(directory: PathBuf, sharing: Sharing, owner: Owner) -> Self {
         fs::create_dir_all(&directory).expect("a directory can be made");
         owner.give(&directory);
         let open = |name: &str| {
@@ -75,37 +114,51 @@ impl PostgresServer {
         users.lock_shared().expect("a file can be locked");
         let starting = open("starting");
         starting.lock().expect("a file can be locked");
-        if UnixStream::connect(directory.join(".s.PGSQL.5432")).is_err() {
-            start(&owner, &directory);
+        let server = Self { directory, sharing, owner, _use: users };
+        if UnixStream::connect(server.directory.join(".s.PGSQL.5432")).is_err() {
+            server.make();
+            server.start();
+            server.watch();
         }
-        Self { directory, _use: users }
+        server
     }
-}
 
-fn start(owner: &Owner, directory: &Path) {
-    let programs = programs();
-    let data = directory.join("data");
-    if data.exists() {
-        fs::remove_dir_all(&data).expect("what is left of the last server can be removed");
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
     }
-    let mut make = owner.command(&programs.join("initdb"));
-    make.arg("-D").arg(&data).args(["--username", USER, "--auth=trust", "--encoding=UTF8"]);
-    run(make.args(["--locale=C", "--no-sync", "--no-instructions"]));
-    let control = programs.join("pg_ctl");
-    let sockets = format!("-k {}", directory.display());
-    let settings: Vec<String> = SETTINGS.iter().map(|setting| format!("-c {setting}")).collect();
-    let mut start = owner.command(&control);
-    start.arg("-D").arg(&data).arg("-l").arg(data.join("log"));
-    run(start.args([
-        "-w",
-        "-t",
-        "60",
-        "-o",
-        &format!("{sockets} {}", settings.join(" ")),
-        "start",
-    ]));
-    let mut watch = owner.command(Path::new("setsid"));
-    run(watch.args(["--fork", "sh", "-c", WATCH, "sh"]).arg(directory).arg(control));
+
+    fn make(&self) {
+        let data = self.data();
+        if data.exists() {
+            fs::remove_dir_all(&data).expect("what is left of the last server can be removed");
+        }
+        let mut make = self.owner.command(&programs().join("initdb"));
+        make.arg("-D").arg(&data).args(["--username", USER, "--auth=trust", "--encoding=UTF8"]);
+        run(make.args(["--locale=C", "--no-sync", "--no-instructions"]));
+    }
+
+    fn start(&self) {
+        let careless = match self.sharing {
+            Sharing::Shared => CARELESS,
+            Sharing::Private => &[],
+        };
+        let settings: Vec<String> =
+            SETTINGS.iter().chain(careless).map(|setting| format!("-c {setting}")).collect();
+        let options = format!("-k {} {}", self.directory.display(), settings.join(" "));
+        let mut start = self.owner.command(&programs().join("pg_ctl"));
+        start.arg("-D").arg(self.data()).arg("-l").arg(self.data().join("log"));
+        run(start.args(["-w", "-t", "60", "-o", &options, "start"]));
+    }
+
+    fn watch(&self) {
+        let sharing = match self.sharing {
+            Sharing::Shared => "shared",
+            Sharing::Private => "private",
+        };
+        let mut watch = self.owner.command(Path::new("setsid"));
+        watch.args(["--fork", "sh", "-c", WATCH, "sh"]).arg(&self.directory);
+        run(watch.arg(programs().join("pg_ctl")).arg(sharing));
+    }
 }
 
 /// Runs a command that may leave a process behind, so it gets none of our streams.

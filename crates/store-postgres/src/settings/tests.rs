@@ -175,6 +175,6 @@ fn the_pool_is_as_the_environment_says() {
         statement_cache: 0,
     };
     assert_eq!(said, Ok(expected));
-    let none = pool(&[("POSTGRES_MAX_CONNECTIONS", "0")]).unwrap_err();
-    assert_eq!(none.to_string(), "POSTGRES_MAX_CONNECTIONS is not at least 1");
+    let few = pool(&[("POSTGRES_MAX_CONNECTIONS", "1")]).unwrap_err();
+    assert_eq!(few.to_string(), "POSTGRES_MAX_CONNECTIONS is not at least 2");
 }

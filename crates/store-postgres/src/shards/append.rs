@@ -22,12 +22,12 @@ impl EventLog for Shards {
     async fn append(&self, batch: &[Append]) -> Result<Vec<Answer>, StoreError> {
         let parents: Vec<CommandKey> = batch.iter().filter_map(child_start).collect();
         if parents.is_empty() || self.shards.len() == 1 {
-            return self.append_parts(batch, HashMap::new()).await;
+            return self.append_parts(batch, &HashMap::new()).await;
         }
         let _turn = self.child_starts.lock().await;
         let _lock = self.lock_children(&parents).await?;
         let children = self.children_of(&parents).await?;
-        self.append_parts(batch, children).await
+        self.append_parts(batch, &children).await
     }
 
     async fn read(
@@ -73,32 +73,24 @@ impl Shards {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Writes each shard's part of a batch, except for children that others have started already.
+    /// Writes each shard's part of a batch, except for children that the shard cannot know to be one
+    /// too many.
     async fn append_parts(
         &self,
         batch: &[Append],
-        mut children: HashMap<CommandKey, ExecutionId>,
+        children: &HashMap<CommandKey, ExecutionId>,
     ) -> Result<Vec<Answer>, StoreError> {
         let mut parts: Vec<Part<'_>> = self.shards.iter().map(|_| Part::default()).collect();
+        let mut starting = HashMap::new();
         let mut answers: Vec<Answer> = Vec::with_capacity(batch.len());
         for (place, append) in batch.iter().enumerate() {
-            let index = self.index_of(append.execution);
-            let sibling = child_start(append).and_then(|key| {
-                let sibling = *children.entry(key).or_insert(append.execution);
-                (self.index_of(sibling) != index).then_some(sibling)
-            });
-            match sibling {
-                Some(child) if batch.iter().any(|other| other.execution == child) => {
-                    // Whether the sibling gets started is open until its shard has answered.
-                    answers.push(Err(AppendError::Conflict));
-                }
-                Some(child) => answers.push(Err(AppendError::ChildExists { child })),
-                None => {
-                    answers.push(Ok(()));
-                    parts[index].places.push(place);
-                    parts[index].appends.push(append);
-                }
+            let answer = self.check_child(append, children, &mut starting);
+            if answer.is_ok() {
+                let part = &mut parts[self.index_of(append.execution)];
+                part.places.push(place);
+                part.appends.push(append);
             }
+            answers.push(answer);
         }
         let written = join_all(
             self.shards.iter().zip(&parts).map(|(shard, part)| shard.append_all(&part.appends)),
@@ -109,6 +101,26 @@ impl Shards {
             }
         }
         Ok(answers)
+    }
+
+    /// Refuses to start a child if its command has one in another shard, or may be getting one there
+    /// by this very batch. What happens in the child's own shard, the shard decides.
+    fn check_child(
+        &self,
+        append: &Append,
+        children: &HashMap<CommandKey, ExecutionId>,
+        starting: &mut HashMap<CommandKey, usize>,
+    ) -> Answer {
+        let Some(parent) = child_start(append) else {
+            return Ok(());
+        };
+        let here = self.index_of(append.execution);
+        match children.get(&parent) {
+            Some(&child) if self.index_of(child) != here => Err(AppendError::ChildExists { child }),
+            Some(_) => Ok(()),
+            None if *starting.entry(parent).or_insert(here) != here => Err(AppendError::Conflict),
+            None => Ok(()),
+        }
     }
 }
 

@@ -226,10 +226,10 @@ async fn batch_of(memory: &Subject, intents: &[Intent], sketches: &mut [Sketch])
     intents.iter().map(sketched).collect()
 }
 
-/// Each case makes a database, so there are fewer than usual; `PROPTEST_CASES` scales them.
+/// Each answer is a trip to a server, so there are fewer cases than usual; `PROPTEST_CASES` scales them.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
-    ProptestConfig { cases: usual.cases.div_ceil(16), failure_persistence: None, ..usual }
+    ProptestConfig { cases: usual.cases.div_ceil(32), failure_persistence: None, ..usual }
 }
 
 proptest! {

@@ -8,7 +8,8 @@ use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
     Append, CommandQueue as _, EventLog as _, Executions as _, QueueChange, StoreError,
 };
-use noetl_store_postgres::{OpenError, PgStore, PoolSettings, TimeSource};
+use noetl_store_postgres::{OpenError, PgSettings, PgStore, PoolSettings, TimeSource};
+use noetl_testkit::PostgresServer;
 
 use crate::database::{Database, execute};
 
@@ -136,4 +137,29 @@ async fn a_store_whose_server_went_away_says_so_and_recovers() {
         }
     }
     panic!("the store stays away");
+}
+
+async fn on(server: &PostgresServer) -> Result<PgStore, OpenError> {
+    let database = server.url("postgres").parse().expect("the URL is one");
+    let settings = PgSettings { database, pool: PoolSettings::default() };
+    PgStore::connect(settings, TimeSource::Database).await
+}
+
+#[tokio::test]
+async fn an_answered_append_survives_the_crash_of_the_server() {
+    let server = PostgresServer::private();
+    let store = on(&server).await.expect("the database opens");
+    append(&store, events_after(A, Seq::ZERO, 3)).await;
+    server.crash();
+    let store = on(&server).await.expect("the database opens again");
+    assert_eq!(store.read(A, Seq::ZERO, 10).await.unwrap().len(), 3);
+    append(&store, after(A, 3)).await;
+}
+
+#[tokio::test]
+async fn a_standby_is_refused() {
+    let server = PostgresServer::private();
+    server.become_standby();
+    let refused = on(&server).await.err().expect("the database does not open");
+    assert!(matches!(refused, OpenError::InRecovery), "{refused:?}");
 }

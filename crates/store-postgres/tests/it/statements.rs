@@ -80,7 +80,7 @@ async fn every_statement_that_looks_something_up_has_an_index_for_it() {
 
 /// A database in use: thousands of executions of one month, most of them over.
 async fn filled() -> Database {
-    let database = Database::migrated().await;
+    let database = Database::own().await;
     let store = database.open(TestClock::default()).await;
     let ids: Vec<i64> = (0..EXECUTIONS).collect();
     for ids in ids.chunks(500) {
@@ -159,6 +159,7 @@ fn sample(of: &str) -> String {
         "integer" => "1".to_owned(),
         "text" => "'pool-1'".to_owned(),
         "bytea" => "'\\x00'".to_owned(),
+        "boolean[]" => "ARRAY[true, false]".to_owned(),
         array if array.ends_with("[]") => "'{}'".to_owned(),
         other => panic!("no sample of {other}"),
     }
