@@ -172,8 +172,8 @@ impl Pages {
                 Effect::Enqueue { command, pool, step } => {
                     self.queue.push(QueueChange::Add { command, pool, step: step.to_string() });
                 }
-                Effect::Lease { command, attempt, worker, lease_until } => {
-                    self.queue.push(QueueChange::Lease { command, attempt, worker, lease_until });
+                Effect::Lease { command, attempt, worker, lease } => {
+                    self.queue.push(QueueChange::Lease { command, attempt, worker, lease });
                 }
                 Effect::Park { command } => self.queue.push(QueueChange::Park { command }),
                 Effect::Dequeue { command } => self.queue.push(QueueChange::Remove { command }),

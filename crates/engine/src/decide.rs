@@ -186,7 +186,8 @@ fn lease_exhausted(
         format!("{attempt} workers took this command and none of them reported back"),
     );
     let ended = Ended::Failed { error, output: None };
-    draft.command_ended(command, attempt, &ended, Logs::default())?;
+    // No worker's attempt: what the last of them may still report is late.
+    draft.command_ended(command, attempt.next(), &ended, Logs::default())?;
     Ok(Decision::Accepted(draft.into_events()))
 }
 

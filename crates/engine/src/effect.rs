@@ -1,5 +1,7 @@
 //! What an event means for the world outside. No effect without an event that explains it.
 
+use std::time::Duration;
+
 use noetl_model::{
     Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Place, Pool,
     Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
@@ -20,7 +22,7 @@ pub enum Effect {
         command: CommandId,
         attempt: Attempt,
         worker: WorkerId,
-        lease_until: Timestamp,
+        lease: Duration,
     },
     /// The command waits for its child, not for a worker.
     Park {
@@ -59,7 +61,8 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
             command: *command,
             attempt: *attempt,
             worker: worker.clone(),
-            lease_until: *lease_until,
+            // How long it is, not until when: the store compares leases with its own clock.
+            lease: lease_until.since(recorded.at),
         }],
         Event::CommandCompleted { command, .. } | Event::CommandFailed { command, .. } => {
             vec![Effect::Dequeue { command: *command }]

@@ -1,5 +1,7 @@
 //! What one decision writes.
 
+use std::time::Duration;
+
 use noetl_model::{
     Attempt, CommandId, Digest, ExecutionId, Message, Pool, Recorded, Seq, Summary, TimerId,
     Timestamp, WorkerId,
@@ -37,9 +39,9 @@ impl Append {
 pub enum QueueChange {
     /// A new command, ready at once. `step` is for people. One that is there already is a conflict.
     Add { command: CommandId, pool: Pool, step: String },
-    /// A worker takes it. Refused as [`AppendError::Conflict`] unless the row's attempt is
+    /// A worker takes it, for so long from now on, by the store's clock. Refused as [`AppendError::Conflict`] unless the row's attempt is
     /// `attempt - 1` and no lease on it lives, by the store's clock.
-    Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease_until: Timestamp },
+    Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease: Duration },
     /// It waits for something other than a worker, such as a child: nobody can lease it. Parking
     /// one that is not there is a conflict.
     Park { command: CommandId },

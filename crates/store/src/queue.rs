@@ -92,10 +92,10 @@ fn changed(
             attempt: Attempt(0),
             holder: Holder::Nobody { since: now },
         })),
-        (QueueChange::Lease { command: _, attempt, worker, lease_until }, Some(open))
+        (QueueChange::Lease { command: _, attempt, worker, lease }, Some(open))
             if open.attempt.next() == *attempt && open.ready_since(now).is_some() =>
         {
-            let holder = Holder::Worker { worker: worker.clone(), lease_until: *lease_until };
+            let holder = Holder::Worker { worker: worker.clone(), lease_until: now.after(*lease) };
             Ok(Some(OpenCommand { attempt: *attempt, holder, ..open.clone() }))
         }
         (QueueChange::Park { .. }, Some(open)) => {

@@ -139,7 +139,7 @@ fn append_of(intent: &Intent, sketch: &mut Sketch) -> Append {
         .map(|change| match *change {
             QueueIntent::Add => add(next_command()),
             QueueIntent::AddToOther => add_to(Pool::new("other"), next_command()),
-            QueueIntent::Lease(command, attempt, until) => lease(command, attempt, until),
+            QueueIntent::Lease(command, attempt, seconds) => lease(command, attempt, seconds),
             QueueIntent::Park(command) => park(command),
             QueueIntent::Remove(command) => remove(command),
         })

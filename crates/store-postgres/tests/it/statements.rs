@@ -103,7 +103,7 @@ fn of_execution(number: i64) -> Append {
         command: CommandId(2),
         attempt: Attempt(1),
         worker: WorkerId::new(format!("worker-{}", number % 100)),
-        lease_until: at(30),
+        lease: std::time::Duration::from_secs(30),
     };
     let pool = || Pool::new(format!("pool-{}", number % 50));
     let mut append = Append {
@@ -122,12 +122,55 @@ fn of_execution(number: i64) -> Append {
     append
 }
 
+#[tokio::test]
+async fn only_what_may_be_forgotten_leaves_the_disk_behind() {
+    let database = Database::migrated().await;
+    let mut connection = database.connect().await;
+    let mut lazy = Vec::new();
+    for (name, statement) in statements() {
+        if !statement.contains("synchronous_commit', 'off'") {
+            continue;
+        }
+        let execute_it = prepared(&mut connection, &statement).await;
+        execute(&mut connection, "BEGIN").await;
+        execute(&mut connection, &execute_it).await;
+        let waits: String = query_scalar("SELECT current_setting('synchronous_commit')")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        execute(&mut connection, "ROLLBACK; DEALLOCATE explained").await;
+        assert_eq!(waits, "off", "{name}");
+        lazy.push(name);
+    }
+    let expected = [
+        "extend_leases.sql",
+        "put_snapshot.sql",
+        "release_leases.sql",
+        "remove_messages.sql",
+        "renew_leases.sql",
+        "take_messages.sql",
+    ];
+    assert_eq!(lazy, expected);
+}
+
 /// The plan a statement is run by once it has been prepared for good.
 async fn plan_of(connection: &mut PgConnection, name: &str, statement: &str) -> Vec<String> {
-    if ["SET ", "INSERT INTO noetl.catalog"].iter().any(|start| is(statement, start)) {
+    if !can_be_explained(statement) {
         return Vec::new();
     }
     execute(connection, "SET plan_cache_mode = force_generic_plan").await;
+    let explained = format!("EXPLAIN {}", prepared(connection, statement).await);
+    let plan = query_scalar(AssertSqlSafe(explained)).fetch_all(&mut *connection).await;
+    execute(connection, "DEALLOCATE explained").await;
+    plan.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn can_be_explained(statement: &str) -> bool {
+    !["SET ", "INSERT INTO noetl.catalog"].iter().any(|start| is(statement, start))
+}
+
+/// Prepares a statement; the answer is what runs it with samples for its parameters.
+async fn prepared(connection: &mut PgConnection, statement: &str) -> String {
     execute(connection, &format!("PREPARE explained AS {statement}")).await;
     let types: Vec<String> = query_scalar(
         "SELECT unnest(parameter_types)::text FROM pg_prepared_statements WHERE name = 'explained'",
@@ -138,10 +181,7 @@ async fn plan_of(connection: &mut PgConnection, name: &str, statement: &str) -> 
     let samples: Vec<String> = types.iter().map(|of| sample(of)).collect();
     let arguments =
         if samples.is_empty() { String::new() } else { format!("({})", samples.join(", ")) };
-    let explained = format!("EXPLAIN EXECUTE explained {arguments}");
-    let plan = query_scalar(AssertSqlSafe(explained)).fetch_all(&mut *connection).await;
-    execute(connection, "DEALLOCATE explained").await;
-    plan.unwrap_or_else(|error| panic!("{name}: {error}"))
+    format!("EXECUTE explained {arguments}")
 }
 
 /// Whether the first words of a statement, comments aside, are these.

@@ -84,13 +84,13 @@ pub fn add_to(pool: Pool, command: u64) -> QueueChange {
     QueueChange::Add { command: CommandId(command), pool, step: "fetch".into() }
 }
 
-/// The n-th lease of a command, until some seconds after the beginning of the test.
-pub fn lease(command: u64, attempt: u32, until: u64) -> QueueChange {
+/// The n-th lease of a command, for some seconds.
+pub fn lease(command: u64, attempt: u32, seconds: u64) -> QueueChange {
     QueueChange::Lease {
         command: CommandId(command),
         attempt: Attempt(attempt),
         worker: WorkerId::new("worker-1"),
-        lease_until: at(until),
+        lease: Duration::from_secs(seconds),
     }
 }
 

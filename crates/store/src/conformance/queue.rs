@@ -5,7 +5,7 @@ use std::time::Duration;
 use noetl_model::{Attempt, CommandId, Pool, WorkerId};
 
 use super::Subject;
-use super::given::{A, B, C, add, add_to, after, at, held, lease, park, remove, start};
+use super::given::{A, B, C, add, add_to, after, held, lease, park, remove, start};
 use crate::{Append, AppendError, HeldAnswer, QueueChange};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ pub async fn expired_lease_can_be_taken_over_with_the_next_attempt(subject: Subj
         assert_eq!(refused, Err(AppendError::Conflict), "attempt {wrong_attempt}");
     }
     assert_eq!(
-        subject.append(Append { queue: vec![lease(1, 2, 60)], ..after(A, 1) }).await,
+        subject.append(Append { queue: vec![lease(1, 2, 29)], ..after(A, 1) }).await,
         Ok(())
     );
     assert_eq!(subject.ready().await, []);
@@ -80,7 +80,7 @@ pub async fn the_leases_of_a_worker_that_is_alive_are_renewed_and_no_others(subj
         command: CommandId(2),
         attempt: Attempt(1),
         worker: WorkerId::new("worker-10"),
-        lease_until: at(30),
+        lease: Duration::from_secs(30),
     };
     let queue = vec![add(1), lease(1, 1, 30), add(2), other, add(3), lease(3, 1, 5), add(4)];
     assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
@@ -99,7 +99,7 @@ pub async fn the_leases_of_a_worker_that_is_gone_are_released_and_no_others(subj
         command: CommandId(2),
         attempt: Attempt(1),
         worker: WorkerId::new("worker-10"),
-        lease_until: at(30),
+        lease: Duration::from_secs(30),
     };
     let queue = vec![add(1), lease(1, 1, 30), add(2), other, add(3), lease(3, 1, 5)];
     assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
@@ -125,7 +125,7 @@ pub async fn heartbeat_of_a_superseded_attempt_says_so(subject: Subject) {
     start_leased(&subject).await;
     subject.at(30);
     assert_eq!(
-        subject.append(Append { queue: vec![lease(1, 2, 60)], ..after(A, 1) }).await,
+        subject.append(Append { queue: vec![lease(1, 2, 30)], ..after(A, 1) }).await,
         Ok(())
     );
     subject.at(50);
