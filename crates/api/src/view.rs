@@ -53,16 +53,13 @@ impl Teller {
 
     /// Learns what an event names, without telling it.
     pub fn learn(&mut self, recorded: &Recorded) {
-        match &recorded.event {
-            Event::StepEntered { run, step, .. } => {
-                self.runs.insert(*run, step.clone());
-            }
-            Event::CommandIssued { command, step, task, .. } => {
-                self.runs.insert(task.run, step.clone());
-                let id = command_id(self.execution, recorded).expect("it issues a command");
-                self.commands.insert(*command, Named { step: step.clone(), id });
-            }
-            _ => {}
+        if let Event::StepEntered { run, step, .. } = &recorded.event {
+            self.runs.insert(*run, step.clone());
+        }
+        if let Event::CommandIssued { command, step, task, .. } = &recorded.event {
+            self.runs.insert(task.run, step.clone());
+            let id = command_id(self.execution, recorded).expect("it issues a command");
+            self.commands.insert(*command, Named { step: step.clone(), id });
         }
     }
 
@@ -70,26 +67,21 @@ impl Teller {
         self.learn(recorded);
         let event = &recorded.event;
         let (name, status) = public_name(event);
-        let named = command_of(event).and_then(|command| self.commands.get(&command));
-        let of_run = || run_of(event).and_then(|run| self.runs.get(&run));
-        let step = event.step().or(named.map(|named| &named.step)).or_else(of_run);
-        let node_name = match event {
-            Event::ExecutionStarted { playbook, .. } => Some(playbook.path.clone()),
-            Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. }
-            | Event::ExecutionStalled { .. } => Some("playbook".to_owned()),
-            _ => step.map(|step| step.to_string()),
+        let mut meta = meta(event);
+        let (node_id, node_name) = match subject(event) {
+            Subject::Start { path } => (Some("playbook".to_owned()), Some(path.to_owned())),
+            Subject::Execution => (Some("playbook".to_owned()), Some("playbook".to_owned())),
+            Subject::Step(step) => both(step),
+            Subject::Run(run) => self.runs.get(&run).map_or((None, None), both),
+            Subject::Command(command) => match self.commands.get(&command) {
+                Some(Named { step, id }) => {
+                    meta.insert("command_id".to_owned(), json!(id));
+                    both(step)
+                }
+                None => (None, None),
+            },
+            Subject::Nothing => (None, None),
         };
-        let node_id = match event {
-            Event::ExecutionStarted { .. } => Some("playbook".to_owned()),
-            _ => node_name.clone(),
-        };
-        let mut meta = Map::new();
-        if let Some(named) = named {
-            meta.insert("command_id".to_owned(), json!(named.id));
-        }
-        add_meta(event, &mut meta);
         PublicEvent {
             event_id: recorded.event_id.0,
             seq: recorded.seq.0,
@@ -101,30 +93,72 @@ impl Teller {
             created_at: recorded.at.to_string(),
             context: self.context(event),
             result: result(event, status),
-            error: error(event).map(|error| error.message.clone()),
+            error: event_error(event).map(|error| error.message.clone()),
             meta: Value::Object(meta),
         }
     }
 
     fn context(&self, event: &Event) -> Option<Value> {
-        match event {
-            Event::ExecutionStarted { playbook, workload, .. } => Some(json!({
+        if let Event::ExecutionStarted { playbook, workload, .. } = event {
+            return Some(json!({
                 "execution_id": self.execution.to_string(),
                 "catalog_id": playbook.catalog_id.to_string(),
                 "path": playbook.path,
                 "version": playbook.version,
                 "workload": value_or_reference(workload),
-            })),
-            Event::CommandIssued { bindings, .. } => {
-                let values: Map<String, Value> = bindings
-                    .0
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value_or_reference(value)))
-                    .collect();
-                Some(json!({ "render_context": values }))
-            }
-            _ => None,
+            }));
         }
+        let Event::CommandIssued { bindings, .. } = event else { return None };
+        let values = bindings.0.iter();
+        let values: Map<String, Value> =
+            values.map(|(name, value)| (name.clone(), value_or_reference(value))).collect();
+        Some(json!({ "render_context": values }))
+    }
+}
+
+fn both(step: &StepName) -> (Option<String>, Option<String>) {
+    (Some(step.to_string()), Some(step.to_string()))
+}
+
+/// What an event is about.
+enum Subject<'a> {
+    Start { path: &'a str },
+    Execution,
+    Step(&'a StepName),
+    Run(RunId),
+    Command(CommandId),
+    Nothing,
+}
+
+fn subject(event: &Event) -> Subject<'_> {
+    match event {
+        Event::ExecutionStarted { playbook, .. } => Subject::Start { path: &playbook.path },
+        Event::ExecutionCompleted { .. }
+        | Event::ExecutionFailed { .. }
+        | Event::ExecutionCancelled { .. }
+        | Event::ExecutionStalled { .. } => Subject::Execution,
+        Event::StepEntered { step, .. }
+        | Event::StepSkipped { step, .. }
+        | Event::StepAwaited { step, .. }
+        | Event::StepCompleted { step, .. }
+        | Event::StepFailed { step, .. }
+        | Event::Reported { step: Some(step), .. } => Subject::Step(step),
+        Event::LoopOpened { run, .. }
+        | Event::FrameOpened { run, .. }
+        | Event::IterationCompleted { run, .. }
+        | Event::IterationFailed { run, .. } => Subject::Run(*run),
+        Event::CommandIssued { command, .. }
+        | Event::CommandClaimed { command, .. }
+        | Event::CommandCompleted { command, .. }
+        | Event::CommandFailed { command, .. }
+        | Event::CommandCancelled { command, .. }
+        | Event::AttemptSuperseded { command, .. }
+        | Event::ChildStarted { command, .. } => Subject::Command(*command),
+        Event::ContextUpdated { .. }
+        | Event::TimerSet { .. }
+        | Event::TimerFired { .. }
+        | Event::TimerCancelled { .. }
+        | Event::Reported { step: None, .. } => Subject::Nothing,
     }
 }
 
@@ -139,127 +173,117 @@ pub fn command_id(execution: ExecutionId, issued: &Recorded) -> Option<String> {
     })
 }
 
-fn command_of(event: &Event) -> Option<CommandId> {
-    match event {
-        Event::CommandIssued { command, .. }
-        | Event::CommandClaimed { command, .. }
-        | Event::CommandCompleted { command, .. }
-        | Event::CommandFailed { command, .. }
-        | Event::CommandCancelled { command, .. }
-        | Event::AttemptSuperseded { command, .. }
-        | Event::ChildStarted { command, .. } => Some(*command),
-        _ => None,
-    }
-}
-
-fn run_of(event: &Event) -> Option<RunId> {
-    match event {
-        Event::LoopOpened { run, .. }
-        | Event::FrameOpened { run, .. }
-        | Event::IterationCompleted { run, .. }
-        | Event::IterationFailed { run, .. } => Some(*run),
-        _ => None,
-    }
-}
-
 fn node_type(event: &Event) -> Option<String> {
-    match event {
-        Event::ExecutionStarted { .. } => Some("execution".to_owned()),
-        Event::CommandIssued { tool, .. } => Some(tool.to_string()),
-        _ => None,
+    if let Event::ExecutionStarted { .. } = event {
+        return Some("execution".to_owned());
     }
+    let Event::CommandIssued { tool, .. } = event else { return None };
+    Some(tool.to_string())
 }
 
-fn error(event: &Event) -> Option<&ToolError> {
-    match event {
-        Event::CommandFailed { error, .. }
-        | Event::IterationFailed { error, .. }
-        | Event::StepFailed { error, .. }
-        | Event::ExecutionFailed { error, .. } => Some(error),
-        _ => None,
+fn event_error(event: &Event) -> Option<&ToolError> {
+    if let Event::CommandFailed { error, .. }
+    | Event::IterationFailed { error, .. }
+    | Event::StepFailed { error, .. }
+    | Event::ExecutionFailed { error, .. } = event
+    {
+        return Some(error);
     }
+    None
 }
 
-fn add_meta(event: &Event, meta: &mut Map<String, Value>) {
-    let mut add = |name: &str, value: Value| {
-        meta.insert(name.to_owned(), value);
-    };
-    match event {
+fn meta(event: &Event) -> Map<String, Value> {
+    let meta = match event {
         Event::ExecutionStarted { pool, trace, .. } => {
-            add("execution_pool", json!(pool));
-            if let Some(trace) = trace {
-                add("trace", trace.clone());
-            }
-        }
-        Event::CommandClaimed { attempt, worker, lease_until, .. } => {
-            add("attempt", json!(attempt));
-            add("worker_id", json!(worker));
-            add("lease_until", json!(lease_until.to_string()));
-        }
-        Event::CommandCompleted { attempt, logs, .. }
-        | Event::CommandFailed { attempt, logs, .. } => {
-            add("attempt", json!(attempt));
-            if !logs.is_empty() {
-                add("logs", json!(logs));
-            }
-        }
-        Event::AttemptSuperseded { attempt, worker, .. } => {
-            add("attempt", json!(attempt));
-            add("worker_id", json!(worker));
+            json!({ "execution_pool": pool, "trace": trace })
         }
         Event::CommandIssued { pool, task, .. } => {
-            add("execution_pool", json!(pool));
-            if let Place::Item { index, .. } = task.place {
-                add("iteration_index", json!(index));
-            }
+            let index = match task.place {
+                Place::Item { index, .. } => Some(index),
+                Place::Task(_) | Place::Claim { .. } => None,
+            };
+            json!({ "execution_pool": pool, "iteration_index": index })
+        }
+        Event::CommandClaimed { attempt, worker, lease_until, .. } => json!({
+            "attempt": attempt, "worker_id": worker, "lease_until": lease_until.to_string(),
+        }),
+        Event::CommandCompleted { attempt, logs, .. }
+        | Event::CommandFailed { attempt, logs, .. } => {
+            let logs = Some(logs).filter(|logs| !logs.is_empty());
+            json!({ "attempt": attempt, "logs": logs })
+        }
+        Event::AttemptSuperseded { attempt, worker, .. } => {
+            json!({ "attempt": attempt, "worker_id": worker })
         }
         Event::IterationCompleted { index, .. } | Event::IterationFailed { index, .. } => {
-            add("iteration_index", json!(index));
+            json!({ "iteration_index": index })
         }
-        Event::StepFailed { handled, .. } => add("handled", json!(handled)),
-        Event::ExecutionFailed { steps, .. } => add("failed_steps", json!(steps)),
+        Event::StepFailed { handled, .. } => json!({ "handled": handled }),
+        Event::ExecutionFailed { steps, .. } => json!({ "failed_steps": steps }),
         Event::ExecutionCancelled { reason } | Event::CommandCancelled { reason, .. } => {
-            add("reason", json!(reason));
+            json!({ "reason": reason })
         }
-        Event::ExecutionStalled { detail } => add("detail", json!(detail)),
-        Event::ChildStarted { child, .. } => add("child_execution_id", json!(child.to_string())),
-        Event::TimerSet { due_at, .. } => add("due_at", json!(due_at.to_string())),
-        _ => {}
-    }
+        Event::ExecutionStalled { detail } => json!({ "detail": detail }),
+        Event::ChildStarted { child, .. } => json!({ "child_execution_id": child.to_string() }),
+        Event::TimerSet { due_at, .. } => json!({ "due_at": due_at.to_string() }),
+        Event::StepEntered { .. }
+        | Event::StepSkipped { .. }
+        | Event::StepAwaited { .. }
+        | Event::LoopOpened { .. }
+        | Event::FrameOpened { .. }
+        | Event::ContextUpdated { .. }
+        | Event::TimerFired { .. }
+        | Event::TimerCancelled { .. }
+        | Event::StepCompleted { .. }
+        | Event::ExecutionCompleted { .. }
+        | Event::Reported { .. } => Value::Null,
+    };
+    let Value::Object(meta) = meta else { return Map::new() };
+    meta.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
 /// What came out, in the envelope that clients unpack.
 fn result(event: &Event, status: &str) -> Option<Value> {
-    match event {
+    let context = match event {
         Event::CommandCompleted { output, .. } => {
-            let inner = enveloped("success", output, |value| json!({ "data": value }));
-            Some(json!({ "status": status, "context": { "result": inner } }))
+            json!({ "result": enveloped("success", output) })
         }
         Event::CommandFailed { error, output, .. } => {
-            let data = output.as_ref().map(value_or_reference);
-            Some(json!({ "status": status, "context": { "error": error, "data": data } }))
+            json!({ "error": error, "data": output.as_ref().map(value_or_reference) })
         }
         Event::StepCompleted { output: Some(output), .. }
         | Event::IterationCompleted { output: Some(output), .. }
-        | Event::ExecutionCompleted { output } => {
-            Some(enveloped(status, output, |value| json!({ "data": value })))
-        }
+        | Event::ExecutionCompleted { output } => return Some(enveloped(status, output)),
         Event::IterationFailed { error, .. }
         | Event::StepFailed { error, .. }
-        | Event::ExecutionFailed { error, .. } => {
-            Some(json!({ "status": status, "context": { "error": error } }))
-        }
-        Event::ContextUpdated { values, .. } => {
-            Some(json!({ "status": status, "context": { "values": values } }))
-        }
-        Event::Reported { body, .. } => Some(json!({ "status": status, "context": body })),
-        _ => None,
-    }
+        | Event::ExecutionFailed { error, .. } => json!({ "error": error }),
+        Event::ContextUpdated { values, .. } => json!({ "values": values }),
+        Event::Reported { body, .. } => body.clone(),
+        Event::ExecutionStarted { .. }
+        | Event::StepEntered { .. }
+        | Event::StepSkipped { .. }
+        | Event::StepAwaited { .. }
+        | Event::StepCompleted { output: None, .. }
+        | Event::LoopOpened { .. }
+        | Event::FrameOpened { .. }
+        | Event::IterationCompleted { output: None, .. }
+        | Event::CommandIssued { .. }
+        | Event::CommandClaimed { .. }
+        | Event::CommandCancelled { .. }
+        | Event::AttemptSuperseded { .. }
+        | Event::ChildStarted { .. }
+        | Event::TimerSet { .. }
+        | Event::TimerFired { .. }
+        | Event::TimerCancelled { .. }
+        | Event::ExecutionCancelled { .. }
+        | Event::ExecutionStalled { .. } => return None,
+    };
+    Some(json!({ "status": status, "context": context }))
 }
 
-fn enveloped(status: &str, payload: &Payload, context: impl FnOnce(&Value) -> Value) -> Value {
+fn enveloped(status: &str, payload: &Payload) -> Value {
     match payload {
-        Payload::Inline(value) => json!({ "status": status, "context": context(value) }),
+        Payload::Inline(value) => json!({ "status": status, "context": { "data": value } }),
         Payload::Ref(_) => json!({ "status": status, "reference": value_or_reference(payload) }),
     }
 }
@@ -273,5 +297,90 @@ pub fn value_or_reference(payload: &Payload) -> Value {
             "ref": format!("/api/payloads/{}", reference.digest),
             "bytes": reference.size,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use noetl_model::{
+        Attempt, Bindings, Digest, EventId, Logs, PayloadRef, Pool, Seq, TaskAddress, Timestamp,
+        ToolKind,
+    };
+
+    use super::*;
+
+    fn recorded(seq: u64, event: Event) -> Recorded {
+        let event_id = EventId(100 + seq.cast_signed());
+        Recorded { seq: Seq(seq), event_id, at: Timestamp::from_millis(0), event }
+    }
+
+    fn issued(place: Place) -> Recorded {
+        let event = Event::CommandIssued {
+            command: CommandId(0),
+            task: TaskAddress { run: RunId(0), place, retry: 0 },
+            step: StepName::new("fetch"),
+            tool: ToolKind::Http,
+            pool: Pool::shared(),
+            bindings: Bindings::default(),
+        };
+        recorded(3, event)
+    }
+
+    fn completed(output: Payload) -> Recorded {
+        let (command, attempt, logs) = (CommandId(0), Attempt(1), Logs::default());
+        recorded(5, Event::CommandCompleted { command, attempt, output, logs })
+    }
+
+    #[track_caller]
+    fn check(before: &[Recorded], event: &Recorded, expected: Expect) {
+        let mut teller = Teller::new(ExecutionId(7));
+        before.iter().for_each(|it| teller.learn(it));
+        let told = teller.tell(event);
+        let result = told.result.unwrap_or_default();
+        let told = format!("{:?}\n{result}\n{}\n", told.node_name, told.meta);
+        expected.assert_eq(&told);
+    }
+
+    #[test]
+    fn the_end_of_a_command_names_its_step_and_wraps_its_data_as_clients_unwrap_it() {
+        let before = [issued(Place::Item { index: 4, task: 0 })];
+        check(
+            &before,
+            &completed(Payload::inline(json!({ "x": 1 }))),
+            expect![[r#"
+                Some("fetch")
+                {"status":"COMPLETED","context":{"result":{"status":"success","context":{"data":{"x":1}}}}}
+                {"attempt":1,"command_id":"7:fetch:103:i4"}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_large_output_is_told_by_reference() {
+        let reference = PayloadRef { digest: Digest::of(b"x"), size: 1 };
+        let before = [issued(Place::Task(0))];
+        check(
+            &before,
+            &completed(Payload::Ref(reference)),
+            expect![[r#"
+                Some("fetch")
+                {"status":"COMPLETED","context":{"result":{"status":"success","reference":{"kind":"payload","ref":"/api/payloads/2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","bytes":1}}}}
+                {"attempt":1,"command_id":"7:fetch:103"}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_command_that_was_issued_too_long_ago_has_no_name() {
+        check(
+            &[],
+            &completed(Payload::null()),
+            expect![[r#"
+                None
+                {"status":"COMPLETED","context":{"result":{"status":"success","context":{"data":null}}}}
+                {"attempt":1}
+            "#]],
+        );
     }
 }

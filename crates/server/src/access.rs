@@ -77,21 +77,22 @@ const READ_POSTS: &[&str] = &["/api/catalog/list", "/api/catalog/resource"];
 /// Where paths begin that workers use.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
 
-/// What a request needs; nothing if everybody may make it.
-fn needed(method: &Method, path: &str) -> Option<Scope> {
+/// Which of these scopes a request needs one of; nothing if everybody may make it.
+fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if PUBLIC_PATHS.contains(&path) {
         return None;
     }
+    let is_read = [Method::GET, Method::HEAD].contains(method);
     if WORK_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) {
-        return Some(Scope::Work);
+        return Some(if is_read { &[Scope::Work, Scope::Read] } else { &[Scope::Work] });
     }
     let by_hand = path.ends_with("/finalize") || path == "/api/executions/cleanup";
     Some(match *method {
-        Method::GET | Method::HEAD => Scope::Read,
-        Method::POST if READ_POSTS.contains(&path) => Scope::Read,
-        Method::POST if by_hand => Scope::Admin,
-        Method::POST => Scope::Run,
-        _ => Scope::Admin,
+        _ if is_read => &[Scope::Read],
+        Method::POST if READ_POSTS.contains(&path) => &[Scope::Read],
+        Method::POST if by_hand => &[Scope::Admin],
+        Method::POST => &[Scope::Run],
+        _ => &[Scope::Admin],
     })
 }
 
@@ -102,13 +103,13 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Result<Response, ApiError> {
     check_host(state.settings().hosts, &request)?;
-    if let Some(scope) = needed(request.method(), request.uri().path()) {
-        check_token(&state.settings().access, request.headers(), scope)?;
+    if let Some(scopes) = needed(request.method(), request.uri().path()) {
+        check_token(&state.settings().access, request.headers(), scopes)?;
     }
     Ok(next.run(request).await)
 }
 
-fn check_token(access: &Access, headers: &HeaderMap, needed: Scope) -> Result<(), ApiError> {
+fn check_token(access: &Access, headers: &HeaderMap, needed: &[Scope]) -> Result<(), ApiError> {
     let tokens = match access {
         Access::Open => return Ok(()),
         Access::Tokens(tokens) => tokens,
@@ -123,10 +124,11 @@ fn check_token(access: &Access, headers: &HeaderMap, needed: Scope) -> Result<()
         if same { Some(token) } else { known }
     });
     let known = known.ok_or_else(|| refused("this token is not known"))?;
-    if known.scopes.iter().any(|scope| scope.covers(needed)) {
+    if needed.iter().any(|needed| known.scopes.iter().any(|scope| scope.covers(*needed))) {
         return Ok(());
     }
-    let detail = format!("this token lacks the scope `{}`", scope_name(needed));
+    let needed: Vec<&str> = needed.iter().map(|scope| scope_name(*scope)).collect();
+    let detail = format!("this token lacks the scope `{}`", needed.join("` or `"));
     Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail))
 }
 
@@ -152,14 +154,22 @@ fn check_host(hosts: Hosts, request: &Request) -> Result<(), ApiError> {
     }
     let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let named = named.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    if named.is_some_and(is_loopback) {
-        return Ok(());
+    if !named.is_some_and(is_loopback) {
+        return Err(ApiError::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "wrong-host",
+            "this server listens on this machine only; address it as localhost",
+        ));
     }
-    Err(ApiError::new(
-        StatusCode::MISDIRECTED_REQUEST,
-        "wrong-host",
-        "this server listens on this machine only; address it as localhost",
-    ))
+    // Browsers say which page a request comes from.
+    let origin = request.headers().get(header::ORIGIN).map(|origin| origin.to_str());
+    let is_foreign =
+        |origin: &str| !origin.split_once("://").is_some_and(|(_scheme, host)| is_loopback(host));
+    if origin.is_some_and(|origin| origin.map_or(true, is_foreign)) {
+        let detail = "a page of another site may not ask this server";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "wrong-origin", detail));
+    }
+    Ok(())
 }
 
 /// Whether a `Host` header names this machine.
@@ -177,40 +187,45 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(method: Method, path: &str, expected: Option<Scope>) {
-        assert_eq!(needed(&method, path), expected, "{method} {path}");
+    fn check(method: Method, path: &str, expected: &[Scope]) {
+        assert_eq!(needed(&method, path).unwrap_or_default(), expected, "{method} {path}");
     }
 
     #[test]
     fn health_is_for_everybody() {
-        check(Method::GET, "/health", None);
-        check(Method::GET, "/readyz", None);
+        check(Method::GET, "/health", &[]);
+        check(Method::GET, "/readyz", &[]);
     }
 
     #[test]
     fn a_path_that_only_begins_like_a_public_one_is_not_public() {
-        check(Method::GET, "/health/../api/executions", Some(Scope::Read));
-        check(Method::GET, "/healthz", Some(Scope::Read));
+        check(Method::GET, "/health/../api/executions", &[Scope::Read]);
+        check(Method::GET, "/healthz", &[Scope::Read]);
     }
 
     #[test]
     fn looking_needs_read_and_starting_needs_run() {
-        check(Method::GET, "/api/executions", Some(Scope::Read));
-        check(Method::POST, "/api/catalog/list", Some(Scope::Read));
-        check(Method::POST, "/api/execute", Some(Scope::Run));
+        check(Method::GET, "/api/executions", &[Scope::Read]);
+        check(Method::POST, "/api/catalog/list", &[Scope::Read]);
+        check(Method::POST, "/api/execute", &[Scope::Run]);
     }
 
     #[test]
     fn ending_by_hand_needs_admin() {
-        check(Method::POST, "/api/executions/1/finalize", Some(Scope::Admin));
-        check(Method::POST, "/api/executions/cleanup", Some(Scope::Admin));
+        check(Method::POST, "/api/executions/1/finalize", &[Scope::Admin]);
+        check(Method::POST, "/api/executions/cleanup", &[Scope::Admin]);
     }
 
     #[test]
     fn commands_and_events_are_for_workers() {
-        check(Method::POST, "/api/commands/1/claim", Some(Scope::Work));
-        check(Method::POST, "/api/events/batch", Some(Scope::Work));
-        check(Method::DELETE, "/api/worker/pool/deregister", Some(Scope::Work));
+        check(Method::POST, "/api/commands/1/claim", &[Scope::Work]);
+        check(Method::POST, "/api/events/batch", &[Scope::Work]);
+        check(Method::DELETE, "/api/worker/pool/deregister", &[Scope::Work]);
+    }
+
+    #[test]
+    fn large_values_are_for_workers_and_for_readers() {
+        check(Method::GET, "/api/payloads/1", &[Scope::Work, Scope::Read]);
     }
 
     #[test]

@@ -241,3 +241,23 @@ pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
 #[derive(Debug, thiserror::Error)]
 #[error("a handler panicked")]
 struct Panicked;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handler_that_panics_tells_nothing_of_it() {
+        let response = panicked(Box::new("a secret"));
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    #[test]
+    fn what_is_wrong_inside_is_not_told() {
+        let error = StoreError::Unavailable("SELECT secret FROM somewhere".into());
+        let error = ApiError::from(error);
+        assert_eq!((error.status.as_u16(), error.code), (503, "unavailable"));
+        assert!(!error.detail.contains("SELECT"), "{}", error.detail);
+    }
+}

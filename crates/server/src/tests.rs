@@ -146,6 +146,16 @@ impl Server {
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
+    /// Completes the command that waits longest, with nothing.
+    async fn work(&self) {
+        let body = json!({ "worker": "w", "pool": "shared", "max": 1, "wait_ms": 100 });
+        let mut report = self.post("/api/worker/lease", body).await.body["leases"][0].clone();
+        report["worker"] = json!("w");
+        report["outcome"] = json!({ "status": "completed", "output": null });
+        let answer = self.post("/api/worker/report", json!({ "reports": [report] })).await;
+        assert_eq!(answer.body, json!({ "answers": ["accepted"] }));
+    }
+
     /// The events of an execution: name, step and status of each.
     async fn story(&self, execution: &str) -> String {
         let page = self.get(&format!("/api/executions/{execution}/events")).await;

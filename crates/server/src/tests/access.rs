@@ -77,6 +77,20 @@ async fn a_server_on_loopback_answers_to_its_own_names_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_on_loopback_answers_no_page_of_another_site() {
+    let server = Server::with(Access::Open, Hosts::Loopback);
+    let check = async |origin: &str, expected: u16| {
+        let request = Request::get("/health").header(header::HOST, "localhost:8082");
+        let request = request.header(header::ORIGIN, origin).body(Body::empty());
+        let answer = server.send(request.expect("a request")).await;
+        assert_eq!(answer.status.as_u16(), expected, "{origin}");
+    };
+    check("http://localhost:3000", 200).await;
+    check("https://evil.example", 403).await;
+    check("null", 403).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_paths_and_methods_are_problems_too() {
     let server = Server::new();
     assert_eq!(server.get("/nowhere").await.problem(), "404 unknown-path");

@@ -7,6 +7,18 @@ use serde_json::{Value, json};
 
 use super::{PARENT, Server};
 
+/// Sets a value on the way from one step to the next.
+const SETTING: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: setting, path: tests/setting}
+workflow:
+  - step: start
+    next: {arcs: [{step: second, set: {ctx.answer: 42}}]}
+  - step: second
+    tool: {kind: noop}
+";
+
 #[tokio::test(start_paused = true)]
 async fn executions_are_listed_newest_first() {
     let server = Server::with_hello().await;
@@ -87,8 +99,8 @@ async fn a_detail_has_the_workload_and_the_events() {
               "result": null,
               "error": null,
               "meta": {
-                "command_id": "<id>:start:402371326771204100",
-                "execution_pool": "shared"
+                "execution_pool": "shared",
+                "command_id": "<id>:start:402371326771204100"
               }
             }
           ],
@@ -256,9 +268,14 @@ async fn a_cleanup_cancels_what_has_run_for_long() {
 
 #[tokio::test(start_paused = true)]
 async fn variables_are_what_the_execution_has_set() {
-    let server = Server::with_hello().await;
-    let id = server.start("tests/hello").await;
+    let server = Server::new();
+    server.register(SETTING).await;
+    let id = server.start("tests/setting").await;
     assert_eq!(server.get(&format!("/api/vars/{id}")).await.body, json!([]));
+    server.work().await;
+    let one = server.get(&format!("/api/vars/{id}/answer")).await.body;
+    assert_eq!(one, json!({ "var_name": "answer", "var_type": "user_defined", "var_value": 42 }));
+    assert_eq!(server.get(&format!("/api/vars/{id}")).await.body, json!([one]));
     let missing = server.get(&format!("/api/vars/{id}/x")).await;
     assert_eq!(missing.problem(), "404 unknown-variable");
     assert_eq!(server.get("/api/vars/1").await.problem(), "404 unknown-execution");
