@@ -6,6 +6,7 @@ mod events;
 mod execute;
 mod executions;
 mod health;
+mod metrics;
 mod pools;
 mod stream;
 mod ui_schema;
@@ -20,6 +21,7 @@ use crate::state::AppState;
 pub(crate) fn all() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(health::routes())
+        .merge(metrics::routes())
         .merge(catalog::routes())
         .merge(execute::routes())
         .merge(executions::routes())

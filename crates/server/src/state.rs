@@ -1,6 +1,7 @@
 //! What every handler can reach.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use noetl_bus::Bus;
 use noetl_control::Control;
@@ -19,7 +20,9 @@ pub struct Settings {
     pub access: Access,
     pub hosts: Hosts,
     /// How long a worker that sends heartbeats may go without one; the control plane's lease.
-    pub lease: std::time::Duration,
+    pub lease: Duration,
+    /// Whether others are told by NATS; for people who look at `/api/health`.
+    pub uses_nats: bool,
 }
 
 /// What the routes are made of.
@@ -95,7 +98,7 @@ impl AppState {
         &self.parts.settings
     }
 
-    pub(crate) fn uptime(&self) -> std::time::Duration {
+    pub(crate) fn uptime(&self) -> Duration {
         self.parts.started.elapsed()
     }
 

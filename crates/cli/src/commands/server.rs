@@ -53,7 +53,7 @@ fn settings(address: SocketAddr, insecure: bool, token: Option<&str>) -> Result<
         }
     };
     let hosts = if is_local { Hosts::Loopback } else { Hosts::Any };
-    Ok(Settings { access, hosts, lease: LEASE })
+    Ok(Settings { access, hosts, lease: LEASE, uses_nats: false })
 }
 
 #[cfg(test)]

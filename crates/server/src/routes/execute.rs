@@ -107,7 +107,7 @@ async fn start(state: &AppState, request: ExecuteRequest) -> Result<ExecutionId,
 }
 
 /// A pool that workers can ask for: part of a subject on the bus, so plain words only.
-fn pool_of(name: &str) -> Result<Pool, ApiError> {
+pub(super) fn pool_of(name: &str) -> Result<Pool, ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > POOL_NAME_MAX || !name.chars().all(plain) {
         let detail =

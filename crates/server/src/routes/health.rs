@@ -52,7 +52,7 @@ async fn api_health(State(state): State<AppState>) -> Response {
     let health = Health {
         status: if connected { "ok" } else { "unhealthy" },
         database: if connected { "connected" } else { "disconnected" },
-        nats: "not_configured",
+        nats: if state.settings().uses_nats { "connected" } else { "not_configured" },
         uptime_seconds: state.uptime().as_secs(),
         version: env!("CARGO_PKG_VERSION"),
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::{PARENT, Server};
+use super::{HELLO, PARENT, Server};
 
 /// Sets a value on the way from one step to the next.
 const SETTING: &str = "\
@@ -35,7 +35,14 @@ async fn executions_are_listed_newest_first() {
     assert_eq!(list("?path=HELLO&status=running").await.len(), 2);
     assert!(list("?status=FAILED").await.is_empty());
     assert!(list("?catalog_id=7").await.is_empty());
-    let answer = server.get("/api/executions?limit=1").await;
+    let version = server.get("/api/executions").await.body[0]["catalog_id"].clone();
+    server.register(&HELLO.replace("world", "moon")).await;
+    server.start("tests/hello").await;
+    assert_eq!(list(&format!("?limit=1&catalog_id={version}")).await, [&*second]);
+    assert_eq!(list(&format!("?limit=1&offset=1&catalog_id={version}")).await, [&*first]);
+    let far = server.get("/api/executions?offset=20001").await;
+    assert_eq!(far.problem(), "422 offset-too-large");
+    let answer = server.get("/api/executions?limit=1&offset=1").await;
     expect![[r#"
         200 [
           {

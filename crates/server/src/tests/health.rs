@@ -77,3 +77,28 @@ async fn a_server_that_drains_lives_and_is_not_ready() {
     "#]]
     .assert_eq(&server.get("/livez").await.shape());
 }
+
+#[tokio::test(start_paused = true)]
+async fn metrics_count_what_waits_in_a_pool() {
+    let server = Server::with_hello().await;
+    let metrics = async |query: &str| {
+        let answer = server.get(&format!("/metrics{query}")).await;
+        answer.body.as_str().expect("text").to_owned()
+    };
+    expect![[r##"
+        # HELP noetl_commands_ready Commands that wait for a worker.
+        # TYPE noetl_commands_ready gauge
+        noetl_commands_ready{pool="shared"} 0
+        # HELP noetl_messages_owed Messages to others that are not sent yet.
+        # TYPE noetl_messages_owed gauge
+        noetl_messages_owed 0
+        # HELP noetl_uptime_seconds How long this server has been up.
+        # TYPE noetl_uptime_seconds gauge
+        noetl_uptime_seconds 0
+    "##]]
+    .assert_eq(&metrics("").await);
+    server.start("tests/hello").await;
+    assert!(metrics("").await.contains("\nnoetl_commands_ready{pool=\"shared\"} 1\n"));
+    assert!(metrics("?pool=gpu").await.contains("\nnoetl_commands_ready{pool=\"gpu\"} 0\n"));
+    assert_eq!(server.get("/metrics?pool=a%22b").await.problem(), "422 invalid-pool");
+}

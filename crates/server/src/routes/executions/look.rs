@@ -67,13 +67,22 @@ async fn list(
         path: query.path,
         parent: query.parent_execution_id.map(ExecutionId::from),
     };
+    if query.offset > LOOKED_AT_MAX {
+        let detail = format!("`offset` is at most {LOOKED_AT_MAX}; narrow the filter instead");
+        return Err(ApiError::invalid("offset-too-large", detail));
+    }
     let catalog_id = query.catalog_id.map(CatalogId::from);
     let wanted = |summary: &Summary| catalog_id.is_none_or(|id| summary.playbook.catalog_id == id);
     let limit = query.limit.unwrap_or(LIMIT).min(LIMIT_MAX);
     let mut found = Vec::new();
     let (mut left_out, mut before) = (query.offset, None);
     for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
-        let page = Page { before, limit: PAGE_MAX.min(limit + left_out.min(PAGE_MAX)) };
+        let needed = match catalog_id {
+            // What is left out is only known once it is read.
+            Some(_) => PAGE_MAX,
+            None => PAGE_MAX.min(limit + left_out),
+        };
+        let page = Page { before, limit: needed };
         let summaries = state.control().list(&filter, page).await?;
         let is_last = summaries.len() < page.limit;
         before = summaries.last().map(|summary| summary.execution);

@@ -1,0 +1,57 @@
+//! What an operator measures and an autoscaler asks, as Prometheus reads it.
+
+use std::fmt::Write as _;
+
+use axum::extract::State;
+use axum::http::{HeaderName, header};
+use noetl_model::Pool;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::execute::pool_of;
+use crate::error::ApiError;
+use crate::extract::InQuery;
+use crate::state::AppState;
+
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(metrics))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct MetricsQuery {
+    /// Whose commands are counted: a pool, the shared one if none is named.
+    pool: Option<String>,
+}
+
+/// Measures what waits, for one pool.
+#[utoipa::path(
+    get, path = "/metrics", tag = "health", params(MetricsQuery),
+    responses((status = 200, content_type = "text/plain", body = String))
+)]
+async fn metrics(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<MetricsQuery>,
+) -> Result<([(HeaderName, &'static str); 1], String), ApiError> {
+    let pool = match query.pool {
+        Some(name) => pool_of(&name)?,
+        None => Pool::shared(),
+    };
+    let ready = state.store().ready_count(&pool).await?;
+    let owed = state.store().owed().await?;
+    let mut text = String::new();
+    let mut add = |name: &str, labels: &str, help: &str, value: u64| {
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name}{labels} {value}")
+            .expect("a string takes everything");
+    };
+    let of_pool = format!("{{pool=\"{pool}\"}}");
+    add("noetl_commands_ready", &of_pool, "Commands that wait for a worker.", ready);
+    add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
+    let uptime = state.uptime().as_secs();
+    add("noetl_uptime_seconds", "", "How long this server has been up.", uptime);
+    Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text))
+}
