@@ -30,11 +30,11 @@ const PLAYBOOK: &str = "playbook";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(register))
-        .routes(routes!(register_batch))
-        .routes(routes!(list))
+        .routes(routes!(register_playbook))
+        .routes(routes!(register_playbooks))
+        .routes(routes!(list_playbooks))
         .routes(routes!(list_paths))
-        .routes(routes!(resource))
+        .routes(routes!(show_playbook))
         .route("/api/catalog/{*path}", get(ui_schema))
 }
 
@@ -43,7 +43,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     post, path = "/api/catalog/register", tag = "catalog", request_body = RegisterRequest,
     responses((status = 200, body = RegisteredPlaybook))
 )]
-async fn register(
+async fn register_playbook(
     State(state): State<AppState>,
     Body(request): Body<RegisterRequest>,
 ) -> Result<Json<RegisteredPlaybook>, ApiError> {
@@ -64,7 +64,7 @@ async fn register(
     post, path = "/api/catalog/register/batch", tag = "catalog", request_body = RegisterBatch,
     responses((status = 200, body = RegisterBatchAnswer))
 )]
-async fn register_batch(
+async fn register_playbooks(
     State(state): State<AppState>,
     Body(batch): Body<RegisterBatch>,
 ) -> Result<Json<RegisterBatchAnswer>, ApiError> {
@@ -110,7 +110,7 @@ fn decoded(content: &str) -> String {
     post, path = "/api/catalog/list", tag = "catalog", request_body = CatalogPage,
     responses((status = 200, body = CatalogList))
 )]
-async fn list(
+async fn list_playbooks(
     State(state): State<AppState>,
     Body(page): Body<CatalogPage>,
 ) -> Result<Json<CatalogList>, ApiError> {
@@ -163,7 +163,7 @@ fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {
     post, path = "/api/catalog/resource", tag = "catalog", request_body = ResourceRequest,
     responses((status = 200, body = CatalogEntry))
 )]
-async fn resource(
+async fn show_playbook(
     State(state): State<AppState>,
     Body(request): Body<ResourceRequest>,
 ) -> Result<Json<CatalogEntry>, ApiError> {

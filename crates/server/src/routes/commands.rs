@@ -21,7 +21,7 @@ const INPUT: &str = "input";
 const ARGS: &str = "args";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(show)).routes(routes!(claim))
+    OpenApiRouter::new().routes(routes!(show_command)).routes(routes!(claim_command))
 }
 
 /// Shows a command; its configuration only while a worker has it.
@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/api/commands/{event_id}", tag = "workers",
     params(("event_id" = String, Path)), responses((status = 200, body = ClaimedCommand))
 )]
-async fn show(
+async fn show_command(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
@@ -44,7 +44,7 @@ async fn show(
     params(("event_id" = String, Path)), request_body = ClaimRequest,
     responses((status = 200, body = ClaimedCommand))
 )]
-async fn claim(
+async fn claim_command(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     Body(request): Body<ClaimRequest>,

@@ -26,7 +26,7 @@ const BATCH_MAX: usize = 1000;
 const NAME_MAX: usize = 200;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(post)).routes(routes!(post_batch))
+    OpenApiRouter::new().routes(routes!(post_event)).routes(routes!(post_events))
 }
 
 /// Takes an event of another program.
@@ -34,7 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     post, path = "/api/events", tag = "workers", request_body = PostedEvent,
     responses((status = 200, body = EventAccepted))
 )]
-async fn post(
+async fn post_event(
     State(state): State<AppState>,
     Body(PostedEvent { execution_id, item }): Body<PostedEvent>,
 ) -> Result<Json<EventAccepted>, ApiError> {
@@ -48,7 +48,7 @@ async fn post(
     post, path = "/api/events/batch", tag = "workers", request_body = EventBatch,
     responses((status = 200, body = EventBatchAccepted))
 )]
-async fn post_batch(
+async fn post_events(
     State(state): State<AppState>,
     Body(batch): Body<EventBatch>,
 ) -> Result<Json<EventBatchAccepted>, ApiError> {

@@ -19,10 +19,10 @@ const SILENT_LEASES: u32 = 2;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(register))
-        .routes(routes!(heartbeat))
-        .routes(routes!(deregister, deregister_by_post))
-        .routes(routes!(list))
+        .routes(routes!(register_worker))
+        .routes(routes!(keep_worker))
+        .routes(routes!(deregister_worker, deregister_worker_by_post))
+        .routes(routes!(list_workers))
 }
 
 fn kind_of(kind: Option<&str>) -> Result<&str, ApiError> {
@@ -38,7 +38,7 @@ fn kind_of(kind: Option<&str>) -> Result<&str, ApiError> {
     post, path = "/api/worker/pool/register", tag = "workers", request_body = PoolRegistration,
     responses((status = 200, body = PoolRow))
 )]
-async fn register(
+async fn register_worker(
     State(state): State<AppState>,
     Body(registration): Body<PoolRegistration>,
 ) -> Result<Json<PoolRow>, ApiError> {
@@ -53,7 +53,7 @@ async fn register(
     post, path = "/api/worker/pool/heartbeat", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
 )]
-async fn heartbeat(
+async fn keep_worker(
     State(state): State<AppState>,
     Body(PoolName { name, kind }): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
@@ -81,7 +81,7 @@ async fn heartbeat(
     delete, path = "/api/worker/pool/deregister", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
 )]
-async fn deregister(
+async fn deregister_worker(
     State(state): State<AppState>,
     Body(name): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
@@ -93,7 +93,7 @@ async fn deregister(
     post, path = "/api/worker/pool/deregister", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
 )]
-async fn deregister_by_post(
+async fn deregister_worker_by_post(
     State(state): State<AppState>,
     Body(name): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
@@ -127,7 +127,7 @@ struct PoolsQuery {
     get, path = "/api/worker/pools", tag = "workers", params(PoolsQuery),
     responses((status = 200, body = Vec<PoolRow>))
 )]
-async fn list(
+async fn list_workers(
     State(state): State<AppState>,
     InQuery(query): InQuery<PoolsQuery>,
 ) -> Result<Json<Vec<PoolRow>>, ApiError> {

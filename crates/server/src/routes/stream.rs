@@ -26,7 +26,7 @@ use crate::tell::teller_at;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(follow))
+    OpenApiRouter::new().routes(routes!(follow_execution))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -46,7 +46,7 @@ struct FollowQuery {
         (status = 204, description = "the execution has ended and there is no event left")
     )
 )]
-async fn follow(
+async fn follow_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     InQuery(query): InQuery<FollowQuery>,

@@ -15,7 +15,7 @@ use crate::extract::InPath;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(one))
+    OpenApiRouter::new().routes(routes!(list_variables)).routes(routes!(show_variable))
 }
 
 /// A value that an execution has set.
@@ -32,7 +32,7 @@ struct Variable {
     get, path = "/api/vars/{execution_id}", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = Vec<Variable>))
 )]
-async fn list(
+async fn list_variables(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<Vec<Variable>>, ApiError> {
@@ -45,7 +45,7 @@ async fn list(
     params(("execution_id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = Variable))
 )]
-async fn one(
+async fn show_variable(
     State(state): State<AppState>,
     InPath((id, name)): InPath<(AnyId, String)>,
 ) -> Result<Json<Variable>, ApiError> {

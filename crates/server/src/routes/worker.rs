@@ -37,13 +37,14 @@ const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    let large =
-        OpenApiRouter::new().routes(routes!(report)).layer(DefaultBodyLimit::max(REPORT_BYTES_MAX));
+    let large = OpenApiRouter::new()
+        .routes(routes!(report_commands))
+        .layer(DefaultBodyLimit::max(REPORT_BYTES_MAX));
     OpenApiRouter::new()
-        .routes(routes!(lease))
-        .routes(routes!(heartbeat))
-        .routes(routes!(payload))
-        .routes(routes!(cancellations))
+        .routes(routes!(lease_commands))
+        .routes(routes!(extend_leases))
+        .routes(routes!(fetch_payload))
+        .routes(routes!(follow_cancellations))
         .merge(large)
 }
 
@@ -52,7 +53,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     post, path = "/api/worker/lease", tag = "workers", request_body = LeaseCall,
     responses((status = 200, body = LeaseReply))
 )]
-async fn lease(
+async fn lease_commands(
     State(state): State<AppState>,
     Body(call): Body<LeaseCall>,
 ) -> Result<Json<LeaseReply>, ApiError> {
@@ -72,7 +73,7 @@ async fn lease(
     post, path = "/api/worker/heartbeat", tag = "workers", request_body = HeartbeatCall,
     responses((status = 200, body = HeartbeatReply))
 )]
-async fn heartbeat(
+async fn extend_leases(
     State(state): State<AppState>,
     Body(HeartbeatCall { worker: _, held }): Body<HeartbeatCall>,
 ) -> Result<Json<HeartbeatReply>, ApiError> {
@@ -99,7 +100,7 @@ async fn heartbeat(
     post, path = "/api/worker/report", tag = "workers", request_body = ReportCall,
     responses((status = 200, body = ReportReply))
 )]
-async fn report(
+async fn report_commands(
     State(state): State<AppState>,
     Body(ReportCall { reports }): Body<ReportCall>,
 ) -> Result<Json<ReportReply>, ApiError> {
@@ -129,7 +130,7 @@ fn bounded(count: usize, max: usize) -> Result<(), ApiError> {
     get, path = "/api/payloads/{digest}", tag = "workers",
     params(("digest" = String, Path)), responses((status = 200, body = Object))
 )]
-async fn payload(
+async fn fetch_payload(
     State(state): State<AppState>,
     InPath(digest): InPath<Digest>,
 ) -> Result<Json<Value>, ApiError> {
@@ -142,7 +143,7 @@ async fn payload(
     get, path = "/api/worker/cancellations", tag = "workers",
     responses((status = 200, content_type = "text/event-stream", body = String))
 )]
-async fn cancellations(
+async fn follow_cancellations(
     State(state): State<AppState>,
 ) -> Sse<impl Stream<Item = Result<SentEvent, Infallible>>> {
     let (hints, draining) = (state.bus().subscribe(), state.draining().clone());

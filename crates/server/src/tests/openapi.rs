@@ -50,3 +50,16 @@ async fn every_route_of_the_document_is_served() {
         assert!(!["unknown-path", "wrong-method"].contains(&code), "{method} {path}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_has_a_name_of_its_own() {
+    let document = Server::new().get("/api/openapi.json").await.body;
+    let paths = document["paths"].as_object().expect("paths");
+    let operations = paths.values().flat_map(|item| item.as_object().expect("operations").values());
+    let names = operations.map(|operation| operation["operationId"].as_str().expect("a name"));
+    let mut names: Vec<&str> = names.collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}

@@ -33,11 +33,11 @@ const REASON_MAX: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(cancel))
-        .routes(routes!(stop))
-        .routes(routes!(finalize))
-        .routes(routes!(rerun))
-        .routes(routes!(cleanup))
+        .routes(routes!(cancel_execution))
+        .routes(routes!(stop_execution))
+        .routes(routes!(finalize_execution))
+        .routes(routes!(rerun_execution))
+        .routes(routes!(clean_up_executions))
 }
 
 /// Cancels an execution and everything it has under way.
@@ -46,7 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(("execution_id" = String, Path)), request_body = CancelRequest,
     responses((status = 200, body = CancelAnswer))
 )]
-async fn cancel(
+async fn cancel_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     MaybeBody(request): MaybeBody<CancelRequest>,
@@ -60,7 +60,7 @@ async fn cancel(
     params(("execution_id" = String, Path)), request_body = CancelRequest,
     responses((status = 200, body = CancelAnswer))
 )]
-async fn stop(
+async fn stop_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     MaybeBody(request): MaybeBody<CancelRequest>,
@@ -145,7 +145,7 @@ async fn running_below(
     params(("execution_id" = String, Path)), request_body = FinalizeRequest,
     responses((status = 200, body = FinalizeAnswer))
 )]
-async fn finalize(
+async fn finalize_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     Body(request): Body<FinalizeRequest>,
@@ -184,7 +184,7 @@ struct RerunRequest {
     params(("execution_id" = String, Path)), request_body = RerunRequest,
     responses((status = 200, body = ExecuteAnswer))
 )]
-async fn rerun(
+async fn rerun_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     MaybeBody(request): MaybeBody<RerunRequest>,
@@ -206,7 +206,7 @@ async fn rerun(
     post, path = "/api/executions/cleanup", tag = "executions", request_body = CleanupRequest,
     responses((status = 200, body = CleanupAnswer))
 )]
-async fn cleanup(
+async fn clean_up_executions(
     State(state): State<AppState>,
     Body(request): Body<CleanupRequest>,
 ) -> Result<Json<CleanupAnswer>, ApiError> {

@@ -32,10 +32,10 @@ const DETAIL_EVENTS_MAX: u64 = 2000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(detail))
-        .routes(routes!(events))
-        .routes(routes!(status))
+        .routes(routes!(list_executions))
+        .routes(routes!(show_execution))
+        .routes(routes!(list_events))
+        .routes(routes!(execution_status))
         .routes(routes!(cancellation_check))
 }
 
@@ -57,7 +57,7 @@ struct ListQuery {
     get, path = "/api/executions", tag = "executions", params(ListQuery),
     responses((status = 200, body = Vec<ExecutionItem>))
 )]
-async fn list(
+async fn list_executions(
     State(state): State<AppState>,
     InQuery(query): InQuery<ListQuery>,
 ) -> Result<Json<Vec<ExecutionItem>>, ApiError> {
@@ -113,7 +113,7 @@ fn status_of(text: &str) -> Result<ExecutionStatus, ApiError> {
     get, path = "/api/executions/{execution_id}", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = ExecutionDetail))
 )]
-async fn detail(
+async fn show_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ExecutionDetail>, ApiError> {
@@ -150,7 +150,7 @@ struct EventsQuery {
     params(("execution_id" = String, Path), EventsQuery),
     responses((status = 200, body = EventPage))
 )]
-async fn events(
+async fn list_events(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     InQuery(query): InQuery<EventsQuery>,
@@ -173,7 +173,7 @@ async fn events(
     get, path = "/api/executions/{execution_id}/status", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = ExecutionState))
 )]
-async fn status(
+async fn execution_status(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ExecutionState>, ApiError> {
