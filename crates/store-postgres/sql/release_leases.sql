@@ -1,4 +1,5 @@
 -- The leases of worker $1 that live now ($2, or this server's own) run out now.
+-- Nobody waits for the disk: what is forgotten is done again.
 WITH held AS (
     SELECT execution_id, command_id
     FROM noetl.command
@@ -12,4 +13,7 @@ WITH held AS (
 UPDATE noetl.command
 SET lease_until = coalesce($2, statement_timestamp())
 FROM held
-WHERE command.execution_id = held.execution_id AND command.command_id = held.command_id
+WHERE
+    command.execution_id = held.execution_id
+    AND command.command_id = held.command_id
+    AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'

@@ -72,6 +72,14 @@ pub(crate) async fn pool(settings: PgSettings) -> Result<PgPool, OpenError> {
                 Ok(used.idle_for < TRUSTED_IDLE_MAX || connection.ping().await.is_ok())
             })
         })
+        // Every statement is served by an index whatever its arguments, and planning the one that
+        // appends anew would cost more than running it.
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                let statement = include_str!("../sql/set_plan_once.sql");
+                sqlx::query(statement).persistent(false).execute(connection).await.map(|_| ())
+            })
+        })
         .connect_with(options.clone())
         .await
         .map_err(described)

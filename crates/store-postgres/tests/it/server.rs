@@ -1,10 +1,11 @@
 //! What becomes of a database: who may open it, and what it answers when it is damaged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use noetl_model::{Seq, StepName, WorkerId};
+use noetl_model::{Pool, Seq, StepName, WorkerId};
 use noetl_store::conformance::TestClock;
-use noetl_store::conformance::given::{A, add, after, events_after, start};
+use noetl_store::conformance::given::{A, add, after, events_after, lease, start};
 use noetl_store::{
     Append, CommandQueue as _, EventLog as _, Executions as _, QueueChange, StoreError,
 };
@@ -42,16 +43,15 @@ async fn servers_that_start_together_take_turns_with_the_schema() {
 #[tokio::test]
 async fn the_databases_own_clock_counts_unless_it_is_told_otherwise() {
     let database = Database::migrated().await;
+    let store = database.open(TestClock::default()).await;
+    append(&store, Append { queue: vec![add(1), lease(1, 1, 30)], ..start(A) }).await;
+    let (pool, worker) = (Pool::shared(), WorkerId::new("worker-1"));
+    assert_eq!(store.ready_count(&pool).await.unwrap(), 0);
+    // The tests are in January 2026, which is over for the database.
     let store = PgStore::connect(database.settings(), TimeSource::Database).await.unwrap();
-    let worker = WorkerId::new("worker-1");
-    // The lease is of January 2026, which is over for every clock but that of the tests.
-    let lease = noetl_store::conformance::given::lease(1, 1, 30);
-    append(&store, Append { queue: vec![add(1), lease], ..start(A) }).await;
-    let pool = noetl_model::Pool::shared();
     assert_eq!(store.ready_count(&pool).await.unwrap(), 1);
     assert_eq!(store.exhausted(1, 10).await.unwrap().len(), 1);
-    let while_ = std::time::Duration::from_secs(3600);
-    assert_eq!(store.renew(&worker, while_).await.unwrap(), 1);
+    assert_eq!(store.renew(&worker, Duration::from_secs(3600)).await.unwrap(), 1);
     assert_eq!(store.ready_count(&pool).await.unwrap(), 0);
     assert_eq!(store.release(&worker).await.unwrap(), 1);
     assert_eq!(store.ready(&pool, 10).await.unwrap().len(), 1);
