@@ -197,6 +197,8 @@ DECLARE
     made integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('noetl.partitions', 0));
+    -- Whoever comes after a waiting change of a table waits too, so it gives up soon.
+    PERFORM set_config('lock_timeout', '2s', true);
     FOR month IN
         SELECT generate_series(
             this_month - interval '1 month',
@@ -253,6 +255,8 @@ DECLARE
     is_open boolean;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('noetl.partitions', 0));
+    -- Whoever comes after a waiting change of a table waits too, so it gives up soon.
+    PERFORM set_config('lock_timeout', '2s', true);
     FOR month IN SELECT noetl.months_of('execution') LOOP
         EXIT WHEN to_date(month, 'YYYY_MM') + interval '1 month' > before AT TIME ZONE 'UTC';
         EXECUTE format('LOCK TABLE noetl.%I IN ACCESS EXCLUSIVE MODE', 'execution_' || month);

@@ -25,6 +25,6 @@ mod store;
 mod timers;
 
 pub use open::OpenError;
-pub use settings::{ClusterSettings, PgSettings, PoolSettings, SettingsError};
+pub use settings::{ClusterSettings, DsnProblem, PgSettings, PoolSettings, SettingsError};
 pub use shards::{Shards, shard_of};
 pub use store::{PgStore, TimeSource};

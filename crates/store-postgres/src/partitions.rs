@@ -2,7 +2,7 @@
 
 use noetl_model::Timestamp;
 use noetl_store::StoreError;
-use sqlx::{query, query_scalar};
+use sqlx::query_scalar;
 
 use crate::PgStore;
 use crate::instant::Instant;
@@ -19,18 +19,12 @@ impl PgStore {
     }
 
     pub(crate) async fn make_partitions(&self, now: Option<Instant>) -> Result<u32, StoreError> {
-        let mut transaction = self.begin().await?;
-        query(include_str!("../sql/set_lock_wait.sql"))
-            .execute(&mut *transaction)
-            .await
-            .map_err(store_error)?;
         let made: i32 = query_scalar(include_str!("../sql/make_partitions.sql"))
             .bind(now)
             .bind(MONTHS_AHEAD)
-            .fetch_one(&mut *transaction)
+            .fetch_one(&self.pool)
             .await
             .map_err(store_error)?;
-        transaction.commit().await.map_err(store_error)?;
         Ok(made.unsigned_abs())
     }
 
@@ -38,17 +32,10 @@ impl PgStore {
     /// month with an execution that still runs stays. The answer is the months that are gone, such as
     /// `2026_01`.
     pub async fn drop_expired(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
-        let mut transaction = self.begin().await?;
-        query(include_str!("../sql/set_lock_wait.sql"))
-            .execute(&mut *transaction)
-            .await
-            .map_err(store_error)?;
-        let dropped: Vec<String> = query_scalar(include_str!("../sql/drop_partitions.sql"))
+        query_scalar(include_str!("../sql/drop_partitions.sql"))
             .bind(Instant(before))
-            .fetch_all(&mut *transaction)
+            .fetch_all(&self.pool)
             .await
-            .map_err(store_error)?;
-        transaction.commit().await.map_err(store_error)?;
-        Ok(dropped)
+            .map_err(store_error)
     }
 }
