@@ -11,7 +11,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Client, ConnectOptions};
 use async_trait::async_trait;
 use futures::FutureExt as _;
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification};
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Reach};
 use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -145,6 +145,10 @@ impl Bus for NatsBus {
 
     fn subscribe(&self) -> HintReceiver {
         self.local.subscribe()
+    }
+
+    fn reach(&self) -> Reach {
+        if self.is_connected() { Reach::Connected } else { Reach::Disconnected }
     }
 }
 

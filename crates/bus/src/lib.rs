@@ -54,6 +54,17 @@ pub enum BusError {
     Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// How far a bus reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// This process, always.
+    Process,
+    /// Everybody at a broker.
+    Connected,
+    /// Nobody, until the broker is back.
+    Disconnected,
+}
+
 /// Carries hints from whoever knows to whoever waits.
 #[async_trait]
 pub trait Bus: Send + Sync {
@@ -68,4 +79,9 @@ pub trait Bus: Send + Sync {
 
     /// Listens from now on.
     fn subscribe(&self) -> HintReceiver;
+
+    /// How far it reaches at the moment.
+    fn reach(&self) -> Reach {
+        Reach::Process
+    }
 }

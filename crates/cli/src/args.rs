@@ -152,6 +152,13 @@ pub(crate) struct ServerArgs {
     /// Let everybody in who can reach the address
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// A PostgreSQL database to keep the history in, shared with other servers
+    /// [default: what NOETL_SHARDS, DATABASE_URL or POSTGRES_HOST say, else an embedded database]
+    #[arg(long = "database", value_name = "URL", conflicts_with = "db")]
+    pub(crate) postgres: Option<String>,
+    /// The NATS that tells workers and other servers where to look [default: $NOETL_NATS_URL, else none]
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 }
@@ -390,6 +397,7 @@ can reach, NOETL_API_TOKEN has to be set; clients send it as Authorization: Bear
 Examples:
   noetl server
   noetl server --listen 127.0.0.1:9000 --db history.db
+  noetl server --database postgres://noetl@db/noetl --nats nats://broker:4222
   NOETL_API_TOKEN=... noetl server --listen 0.0.0.0:8082 --no-worker";
 
 const WORKER_EXAMPLES: &str = "\

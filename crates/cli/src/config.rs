@@ -1,6 +1,7 @@
 //! What the environment says. This is the only place that reads it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::args::ColorWhen;
@@ -44,6 +45,22 @@ impl Config {
         let home = || PathBuf::from(self.get("HOME").unwrap_or(".")).join(".local").join("share");
         let data = self.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         data.unwrap_or_else(home).join("noetl")
+    }
+
+    /// What a variable is set to, for settings that have a reader of their own.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// Whether the environment names a PostgreSQL database.
+    pub(crate) fn names_postgres(&self) -> bool {
+        ["NOETL_SHARDS", "DATABASE_URL", "POSTGRES_HOST"].iter().any(|it| self.get(it).is_some())
+    }
+
+    /// Where workers reach a server that listens at `address`.
+    pub(crate) fn public_url(&self, address: SocketAddr) -> String {
+        let public = self.get("NOETL_PUBLIC_SERVER_URL").map(str::to_owned);
+        public.unwrap_or_else(|| format!("http://localhost:{}", address.port()))
     }
 
     /// The secret that clients of a server show.

@@ -7,7 +7,7 @@ use noetl_api::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
     ReportAnswer,
 };
-use noetl_bus::{Bus, Hint, LocalBus};
+use noetl_bus::{Bus, Hint};
 use noetl_control::{Control, Heartbeat, PayloadError};
 use noetl_model::{Lease, PayloadRef, Report, WorkerId};
 use serde_json::Value;
@@ -28,7 +28,7 @@ impl Embedded {
     }
 
     /// Passes cancellations on from the bus, for as long as it is awaited.
-    pub(crate) async fn hear(self: Arc<Self>, bus: LocalBus) {
+    pub(crate) async fn hear(self: Arc<Self>, bus: Arc<dyn Bus>) {
         let mut hints = bus.subscribe();
         loop {
             match hints.next().await {

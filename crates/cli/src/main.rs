@@ -7,6 +7,7 @@ mod database;
 mod embedded;
 mod failure;
 mod files;
+mod foundation;
 mod history;
 mod logging;
 mod nearest;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use noetl_bus::LocalBus;
+use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
     Answer, Control, Follow, RegisterError, Registered, Settings, StartError, StartRequest,
 };
@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::database;
 use crate::embedded::Embedded;
 use crate::failure::Failure;
+use crate::foundation::{Foundation, Sharing};
 use crate::history::{History, Which};
 use crate::nearest::nearest;
 
@@ -50,7 +51,7 @@ const PATHS_MAX: usize = 500;
 pub(crate) struct Session {
     store: Arc<dyn Store>,
     control: Control,
-    bus: LocalBus,
+    bus: Arc<dyn Bus>,
     ids: Arc<IdGenerator>,
     /// The loops of the control plane.
     loops: Background,
@@ -58,7 +59,7 @@ pub(crate) struct Session {
 }
 
 /// The worker of whichever process serves a database.
-fn embedded_worker() -> WorkerId {
+pub(crate) fn embedded_worker() -> WorkerId {
     WorkerId::new("embedded")
 }
 
@@ -82,25 +83,47 @@ impl Session {
         let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
         // Only one process serves a database, so whoever was its embedded worker before is gone.
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
-        Ok(Self::with_worker(store, config))
+        Ok(Self::local(store, config).with_worker(embedded_worker(), config))
     }
 
     /// Runs executions and keeps nothing of them.
     pub(crate) fn ephemeral(config: &Config) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        Self::with_worker(Arc::new(MemoryStore::new(clock)), config)
+        Self::local(Arc::new(MemoryStore::new(clock)), config)
+            .with_worker(embedded_worker(), config)
     }
 
     /// Opens a database to change executions on it, without running any of their steps.
     pub(crate) async fn without_worker(path: &Path, config: &Config) -> Result<Self, Failure> {
         let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
-        Ok(Self::new(store, LocalBus::new(), config))
+        Ok(Self::local(store, config))
     }
 
-    fn new(store: Arc<dyn Store>, bus: LocalBus, config: &Config) -> Self {
-        let ids = Arc::new(IdGenerator::new(machine_id_of(&config.host())));
-        let (shared, clock) = (Arc::new(bus.clone()), Arc::new(SystemClock));
-        let settings = Settings { attempts_max: ATTEMPTS_MAX, lease: LEASE, ..Settings::default() };
+    /// A control plane that has its store to itself.
+    fn local(store: Arc<dyn Store>, config: &Config) -> Self {
+        let machine = machine_id_of(&config.host());
+        Self::new(store, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine)
+    }
+
+    /// A control plane of a server.
+    pub(crate) fn serving(foundation: Foundation) -> Self {
+        let Foundation { store, bus, sharing, upkeep, machine } = foundation;
+        let attempts_max = match sharing {
+            Sharing::Alone => ATTEMPTS_MAX,
+            Sharing::WithOthers => Settings::default().attempts_max,
+        };
+        let mut session = Self::new(store, bus, attempts_max, machine);
+        if let Some(upkeep) = upkeep {
+            let stop = session.loops.stop.clone();
+            session.loops.tasks.spawn(async move { upkeep.run(stop).await });
+        }
+        session
+    }
+
+    fn new(store: Arc<dyn Store>, bus: Arc<dyn Bus>, attempts_max: u32, machine: u16) -> Self {
+        let ids = Arc::new(IdGenerator::new(machine));
+        let (shared, clock) = (bus.clone(), Arc::new(SystemClock));
+        let settings = Settings { attempts_max, lease: LEASE, ..Settings::default() };
         let control = Control::new(store.clone(), shared, clock, ids.clone(), settings);
         let mut loops = Background::default();
         let (running, stop) = (control.clone(), loops.stop.clone());
@@ -108,13 +131,14 @@ impl Session {
         Self { store, control, bus, ids, loops, worker: Background::default() }
     }
 
-    fn with_worker(store: Arc<dyn Store>, config: &Config) -> Self {
-        let bus = LocalBus::new();
-        let mut session = Self::new(store, bus.clone(), config);
+    /// The same with a worker in this process.
+    pub(crate) fn with_worker(self, id: WorkerId, config: &Config) -> Self {
+        let mut session = self;
+        let bus = session.bus.clone();
         let embedded = Arc::new(Embedded::new(session.control.clone()));
         let registry =
             Registry::standard(noetl_tools::Settings::from_environment(config.variables()));
-        let settings = noetl_worker::Settings::new(embedded_worker(), CONCURRENCY);
+        let settings = noetl_worker::Settings::new(id, CONCURRENCY);
         let settings = noetl_worker::Settings { drain: DRAIN, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
         let stop = session.worker.stop.clone();
@@ -132,7 +156,7 @@ impl Session {
         Services {
             control: self.control.clone(),
             store: self.store.clone(),
-            bus: Arc::new(self.bus.clone()),
+            bus: self.bus.clone(),
             clock: Arc::new(SystemClock),
             ids: self.ids.clone(),
         }

@@ -54,6 +54,9 @@ impl StartRequest {
     }
 }
 
+/// How often an execution is given other ids because its own were taken.
+const ID_RETRIES_MAX: u32 = 3;
+
 impl Control {
     /// Starts an execution. For a command that has its child already, this is that child.
     pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
@@ -70,8 +73,7 @@ impl Control {
         if !request.payload.values().all(is_shallow) {
             return Err(StartError::PayloadTooNested);
         }
-        let execution = ExecutionId(self.parts.stamps.next_id());
-        let (reference, playbook) = self.chosen(execution, request.playbook).await?;
+        let (reference, playbook) = self.chosen(self.next_execution(), request.playbook).await?;
         let start = Start {
             playbook: reference,
             payload: request.payload,
@@ -80,7 +82,27 @@ impl Control {
             pool: request.pool,
             trace: request.trace,
         };
-        let draft = self.opening(execution, &start, &playbook).await?;
+        for _ in 0..ID_RETRIES_MAX {
+            match self.start_once(&start, &playbook).await {
+                // Another server draws the same ids: the next are others.
+                Err(StartError::Submit(SubmitError::Contended(_))) => {}
+                started => return started,
+            }
+        }
+        self.start_once(&start, &playbook).await
+    }
+
+    fn next_execution(&self) -> ExecutionId {
+        ExecutionId(self.parts.stamps.next_id())
+    }
+
+    async fn start_once(
+        &self,
+        start: &Start,
+        playbook: &Playbook,
+    ) -> Result<ExecutionId, StartError> {
+        let execution = self.next_execution();
+        let draft = self.opening(execution, start, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
         let started = self.write_start(append).await?;

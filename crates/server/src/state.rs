@@ -21,8 +21,6 @@ pub struct Settings {
     pub hosts: Hosts,
     /// How long a worker that sends heartbeats may go without one; the control plane's lease.
     pub lease: Duration,
-    /// Whether others are told by NATS; for people who look at `/api/health`.
-    pub uses_nats: bool,
 }
 
 /// What the routes are made of.

@@ -97,8 +97,7 @@ impl Server {
         let (running, stopped) = (control.clone(), stop.clone());
         tokio::spawn(async move { running.run(stopped).await });
         let services = Services { control, store, bus, clock, ids };
-        let state =
-            AppState::new(services, Settings { access, hosts, lease: LEASE, uses_nats: false });
+        let state = AppState::new(services, Settings { access, hosts, lease: LEASE });
         Self { router: app(state.clone()), state, _loops: stop.drop_guard() }
     }
 

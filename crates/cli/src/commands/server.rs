@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 use super::stopped;
 use crate::args::ServerArgs;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::session::{LEASE, Session};
+use crate::foundation::{self, Sharing, worker_of_process};
+use crate::session::{LEASE, Session, embedded_worker};
 use crate::terminal::Terminal;
 
 pub(crate) async fn server(
@@ -25,14 +25,17 @@ pub(crate) async fn server(
         .map_err(Failure::broken)?;
     let address = listener.local_addr()?;
     let settings = settings(address, args.insecure, config.api_token())?;
-    let path = database::path_of(&args.database, config);
-    let session = if args.no_worker {
-        Session::without_worker(&path, config).await?
-    } else {
-        Session::open(&path, config).await?
+    let (foundation, history) = foundation::lay(args, address, config).await?;
+    let worker = match foundation.sharing {
+        Sharing::Alone => embedded_worker(),
+        Sharing::WithOthers => worker_of_process(config),
     };
+    let mut session = Session::serving(foundation);
+    if !args.no_worker {
+        session = session.with_worker(worker, config);
+    }
     let state = AppState::new(session.services(), settings);
-    terminal.say(format!("listening on http://{address}, history in {}", config.short(&path)));
+    terminal.say(format!("listening on http://{address}, history in {history}"));
     let served = serve(listener, state, stopped()?).await;
     session.close().await;
     served?;
@@ -53,7 +56,7 @@ fn settings(address: SocketAddr, insecure: bool, token: Option<&str>) -> Result<
         }
     };
     let hosts = if is_local { Hosts::Loopback } else { Hosts::Any };
-    Ok(Settings { access, hosts, lease: LEASE, uses_nats: false })
+    Ok(Settings { access, hosts, lease: LEASE })
 }
 
 #[cfg(test)]

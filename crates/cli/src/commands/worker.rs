@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use noetl_api::RemoteControl;
-use noetl_model::{Pool, WorkerId};
+use noetl_model::Pool;
 use noetl_tools::Registry;
 use noetl_worker::{Settings, Worker};
 
@@ -11,6 +11,7 @@ use super::stopped;
 use crate::args::WorkerArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::foundation::worker_of_process;
 use crate::terminal::Terminal;
 
 pub(crate) async fn worker(
@@ -22,11 +23,10 @@ pub(crate) async fn worker(
     let control = RemoteControl::new(args.server.clone(), token).map_err(Failure::broken)?;
     let control = Arc::new(control);
     let registry = Registry::standard(noetl_tools::Settings::from_environment(config.variables()));
-    // Unlike a host's name, this cannot be that of another worker that still runs.
-    let id = format!("{}-{}-{:x}", config.host(), std::process::id(), begun());
+    let id = worker_of_process(config);
     let settings = Settings {
         pool: Pool::new(&args.pool),
-        ..Settings::new(WorkerId::new(&id), usize::from(args.concurrency))
+        ..Settings::new(id.clone(), usize::from(args.concurrency))
     };
     let worker = Worker::new(control.clone(), registry, settings);
     terminal.say(format!("worker {id} takes commands of pool {} from {}", args.pool, args.server));
@@ -35,10 +35,4 @@ pub(crate) async fn worker(
         () = control.hear() => {}
     }
     Ok(Exit::Completed)
-}
-
-/// When this process began to work, in nanoseconds since 1970.
-fn begun() -> u128 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.unwrap_or_default().as_nanos()
 }

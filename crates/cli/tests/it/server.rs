@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Child;
 
+use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
 
 use crate::playbooks::HELLO;
@@ -60,9 +61,20 @@ impl Server {
 
     /// Registers and starts the greeting, and waits for its end.
     fn greet(&self) {
+        self.register_greeting();
+        self.await_completion(&self.start_greeting());
+    }
+
+    fn register_greeting(&self) {
         self.call("POST", "/api/catalog/register", &json!({ "content": HELLO }));
+    }
+
+    fn start_greeting(&self) -> String {
         let started = self.call("POST", "/api/execute", &json!({ "path": "tests/hello" }));
-        let id = started["execution_id"].as_str().expect("an id").to_owned();
+        started["execution_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned()
+    }
+
+    fn await_completion(&self, id: &str) {
         let mut status = Value::Null;
         eventually("the execution ends", || {
             status = self.call("GET", &format!("/api/executions/{id}/status"), &Value::Null);
@@ -91,6 +103,29 @@ fn a_worker_of_its_own_process_runs_the_commands_of_a_server() {
     server.greet();
     assert_eq!(worker.end(), Some(0));
     assert_eq!(server.process.end(), Some(0));
+}
+
+#[test]
+fn servers_that_share_a_database_go_on_for_one_that_is_killed() {
+    let (postgres, nats) = (PostgresServer::private(), NatsServer::start());
+    let (database, broker) = (postgres.url("postgres"), nats.url());
+    let shared = ["--no-worker", "--database", &database, "--nats", &broker];
+    let sandbox = Sandbox::new();
+    let (doomed, survivor) = (Server::new(&sandbox, &shared), Server::new(&sandbox, &shared));
+    eventually("PostgreSQL and NATS are reached", || {
+        let health = doomed.call("GET", "/api/health", &Value::Null);
+        health["database"] == "connected" && health["nats"] == "connected"
+    });
+    doomed.register_greeting();
+    let ids: Vec<String> =
+        (0..10).flat_map(|_| [doomed.start_greeting(), survivor.start_greeting()]).collect();
+    drop(doomed);
+    let address = format!("http://{}", survivor.address);
+    let worker = Process(sandbox.spawn(&["worker", "--server", &address]));
+    ids.iter().for_each(|id| survivor.await_completion(id));
+    assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), 20, "{ids:?}");
+    assert_eq!(worker.end(), Some(0));
+    assert_eq!(survivor.process.end(), Some(0));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use noetl_bus::Reach;
 use noetl_model::Pool;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -52,7 +53,11 @@ async fn api_health(State(state): State<AppState>) -> Response {
     let health = Health {
         status: if connected { "ok" } else { "unhealthy" },
         database: if connected { "connected" } else { "disconnected" },
-        nats: if state.settings().uses_nats { "connected" } else { "not_configured" },
+        nats: match state.bus().reach() {
+            Reach::Process => "not_configured",
+            Reach::Connected => "connected",
+            Reach::Disconnected => "disconnected",
+        },
         uptime_seconds: state.uptime().as_secs(),
         version: env!("CARGO_PKG_VERSION"),
     };

@@ -1,0 +1,132 @@
+//! What a server stands on: a store of its own or one it shares, and a bus.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use noetl_bus::{Bus, LocalBus};
+use noetl_bus_nats::{NatsBus, NatsSettings};
+use noetl_model::{WorkerId, machine_id_of};
+use noetl_store::{Clock as _, Store, SystemClock};
+use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::ServerArgs;
+use crate::config::Config;
+use crate::database;
+use crate::failure::Failure;
+use crate::session::embedded_worker;
+
+/// How often partitions are made ahead of time.
+const UPKEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// How many servers ids can tell apart.
+const MACHINES_MAX: u16 = 1024;
+
+/// What a server stands on.
+pub(crate) struct Foundation {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) sharing: Sharing,
+    pub(crate) upkeep: Option<Upkeep>,
+    /// Tells this server's ids from those of others.
+    pub(crate) machine: u16,
+}
+
+/// Whether other servers use the same store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    Alone,
+    WithOthers,
+}
+
+/// Makes the partitions of a cluster ahead of time.
+pub(crate) struct Upkeep {
+    shards: Arc<Shards>,
+}
+
+impl Upkeep {
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(UPKEEP_EVERY) => {}
+            }
+            if let Err(error) = self.shards.upkeep(SystemClock.now()).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "partitions not made ahead of time");
+            }
+        }
+    }
+}
+
+/// What the flags and the environment ask for, and what people call it.
+pub(crate) async fn lay(
+    args: &ServerArgs,
+    address: SocketAddr,
+    config: &Config,
+) -> Result<(Foundation, String), Failure> {
+    let bus = bus(args, address, config).await?;
+    let names_embedded = args.database.db.is_some();
+    if args.postgres.is_none() && (names_embedded || !config.names_postgres()) {
+        let path = database::path_of(&args.database, config);
+        let store: Arc<dyn Store> = Arc::new(database::open(&path).await?);
+        // Only one process serves a database, so whoever was its embedded worker before is gone.
+        store.release(&embedded_worker()).await.map_err(Failure::broken)?;
+        let machine = machine(config, &config.host())?;
+        let foundation = Foundation { store, bus, sharing: Sharing::Alone, upkeep: None, machine };
+        return Ok((foundation, config.short(&path)));
+    }
+    let read = |name: &str| match (&args.postgres, name) {
+        (Some(url), "DATABASE_URL") => Some(url.clone()),
+        (Some(_), "NOETL_SHARDS" | "NOETL_CLUSTER_DSN") => None,
+        (_, name) => config.variable(name),
+    };
+    let settings = ClusterSettings::from_env(read).map_err(Failure::bad_input)?;
+    let shards = Shards::connect(settings, TimeSource::Database).await.map_err(Failure::broken)?;
+    let shards = Arc::new(shards);
+    let name = match shards.count() {
+        1 => "PostgreSQL".to_owned(),
+        count => format!("{count} shards of PostgreSQL"),
+    };
+    let upkeep = Some(Upkeep { shards: shards.clone() });
+    // Servers of one host share its name, so the name alone would give them the same ids.
+    let machine = machine(config, worker_of_process(config).as_str())?;
+    let foundation =
+        Foundation { store: shards, bus, sharing: Sharing::WithOthers, upkeep, machine };
+    Ok((foundation, name))
+}
+
+/// The number by which ids tell servers apart: the operator's choice, else one out of a name.
+fn machine(config: &Config, name: &str) -> Result<u16, Failure> {
+    let Some(number) = config.variable("NOETL_SERVER_MACHINE_ID") else {
+        return Ok(machine_id_of(name));
+    };
+    number.parse().ok().filter(|number| *number < MACHINES_MAX).ok_or_else(|| {
+        Failure::bad_input(anyhow!(
+            "NOETL_SERVER_MACHINE_ID must be a number below {MACHINES_MAX}, not `{number}`"
+        ))
+    })
+}
+
+async fn bus(
+    args: &ServerArgs,
+    address: SocketAddr,
+    config: &Config,
+) -> Result<Arc<dyn Bus>, Failure> {
+    let Some(url) = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL")) else {
+        return Ok(Arc::new(LocalBus::new()));
+    };
+    let settings =
+        NatsSettings { public_server_url: config.public_url(address), ..NatsSettings::at(url) };
+    let bus = NatsBus::connect(settings).await.map_err(Failure::bad_input)?;
+    Ok(Arc::new(bus))
+}
+
+/// A name that no other worker has: a store that is shared may outlive this process's leases.
+pub(crate) fn worker_of_process(config: &Config) -> WorkerId {
+    let begun = SystemClock.now().as_micros();
+    WorkerId::new(format!("{}-{}-{begun:x}", config.host(), std::process::id()))
+}
