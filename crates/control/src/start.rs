@@ -73,7 +73,8 @@ impl Control {
         if !request.payload.values().all(is_shallow) {
             return Err(StartError::PayloadTooNested);
         }
-        let (reference, playbook) = self.chosen(self.next_execution(), request.playbook).await?;
+        let mut execution = self.next_execution();
+        let (reference, playbook) = self.chosen(execution, request.playbook).await?;
         let start = Start {
             playbook: reference,
             payload: request.payload,
@@ -83,25 +84,27 @@ impl Control {
             trace: request.trace,
         };
         for _ in 0..ID_RETRIES_MAX {
-            match self.start_once(&start, &playbook).await {
+            match self.start_as(execution, &start, &playbook).await {
                 // Another server draws the same ids: the next are others.
-                Err(StartError::Submit(SubmitError::Contended(_))) => {}
+                Err(StartError::Submit(SubmitError::Contended(_))) => {
+                    execution = self.next_execution();
+                }
                 started => return started,
             }
         }
-        self.start_once(&start, &playbook).await
+        self.start_as(execution, &start, &playbook).await
     }
 
     fn next_execution(&self) -> ExecutionId {
         ExecutionId(self.parts.stamps.next_id())
     }
 
-    async fn start_once(
+    async fn start_as(
         &self,
+        execution: ExecutionId,
         start: &Start,
         playbook: &Playbook,
     ) -> Result<ExecutionId, StartError> {
-        let execution = self.next_execution();
         let draft = self.opening(execution, start, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
