@@ -9,7 +9,9 @@ use noetl_bus::{Bus, LocalBus};
 use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{WorkerId, machine_id_of};
 use noetl_store::{Clock as _, Store, SystemClock};
-use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
+use noetl_store_postgres::{
+    ClaimError, ClusterSettings, MACHINES_MAX, MachineClaim, Shards, TimeSource,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ServerArgs;
@@ -21,17 +23,30 @@ use crate::session::embedded_worker;
 /// How often partitions are made ahead of time.
 const UPKEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// How many servers ids can tell apart.
-const MACHINES_MAX: u16 = 1024;
-
 /// What a server stands on.
 pub(crate) struct Foundation {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) sharing: Sharing,
     pub(crate) upkeep: Option<Upkeep>,
-    /// Tells this server's ids from those of others.
-    pub(crate) machine: u16,
+    pub(crate) machine: Machine,
+}
+
+/// The number that tells this process's ids from those of others.
+pub(crate) enum Machine {
+    /// Nobody else writes to the store.
+    Unrivalled(u16),
+    /// No other server gets the number as long as the claim is kept.
+    Claimed(MachineClaim),
+}
+
+impl Machine {
+    pub(crate) fn number(&self) -> u16 {
+        match self {
+            Machine::Unrivalled(number) => *number,
+            Machine::Claimed(claim) => claim.number(),
+        }
+    }
 }
 
 /// Whether other servers use the same store.
@@ -75,7 +90,8 @@ pub(crate) async fn lay(
         let store: Arc<dyn Store> = Arc::new(database::open(&path).await?);
         // Only one process serves a database, so whoever was its embedded worker before is gone.
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
-        let machine = machine(config, &config.host())?;
+        let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
+        let machine = Machine::Unrivalled(number);
         let foundation = Foundation { store, bus, sharing: Sharing::Alone, upkeep: None, machine };
         return Ok((foundation, config.short(&path)));
     }
@@ -92,22 +108,36 @@ pub(crate) async fn lay(
         count => format!("{count} shards of PostgreSQL"),
     };
     let upkeep = Some(Upkeep { shards: shards.clone() });
-    // Servers of one host share its name, so the name alone would give them the same ids.
-    let machine = machine(config, worker_of_process(config).as_str())?;
+    let machine = Machine::Claimed(claim_machine(&shards, config).await?);
     let foundation =
         Foundation { store: shards, bus, sharing: Sharing::WithOthers, upkeep, machine };
     Ok((foundation, name))
 }
 
-/// The number by which ids tell servers apart: the operator's choice, else one out of a name.
-fn machine(config: &Config, name: &str) -> Result<u16, Failure> {
+/// The machine number of the operator's choice.
+fn chosen_machine(config: &Config) -> Result<Option<u16>, Failure> {
     let Some(number) = config.variable("NOETL_SERVER_MACHINE_ID") else {
-        return Ok(machine_id_of(name));
+        return Ok(None);
     };
-    number.parse().ok().filter(|number| *number < MACHINES_MAX).ok_or_else(|| {
+    let parsed = number.parse().ok().filter(|number| *number < MACHINES_MAX);
+    parsed.map(Some).ok_or_else(|| {
         Failure::bad_input(anyhow!(
             "NOETL_SERVER_MACHINE_ID must be a number below {MACHINES_MAX}, not `{number}`"
         ))
+    })
+}
+
+/// A machine number that no other server of the cluster has.
+async fn claim_machine(shards: &Shards, config: &Config) -> Result<MachineClaim, Failure> {
+    let claimed = match chosen_machine(config)? {
+        Some(number) => shards.claim_exact_machine(number).await,
+        // Servers of one host share its name, so most would have to look for another number.
+        None => shards.claim_machine(machine_id_of(worker_of_process(config).as_str())).await,
+    };
+    claimed.map_err(|error| match error {
+        ClaimError::Taken { .. } => Failure::bad_input(error)
+            .help("give NOETL_SERVER_MACHINE_ID another value, or none to get one that is free"),
+        ClaimError::NoneFree | ClaimError::Store(_) => Failure::broken(error),
     })
 }
 

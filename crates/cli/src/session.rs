@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::database;
 use crate::embedded::Embedded;
 use crate::failure::Failure;
-use crate::foundation::{Foundation, Sharing};
+use crate::foundation::{Foundation, Machine, Sharing};
 use crate::history::{History, Which};
 use crate::nearest::nearest;
 
@@ -53,6 +53,8 @@ pub(crate) struct Session {
     control: Control,
     bus: Arc<dyn Bus>,
     ids: Arc<IdGenerator>,
+    /// Kept for as long as ids are made.
+    _machine: Machine,
     /// The loops of the control plane.
     loops: Background,
     worker: Background,
@@ -101,7 +103,7 @@ impl Session {
 
     /// A control plane that has its store to itself.
     fn local(store: Arc<dyn Store>, config: &Config) -> Self {
-        let machine = machine_id_of(&config.host());
+        let machine = Machine::Unrivalled(machine_id_of(&config.host()));
         Self::new(store, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine)
     }
 
@@ -120,15 +122,16 @@ impl Session {
         session
     }
 
-    fn new(store: Arc<dyn Store>, bus: Arc<dyn Bus>, attempts_max: u32, machine: u16) -> Self {
-        let ids = Arc::new(IdGenerator::new(machine));
+    fn new(store: Arc<dyn Store>, bus: Arc<dyn Bus>, attempts_max: u32, machine: Machine) -> Self {
+        let ids = Arc::new(IdGenerator::new(machine.number()));
         let (shared, clock) = (bus.clone(), Arc::new(SystemClock));
         let settings = Settings { attempts_max, lease: LEASE, ..Settings::default() };
         let control = Control::new(store.clone(), shared, clock, ids.clone(), settings);
         let mut loops = Background::default();
         let (running, stop) = (control.clone(), loops.stop.clone());
         loops.tasks.spawn(async move { running.run(stop).await });
-        Self { store, control, bus, ids, loops, worker: Background::default() }
+        let worker = Background::default();
+        Self { store, control, bus, ids, _machine: machine, loops, worker }
     }
 
     /// The same with a worker in this process.

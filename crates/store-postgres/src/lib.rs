@@ -13,6 +13,7 @@ mod catalog;
 mod encode;
 mod executions;
 mod instant;
+mod machine;
 mod open;
 mod outbox;
 mod partitions;
@@ -24,6 +25,7 @@ mod shards;
 mod store;
 mod timers;
 
+pub use machine::{ClaimError, MACHINES_MAX, MachineClaim};
 pub use open::OpenError;
 pub use settings::{ClusterSettings, DsnProblem, PgSettings, PoolSettings, SettingsError};
 pub use shards::{Shards, shard_of};

@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 pub use hash::shard_of;
 
 use crate::settings::{ClusterSettings, PgSettings};
-use crate::{OpenError, PgStore, TimeSource};
+use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
 
 /// A store over the shards of a cluster.
 pub struct Shards {
@@ -55,6 +55,16 @@ impl Shards {
     /// How many shards there are.
     pub fn count(&self) -> usize {
         self.shards.len()
+    }
+
+    /// Claims a machine number for this server: the preferred one, or the next that is free.
+    pub async fn claim_machine(&self, preferred: u16) -> Result<MachineClaim, ClaimError> {
+        MachineClaim::near(&self.cluster.pool, preferred).await
+    }
+
+    /// Claims this machine number for this server, or none.
+    pub async fn claim_exact_machine(&self, number: u16) -> Result<MachineClaim, ClaimError> {
+        MachineClaim::exactly(&self.cluster.pool, number).await
     }
 
     /// Makes the partitions that are missing around `now`, in every shard; the answer is how many
