@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_store::{Append, AppendError, EventLog, READ_EVENTS_MAX, StoreError};
+use noetl_store::{
+    Append, AppendError, CommandKey, EventLog, Known, LogEnd, Plan, READ_EVENTS_MAX, StoreError,
+};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_as, query_scalar};
 
 use crate::PgStore;
 use crate::encode::bound;
 use crate::instant::Instant;
-use crate::plan::{CommandKey, Known, LogEnd, Plan, child_start};
 use crate::queue::lock_commands;
 use crate::row::{at_most, get, instant, is_rivalry, json, number, store_error, stored, unsigned};
 
@@ -124,7 +125,10 @@ impl PgStore {
         let mut transaction = self.begin().await?;
         let known = read_up(&mut transaction, batch, event_ids, self.now()).await?;
         let now = known.now;
-        let plan = Plan::of(batch, known);
+        let mut plan = Plan::of(batch.iter().copied(), known);
+        // Rivals that insert the same keys do it in the same order, so the second waits for the first
+        // and neither for each other.
+        plan.events.sort_by_key(|(execution, _)| *execution);
         if !plan.executions.is_empty() {
             bound(&plan, now).execute(&mut *transaction).await?;
         }
@@ -156,6 +160,12 @@ async fn read_up(
         children: find_children(connection, &parents).await?,
         commands: lock_commands(connection, &commands).await?,
     })
+}
+
+/// The command that an append starts an execution for.
+pub(crate) fn child_start(append: &Append) -> Option<CommandKey> {
+    let parent = append.summary.parent.filter(|_| append.expected == Seq::ZERO)?;
+    Some((parent.execution, parent.command))
 }
 
 async fn lock_executions(

@@ -1,13 +1,12 @@
 //! A plan as the one statement that writes it takes it: an array for each column.
 
 use noetl_model::{EventTag, StepName, Timestamp};
-use noetl_store::{Holder, OpenCommand};
+use noetl_store::{CommandKey, Holder, OpenCommand, Plan};
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 
 use crate::instant::Instant;
-use crate::plan::{CommandKey, Plan};
 use crate::row::{plain, stored, to_json};
 
 type Statement = Query<'static, Postgres, PgArguments>;
@@ -72,7 +71,8 @@ fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
 }
 
 fn children(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows = &plan.children;
+    let rows: Vec<_> = plan.children.iter().collect();
+    let rows = &rows;
     statement
         .bind(column(rows, |((parent, _), _)| parent.0))
         .bind(column(rows, |((_, command), _)| stored(command.0)))
@@ -101,15 +101,10 @@ impl HolderColumns {
 
 fn commands(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement {
     let open: Vec<(CommandKey, &OpenCommand, HolderColumns)> = plan
-        .commands
-        .iter()
-        .filter_map(|(key, open)| {
-            let open = open.as_ref()?;
-            Some((*key, open, HolderColumns::of(&open.holder)))
-        })
+        .open_commands()
+        .map(|(key, open)| (key, open, HolderColumns::of(&open.holder)))
         .collect();
-    let ended: Vec<CommandKey> =
-        plan.commands.iter().filter(|(_, open)| open.is_none()).map(|(key, _)| *key).collect();
+    let ended: Vec<CommandKey> = plan.ended_commands().collect();
     statement
         .bind(column(&open, |((execution, _), ..)| execution.0))
         .bind(column(&open, |((_, command), ..)| stored(command.0)))
@@ -125,10 +120,8 @@ fn commands(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement 
 }
 
 fn timers(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let set: Vec<_> =
-        plan.timers.iter().filter_map(|(key, due_at)| Some((*key, (*due_at)?))).collect();
-    let ended: Vec<_> =
-        plan.timers.iter().filter(|(_, due_at)| due_at.is_none()).map(|(key, _)| *key).collect();
+    let set: Vec<_> = plan.set_timers().collect();
+    let ended: Vec<_> = plan.ended_timers().collect();
     statement
         .bind(column(&set, |((execution, _), _)| execution.0))
         .bind(column(&set, |((_, timer), _)| stored(timer.0)))

@@ -1,8 +1,10 @@
 //! The store of a cluster: PostgreSQL, one shard or many, for any number of servers.
 //!
 //! Everything lives in the schema `noetl`. A batch of appends is one transaction: the executions it
-//! touches are locked in the order of their ids, every rule is checked in memory (`plan`), and one
-//! statement writes all tables. Leases are compared with the database's clock, never with a server's.
+//! touches are locked in the order of their ids, every rule is checked in memory, by
+//! [`Plan`](noetl_store::Plan), and one statement writes all tables; what cannot be locked because it
+//! does not exist yet is left to the tables' keys. Leases are compared with the database's clock,
+//! never with a server's.
 //!
 //! Every statement is a file in `sql/`. [`PgStore`] is one database; [`Shards`] is several of them,
 //! and each execution lives in exactly one.
@@ -17,7 +19,6 @@ mod machine;
 mod open;
 mod outbox;
 mod partitions;
-mod plan;
 mod queue;
 mod row;
 mod settings;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
 use noetl_store::{
-    CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
+    CommandKey, CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand,
+    StoreError,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_scalar};
 
 use crate::PgStore;
-use crate::plan::CommandKey;
 use crate::row::{
     at_most, corrupt, get, instant, micros, number, plain, store_error, stored, unsigned,
 };

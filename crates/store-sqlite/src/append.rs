@@ -1,14 +1,17 @@
 //! The event log: a batch is read up on, planned, written table by table, and committed at once.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_store::{Append, AppendError, EventLog, READ_EVENTS_MAX, StoreError};
+use noetl_store::{
+    Append, AppendError, CommandKey, EventLog, Known, LogEnd, Plan, READ_EVENTS_MAX, StoreError,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
-use crate::plan::{CommandKey, Known, LogEnd, Plan};
 use crate::queue::find_commands;
 use crate::row::{NO_ROWS, array, at_most, get, json, store_error, stored};
 use crate::store::begin;
@@ -22,8 +25,8 @@ impl EventLog for SqliteStore {
         let mut writer = self.writer().await?;
         let mut transaction = begin(&mut writer).await?;
         let now = self.clock.now();
-        let known = read_up(&mut transaction, batch).await?;
-        let plan = Plan::of(batch, known, now);
+        let known = read_up(&mut transaction, batch, now).await?;
+        let plan = Plan::of(batch, known);
         if !plan.executions.is_empty() {
             write(&mut transaction, &plan, now).await?;
         }
@@ -73,54 +76,60 @@ fn recorded(execution: ExecutionId, row: &SqliteRow) -> Result<Recorded, StoreEr
 }
 
 /// What the store holds of all that a batch touches.
-async fn read_up(connection: &mut SqliteConnection, batch: &[Append]) -> Result<Known, StoreError> {
-    let mut known = Known::default();
+async fn read_up(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+    now: Timestamp,
+) -> Result<Known, StoreError> {
     let logs: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/find_seqs.sql"))
         .bind(array(batch.iter().map(|append| append.execution)))
         .fetch_all(&mut *connection)
         .await
         .map_err(store_error)?;
-    known.logs = logs
-        .into_iter()
-        .map(|(execution, seq, at)| {
-            (ExecutionId(execution), LogEnd { seq: Seq(seq), at: Timestamp::from_micros(at) })
-        })
-        .collect();
-
+    let logs = logs.into_iter().map(|(execution, seq, at)| {
+        (ExecutionId(execution), LogEnd { seq: Seq(seq), at: Timestamp::from_micros(at) })
+    });
     let event_ids: Vec<i64> = query_scalar(include_str!("../sql/find_event_ids.sql"))
         .bind(array(batch.iter().flat_map(|append| &append.events).map(|event| event.event_id)))
         .fetch_all(&mut *connection)
         .await
         .map_err(store_error)?;
-    known.event_ids = event_ids.into_iter().map(EventId).collect();
-
-    let parents: Vec<CommandKey> = batch
-        .iter()
-        .filter_map(|append| append.summary.parent)
-        .map(|parent| (parent.execution, parent.command))
-        .collect();
-    if !parents.is_empty() {
-        let children: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/find_children.sql"))
-            .bind(array(parents))
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(store_error)?;
-        known.children = children
-            .into_iter()
-            .map(|(parent, command, child)| {
-                ((ExecutionId(parent), CommandId(command)), ExecutionId(child))
-            })
-            .collect();
-    }
-
+    let parents = batch.iter().filter_map(|append| append.summary.parent);
+    let parents: Vec<CommandKey> =
+        parents.map(|parent| (parent.execution, parent.command)).collect();
     let commands: Vec<CommandKey> = batch
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())))
         .collect();
-    if !commands.is_empty() {
-        known.commands = find_commands(connection, &commands).await?;
-    }
-    Ok(known)
+    Ok(Known {
+        now,
+        logs: logs.collect(),
+        event_ids: event_ids.into_iter().map(EventId).collect(),
+        children: match &parents[..] {
+            [] => HashMap::new(),
+            parents => find_children(connection, parents).await?,
+        },
+        commands: match &commands[..] {
+            [] => HashMap::new(),
+            commands => find_commands(connection, commands).await?,
+        },
+    })
+}
+
+/// The executions that were started for some commands.
+async fn find_children(
+    connection: &mut SqliteConnection,
+    parents: &[CommandKey],
+) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
+    let children: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/find_children.sql"))
+        .bind(array(parents))
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    let children = children.into_iter().map(|(parent, command, child)| {
+        ((ExecutionId(parent), CommandId(command)), ExecutionId(child))
+    });
+    Ok(children.collect())
 }
 
 /// Writes the rows of a plan, each table at once; a table that gains nothing costs nothing.
@@ -140,10 +149,10 @@ async fn write(
             .await
             .map_err(store_error)?;
     }
-    for (digest, bytes) in &plan.payloads {
+    for (_, digest, bytes) in &plan.payloads {
         query(include_str!("../sql/put_payload.sql"))
             .bind(&digest.as_bytes()[..])
-            .bind(&bytes[..])
+            .bind(*bytes)
             .execute(&mut *connection)
             .await
             .map_err(store_error)?;
@@ -153,23 +162,18 @@ async fn write(
 
 /// The statements that write a plan, in order, each with its rows.
 fn tables(plan: &Plan<'_>) -> [(&'static str, String); 7] {
-    let executions = plan
-        .executions
-        .iter()
-        .map(|(execution, (summary, end))| ExecutionRow::of(*execution, summary, *end));
+    let executions =
+        plan.executions.iter().map(|(execution, change)| ExecutionRow::of(*execution, change));
     let events = plan.events.iter().map(|(execution, event)| EventRow::of(*execution, event));
-    let open = plan.commands.iter().filter_map(|(key, open)| Some((key, open.as_ref()?)));
-    let open = open.map(|(key, open)| CommandRow::of(*key, open));
-    let ended = plan.commands.iter().filter(|(_, open)| open.is_none()).map(|(key, _)| key);
-    let set = plan.timers.iter().filter_map(|(key, due_at)| Some((key.0, key.1, (*due_at)?)));
-    let unset = plan.timers.iter().filter(|(_, due_at)| due_at.is_none()).map(|(key, _)| key);
+    let open = plan.open_commands().map(|(key, open)| CommandRow::of(key, open));
+    let set = plan.set_timers().map(|((execution, timer), due_at)| (execution, timer, due_at));
     [
         (include_str!("../sql/put_executions.sql"), array(executions)),
         (include_str!("../sql/append_events.sql"), array(events)),
         (include_str!("../sql/put_commands.sql"), array(open)),
-        (include_str!("../sql/remove_commands.sql"), array(ended)),
+        (include_str!("../sql/remove_commands.sql"), array(plan.ended_commands())),
         (include_str!("../sql/put_timers.sql"), array(set)),
-        (include_str!("../sql/remove_timers.sql"), array(unset)),
+        (include_str!("../sql/remove_timers.sql"), array(plan.ended_timers())),
         (include_str!("../sql/put_messages.sql"), array(&plan.messages)),
     ]
 }

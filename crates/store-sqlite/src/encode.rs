@@ -1,12 +1,10 @@
 //! Rows as the statements take them: JSON objects whose keys are the names of columns.
 
 use noetl_model::{
-    Event, EventId, EventTag, ExecutionId, Recorded, Seq, StepName, Summary, Timestamp, ToolError,
+    Event, EventId, EventTag, ExecutionId, Recorded, Seq, StepName, Timestamp, ToolError,
 };
-use noetl_store::{Holder, OpenCommand};
+use noetl_store::{CommandKey, ExecutionChange, Holder, OpenCommand};
 use serde::Serialize;
-
-use crate::plan::{CommandKey, LogEnd};
 
 #[derive(Serialize)]
 pub(crate) struct EventRow<'a> {
@@ -57,7 +55,8 @@ pub(crate) struct ExecutionRow<'a> {
 }
 
 impl<'a> ExecutionRow<'a> {
-    pub(crate) fn of(execution_id: ExecutionId, summary: &'a Summary, end: LogEnd) -> Self {
+    pub(crate) fn of(execution_id: ExecutionId, change: &ExecutionChange<'a>) -> Self {
+        let ExecutionChange { summary, end, is_new: _ } = *change;
         Self {
             execution_id,
             catalog_id: summary.playbook.catalog_id.0,

@@ -4,8 +4,9 @@
 //! goes through a few others and never waits for a writer. A lock file keeps a second control plane
 //! off the same database, while any number of processes may read.
 //!
-//! Every statement is a file in `sql/`; the rules about what may be appended are in `plan`, so that
-//! a batch costs the same few statements whatever its size.
+//! Every statement is a file in `sql/`; what may be appended is decided in memory, by
+//! [`Plan`](noetl_store::Plan), so that a batch costs the same few statements whatever its size. The
+//! writer is alone, so what it reads at the beginning of a transaction holds to its end.
 
 mod append;
 mod bytes;
@@ -14,7 +15,6 @@ mod encode;
 mod executions;
 mod open;
 mod outbox;
-mod plan;
 mod queue;
 mod row;
 mod store;

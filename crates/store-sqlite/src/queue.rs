@@ -6,13 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
 use noetl_store::{
-    CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
+    CommandKey, CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand,
+    StoreError,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::plan::CommandKey;
 use crate::row::{array, at_most, corrupt, get, store_error};
 use crate::store::begin;
 

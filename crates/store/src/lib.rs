@@ -13,6 +13,7 @@ mod clock;
 pub mod conformance;
 mod error;
 mod memory;
+mod plan;
 mod port;
 mod queue;
 mod row;
@@ -21,6 +22,7 @@ pub use append::{Append, AppendError, QueueChange, TimerChange};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub use plan::{CommandKey, ExecutionChange, Known, LogEnd, Plan, TimerKey};
 pub use port::{
     Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
 };

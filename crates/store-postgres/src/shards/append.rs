@@ -6,13 +6,12 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
-use noetl_store::{Append, AppendError, EventLog, StoreError};
+use noetl_store::{Append, AppendError, CommandKey, EventLog, StoreError};
 use sqlx::postgres::PgTransaction;
 use sqlx::query;
 
 use super::Shards;
-use crate::append::find_children;
-use crate::plan::{CommandKey, child_start};
+use crate::append::{child_start, find_children};
 use crate::row::{store_error, stored};
 
 type Answer = Result<(), AppendError>;

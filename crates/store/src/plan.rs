@@ -1,58 +1,71 @@
 //! Which appends of a batch are accepted, and the rows they leave.
 //!
-//! The executions and commands of a batch are locked while it is planned, so what was read holds until
-//! the commit: every rule is checked here, in memory, and a refused append leaves nothing to undo.
-//! What cannot be locked because it does not exist yet is left to the tables' keys.
+//! A store reads what it holds of all that a batch touches ([`Known`]), keeps it from other writers
+//! until the batch is committed, and writes what the [`Plan`] says. Every rule is checked here, in
+//! memory, before the first row is written, so a refused append leaves nothing to undo.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use noetl_model::{
     CommandId, Digest, EventId, ExecutionId, Message, Recorded, Seq, Summary, TimerId, Timestamp,
 };
-use noetl_store::{Append, AppendError, OpenCommand, TimerChange, stage};
 
-pub(crate) type CommandKey = (ExecutionId, CommandId);
+use crate::{Append, AppendError, OpenCommand, TimerChange, stage};
 
-/// What the store holds of all that a batch touches.
-pub(crate) struct Known {
-    pub(crate) now: Timestamp,
-    pub(crate) logs: HashMap<ExecutionId, LogEnd>,
-    pub(crate) event_ids: HashSet<EventId>,
-    pub(crate) children: HashMap<CommandKey, ExecutionId>,
-    pub(crate) commands: HashMap<CommandKey, OpenCommand>,
+/// A command among those of all executions.
+pub type CommandKey = (ExecutionId, CommandId);
+/// A timer among those of all executions.
+pub type TimerKey = (ExecutionId, TimerId);
+
+/// What a store holds of all that a batch touches. What a store leaves out is taken not to be there,
+/// and has to be refused by the keys of its tables.
+#[derive(Debug)]
+pub struct Known {
+    /// The time by the store's clock.
+    pub now: Timestamp,
+    pub logs: HashMap<ExecutionId, LogEnd>,
+    /// Those of the batch that are used already.
+    pub event_ids: HashSet<EventId>,
+    /// The executions that were started for a command.
+    pub children: HashMap<CommandKey, ExecutionId>,
+    pub commands: HashMap<CommandKey, OpenCommand>,
 }
 
 /// Where an execution's log ends.
-#[derive(Clone, Copy)]
-pub(crate) struct LogEnd {
-    pub(crate) seq: Seq,
-    pub(crate) at: Timestamp,
+#[derive(Debug, Clone, Copy)]
+pub struct LogEnd {
+    pub seq: Seq,
+    pub at: Timestamp,
 }
 
 /// What becomes of an execution.
-pub(crate) struct ExecutionChange<'a> {
-    pub(crate) summary: &'a Summary,
-    pub(crate) end: LogEnd,
-    pub(crate) is_new: bool,
+#[derive(Debug)]
+pub struct ExecutionChange<'a> {
+    pub summary: &'a Summary,
+    pub end: LogEnd,
+    /// Whether the batch starts it.
+    pub is_new: bool,
 }
 
 /// What a batch comes to: an answer for each append, and the rows of those that are accepted.
-#[derive(Default)]
-pub(crate) struct Plan<'a> {
-    pub(crate) answers: Vec<Result<(), AppendError>>,
-    pub(crate) events: Vec<(ExecutionId, &'a Recorded)>,
-    pub(crate) executions: BTreeMap<ExecutionId, ExecutionChange<'a>>,
-    pub(crate) children: Vec<(CommandKey, ExecutionId)>,
+#[derive(Debug, Default)]
+pub struct Plan<'a> {
+    pub answers: Vec<Result<(), AppendError>>,
+    pub events: Vec<(ExecutionId, &'a Recorded)>,
+    pub executions: BTreeMap<ExecutionId, ExecutionChange<'a>>,
+    /// The new executions that were started for a command.
+    pub children: BTreeMap<CommandKey, ExecutionId>,
     /// In the order in which they were added; `None` for those that are over.
-    pub(crate) commands: Vec<(CommandKey, Option<OpenCommand>)>,
+    commands: Vec<(CommandKey, Option<OpenCommand>)>,
     /// `None` for those that are over.
-    pub(crate) timers: BTreeMap<(ExecutionId, TimerId), Option<Timestamp>>,
-    pub(crate) messages: Vec<(ExecutionId, &'a Message)>,
-    pub(crate) payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
+    timers: BTreeMap<TimerKey, Option<Timestamp>>,
+    pub messages: Vec<(ExecutionId, &'a Message)>,
+    pub payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
 }
 
 impl<'a> Plan<'a> {
-    pub(crate) fn of(batch: &[&'a Append], mut known: Known) -> Self {
+    /// Plans a batch, each append on what those before it leave.
+    pub fn of(batch: impl IntoIterator<Item = &'a Append>, mut known: Known) -> Self {
         let mut plan = Plan::default();
         let mut touched = Touched::default();
         for append in batch {
@@ -61,11 +74,27 @@ impl<'a> Plan<'a> {
         }
         let keys = touched.in_order().into_iter();
         plan.commands = keys.map(|key| (key, known.commands.remove(&key))).collect();
-        // Rivals that insert the same keys do it in the same order, so the second waits for the first
-        // and neither for each other.
-        plan.events.sort_by_key(|(execution, _)| *execution);
-        plan.children.sort();
         plan
+    }
+
+    /// The commands that are new or changed, in the order in which they were added.
+    pub fn open_commands(&self) -> impl Iterator<Item = (CommandKey, &OpenCommand)> {
+        self.commands.iter().filter_map(|(key, open)| Some((*key, open.as_ref()?)))
+    }
+
+    /// The commands that are over.
+    pub fn ended_commands(&self) -> impl Iterator<Item = CommandKey> {
+        self.commands.iter().filter(|(_, open)| open.is_none()).map(|(key, _)| *key)
+    }
+
+    /// The timers that are set, with when they come due.
+    pub fn set_timers(&self) -> impl Iterator<Item = (TimerKey, Timestamp)> {
+        self.timers.iter().filter_map(|(key, due_at)| Some((*key, (*due_at)?)))
+    }
+
+    /// The timers that are over.
+    pub fn ended_timers(&self) -> impl Iterator<Item = TimerKey> {
+        self.timers.iter().filter(|(_, due_at)| due_at.is_none()).map(|(key, _)| *key)
     }
 
     fn accept(
@@ -76,18 +105,17 @@ impl<'a> Plan<'a> {
     ) -> Result<(), AppendError> {
         let execution = append.execution;
         let end = known.check_log(append)?;
-        let parent = child_start(append);
-        if let Some(&child) = parent.and_then(|parent| known.children.get(&parent)) {
-            return Err(AppendError::ChildExists { child });
-        }
+        known.check_child(append)?;
         let current = |command| known.commands.get(&(execution, command));
         let staged = stage(&append.queue, current, known.now)?;
 
         let is_new = known.logs.insert(execution, end).is_none();
         known.event_ids.extend(append.events.iter().map(|recorded| recorded.event_id));
-        if let Some(parent) = parent {
+        if let Some(parent) = parent_of(append) {
             known.children.insert(parent, execution);
-            self.children.push((parent, execution));
+            if is_new {
+                self.children.insert(parent, execution);
+            }
         }
         for (command, open) in staged {
             let key = (execution, command);
@@ -113,10 +141,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The command that an append starts an execution for.
-pub(crate) fn child_start(append: &Append) -> Option<CommandKey> {
-    let parent = append.summary.parent.filter(|_| append.expected == Seq::ZERO)?;
-    Some((parent.execution, parent.command))
+/// The command that an append's execution was started for.
+fn parent_of(append: &Append) -> Option<CommandKey> {
+    append.summary.parent.map(|parent| (parent.execution, parent.command))
 }
 
 /// Which commands a batch touches, and in which order it adds those that are new.
@@ -155,5 +182,12 @@ impl Known {
             return Err(AppendError::Conflict);
         }
         Ok(LogEnd { seq, at: append.events.last().map_or(end.at, |event| event.at) })
+    }
+
+    fn check_child(&self, append: &Append) -> Result<(), AppendError> {
+        match parent_of(append).and_then(|parent| self.children.get(&parent)) {
+            Some(&child) if child != append.execution => Err(AppendError::ChildExists { child }),
+            Some(_) | None => Ok(()),
+        }
     }
 }
