@@ -1,8 +1,9 @@
 //! The numbers by which ids tell the servers of a cluster apart: no two servers have the same one at
-//! the same time.
+//! the same time while the database is up.
 //!
 //! A number is claimed with an advisory lock on a connection of its own, so it is free again when its
-//! server ends, however that comes about.
+//! server ends, however that comes about. A database that restarts forgets all claims: a server that
+//! goes on keeps its number, and one that starts later could be given the same.
 
 use noetl_store::StoreError;
 use sqlx::{Connection as _, PgConnection, PgPool, query, query_scalar};

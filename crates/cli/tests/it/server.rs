@@ -129,6 +129,26 @@ fn servers_that_share_a_database_go_on_for_one_that_is_killed() {
 }
 
 #[test]
+fn a_server_does_not_start_with_the_machine_number_of_another() {
+    let postgres = PostgresServer::private();
+    let database = postgres.url("postgres");
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &["--no-worker", "--database", &database]);
+    server.register_greeting();
+    let id: u64 = server.start_greeting().parse().expect("an id is a number");
+    let number = (id >> 12) % 1024;
+    let second = sandbox
+        .command(&["server", "--listen", "127.0.0.1:0", "--database", &database])
+        .env("NOETL_SERVER_MACHINE_ID", number.to_string())
+        .output()
+        .expect("it runs");
+    assert_eq!(second.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains(&format!("has the machine number {number}")), "{said}");
+    assert!(said.contains("NOETL_SERVER_MACHINE_ID"), "{said}");
+}
+
+#[test]
 fn an_address_that_others_can_reach_wants_a_token() {
     let ended = Sandbox::new().noetl(&["server", "--listen", "0.0.0.0:0"]);
     assert_eq!(ended.code, Some(2));
