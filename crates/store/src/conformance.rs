@@ -1,9 +1,12 @@
 //! The suite every store passes: one rule, one case.
 //!
 //! A store's tests call [`conformance!`](crate::conformance!) with a function that makes an empty
-//! store on a given clock; each case becomes a test of its own.
+//! store on a given clock; each case becomes a test of its own. The same function serves
+//! `differential`, which tries what no case thought of.
 
 pub mod catalog;
+#[cfg(feature = "conformance")]
+pub mod differential;
 pub mod events;
 pub mod executions;
 pub mod given;

@@ -5,7 +5,7 @@ use noetl_store_postgres::PgStore;
 
 use crate::database::Database;
 
-async fn fresh(clock: TestClock) -> (PgStore, Database) {
+pub(crate) async fn fresh(clock: TestClock) -> (PgStore, Database) {
     let database = Database::migrated().await;
     (database.open(clock).await, database)
 }

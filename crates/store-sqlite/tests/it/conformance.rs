@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::fresh_path;
 
-async fn fresh(clock: TestClock) -> (SqliteStore, TempDir) {
+pub(crate) async fn fresh(clock: TestClock) -> (SqliteStore, TempDir) {
     let (path, directory) = fresh_path();
     let store = SqliteStore::open(&path, Arc::new(clock)).await.expect("a new database opens");
     (store, directory)
