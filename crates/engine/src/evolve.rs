@@ -7,7 +7,7 @@ use std::sync::Arc;
 use noetl_model::{
     Attempt, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemSource, Payload, Place,
     Recorded, RunId, ScopeTarget, Seq, StepCounts, StepName, StepStatus, TaskAddress, TimerId,
-    Timestamp, ToolError,
+    Timestamp, ToolError, WorkerId,
 };
 use thiserror::Error;
 
@@ -119,12 +119,23 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::IterationFailed { run, index, error } => {
             state.iteration_ended(*run, *index, Some(error))
         }
-        Event::CommandIssued { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandCompleted { .. }
-        | Event::CommandFailed { .. }
-        | Event::CommandCancelled { .. }
-        | Event::ChildStarted { .. } => fold_command(state, event),
+        Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
+            let (step, bindings) = (step.clone(), bindings.clone());
+            let holder = Holder::Nobody;
+            let open = OpenCommand { task: *task, step, tool: *tool, bindings, holder };
+            state.command_issued(*command, open)
+        }
+        Event::CommandClaimed { command, attempt, worker, lease_until } => {
+            state.command_claimed(*command, *attempt, worker, *lease_until)
+        }
+        Event::CommandCompleted { command, attempt, output, logs: _ } => {
+            state.command_ended(*command, *attempt, Some(output), None)
+        }
+        Event::CommandFailed { command, attempt, error, output, logs: _ } => {
+            state.command_ended(*command, *attempt, output.as_ref(), Some(error))
+        }
+        Event::CommandCancelled { command, reason: _ } => state.command_cancelled(*command),
+        Event::ChildStarted { command, child } => state.child_started(*command, *child),
         Event::ContextUpdated { target, values } => state.context_updated(*target, values),
         Event::TimerSet { timer, due_at: _, purpose } => {
             state.draw_timer(*timer)?;
@@ -149,47 +160,6 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::AttemptSuperseded { .. }
         | Event::ExecutionStalled { .. }
         | Event::Reported { .. } => Ok(()),
-    }
-}
-
-/// Folds an event in the life of a command.
-fn fold_command(state: &mut Execution, event: &Event) -> Result<(), String> {
-    match event {
-        Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
-            let open = OpenCommand {
-                task: *task,
-                step: step.clone(),
-                tool: *tool,
-                bindings: bindings.clone(),
-                holder: Holder::Nobody,
-            };
-            state.command_issued(*command, open)
-        }
-        Event::CommandClaimed { command, attempt, worker, lease_until } => {
-            let holder = Holder::Worker {
-                worker: worker.clone(),
-                attempt: *attempt,
-                lease_until: *lease_until,
-            };
-            state.command_claimed(*command, *attempt, holder)
-        }
-        Event::CommandCompleted { command, attempt, output, logs: _ } => {
-            state.command_ended(*command, *attempt, output.clone(), None)
-        }
-        Event::CommandFailed { command, attempt, error, output, logs: _ } => {
-            let output = output.clone().unwrap_or_else(Payload::null);
-            state.command_ended(*command, *attempt, output, Some(error.clone()))
-        }
-        Event::CommandCancelled { command, reason: _ } => {
-            let attempt = state.take_command(*command)?.attempt();
-            state.ended_by(*command, attempt);
-            Ok(())
-        }
-        Event::ChildStarted { command, child } => {
-            state.command_mut(*command)?.holder = Holder::Child(*child);
-            Ok(())
-        }
-        other => Err(format!("{} is not about a command", other.tag().as_str())),
     }
 }
 
@@ -309,13 +279,25 @@ impl Execution {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        holder: Holder,
+        worker: &WorkerId,
+        lease_until: Timestamp,
     ) -> Result<(), String> {
         let open = self.command_mut(command)?;
         if attempt != open.attempt().next() {
             return Err(format!("attempt {} is next", open.attempt().next()));
         }
-        open.holder = holder;
+        open.holder = Holder::Worker { worker: worker.clone(), attempt, lease_until };
+        Ok(())
+    }
+
+    fn command_cancelled(&mut self, command: CommandId) -> Result<(), String> {
+        let attempt = self.take_command(command)?.attempt();
+        self.ended_by(command, attempt);
+        Ok(())
+    }
+
+    fn child_started(&mut self, command: CommandId, child: ExecutionId) -> Result<(), String> {
+        self.command_mut(command)?.holder = Holder::Child(child);
         Ok(())
     }
 
@@ -323,11 +305,13 @@ impl Execution {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        output: Payload,
-        error: Option<ToolError>,
+        output: Option<&Payload>,
+        error: Option<&ToolError>,
     ) -> Result<(), String> {
         let open = self.take_command(command)?;
         self.ended_by(command, attempt);
+        let output = output.cloned().unwrap_or_else(Payload::null);
+        let error = error.cloned();
         let result = TaskResult { output, error };
         match open.task {
             TaskAddress { run, place: Place::Task(task), .. } => {

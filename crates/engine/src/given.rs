@@ -105,7 +105,30 @@ impl IterationCollector {
                     self.outputs.insert(*index, output);
                 }
             }
-            _ => {}
+            Event::CommandIssued { .. }
+            | Event::IterationCompleted { .. }
+            | Event::IterationFailed { .. }
+            | Event::CommandClaimed { .. }
+            | Event::CommandCancelled { .. }
+            | Event::AttemptSuperseded { .. }
+            | Event::ChildStarted { .. }
+            | Event::ContextUpdated { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerFired { .. }
+            | Event::TimerCancelled { .. }
+            | Event::StepEntered { .. }
+            | Event::StepSkipped { .. }
+            | Event::StepAwaited { .. }
+            | Event::StepCompleted { .. }
+            | Event::StepFailed { .. }
+            | Event::LoopOpened { .. }
+            | Event::FrameOpened { .. }
+            | Event::ExecutionStarted { .. }
+            | Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. }
+            | Event::ExecutionStalled { .. }
+            | Event::Reported { .. } => {}
         }
     }
 

@@ -50,10 +50,8 @@ impl Draft<'_> {
             let rows = self.frame_rows(address.run)?;
             bindings.0.insert("__frame_max_rows".to_owned(), Payload::inline(rows.into()));
         }
-        let pool = match task.tool {
-            ToolKind::Playbook => Pool::control(),
-            _ => self.state.pool.clone(),
-        };
+        let pool =
+            if task.tool == ToolKind::Playbook { Pool::control() } else { self.state.pool.clone() };
         self.emit(Event::CommandIssued {
             command: CommandId(self.state.drawn.commands),
             task: address,
@@ -332,16 +330,13 @@ fn mentioned(scope: Scope<'_>, step: &Step, task: &Task, item: Option<u64>) -> B
             names.insert("iter".to_owned());
         }
     }
-    match task.tool {
-        ToolKind::Python if reads_context(task) => {
-            names.extend(["workload", "ctx", "execution_id"].map(str::to_owned));
-            names.extend(scope.finished_steps().map(str::to_owned));
-        }
+    if task.tool == ToolKind::Python && reads_context(task) {
+        names.extend(["workload", "ctx", "execution_id"].map(str::to_owned));
+        names.extend(scope.finished_steps().map(str::to_owned));
+    }
+    if task.tool == ToolKind::Rhai {
         // A script sees every variable by its name.
-        ToolKind::Rhai => {
-            names.extend(code_of(task).into_iter().flat_map(words).map(str::to_owned))
-        }
-        _ => {}
+        names.extend(code_of(task).into_iter().flat_map(words).map(str::to_owned));
     }
     names
 }

@@ -270,10 +270,7 @@ fn envelope_part(
     let value = match *word {
         "data" | "result" => {
             let data = reader.load(&result.output)?;
-            let aliases = match tool {
-                ToolKind::Http => Aliases::OwnOrBody,
-                _ => Aliases::Own,
-            };
+            let aliases = if tool == ToolKind::Http { Aliases::OwnOrBody } else { Aliases::Own };
             return below(1, owned(select(&data, rest, aliases)));
         }
         "status" => json!(reader.words.status(error)),
