@@ -6,9 +6,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The repository's root.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies below the root")
+/// The repository's root, as cargo says it of this call: checkouts share a build directory, so this
+/// program may have been built in another one.
+pub(crate) fn root() -> PathBuf {
+    let here = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let here = here.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    here.parent().map(Path::to_path_buf).expect("xtask lies below the root")
 }
 
 /// A cargo that builds outside the checkout unless told otherwise.

@@ -65,7 +65,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
 
 /// Prints every fault of the repository, and fails if there is one.
 pub(crate) fn run() -> Result<()> {
-    let faults = faults(cargo::root())?;
+    let faults = faults(&cargo::root())?;
     for fault in &faults {
         eprintln!("{fault}");
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_tree_is_tidy() {
-        let faults = faults(cargo::root()).expect("the tree can be read");
+        let faults = faults(&cargo::root()).expect("the tree can be read");
         let listed: String = faults.iter().map(|fault| format!("\n  {fault}")).collect();
         assert!(faults.is_empty(), "untidy:{listed}");
     }

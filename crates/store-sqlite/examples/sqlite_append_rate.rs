@@ -1,7 +1,7 @@
 //! Measures how many events a second the store makes durable: many executions at a time, as a busy
 //! server appends, and one at a time.
 //!
-//! `cargo run --release -p noetl-store-sqlite --example append_rate -- [directory]`
+//! `cargo run --release -p noetl-store-sqlite --example sqlite_append_rate -- [directory]`
 
 #![expect(clippy::print_stdout, reason = "it is run to be read")]
 

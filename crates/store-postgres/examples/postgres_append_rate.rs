@@ -1,7 +1,7 @@
 //! Measures how many events a second the store makes durable, next to the limit: the same bytes put
 //! into a bare table by one statement a commit.
 //!
-//! `DATABASE_URL=postgres://… cargo run --release -p noetl-store-postgres --example append_rate`
+//! `DATABASE_URL=postgres://… cargo run --release -p noetl-store-postgres --example postgres_append_rate`
 //!
 //! The database is one to throw away: what is measured stays in it.
 
