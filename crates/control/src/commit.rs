@@ -70,9 +70,10 @@ impl Wakes {
         let control = Pool::control();
         let wants_child = append.queue.iter().any(|change| match change {
             QueueChange::Add { pool, .. } => *pool == control,
-            QueueChange::Lease { .. } | QueueChange::Park { .. } | QueueChange::Remove { .. } => {
-                false
-            }
+            QueueChange::Lease { .. }
+            | QueueChange::Park { .. }
+            | QueueChange::Expire { .. }
+            | QueueChange::Remove { .. } => false,
         });
         if wants_child {
             self.children.notify_one();

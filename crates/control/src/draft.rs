@@ -176,6 +176,9 @@ impl Pages {
                     self.queue.push(QueueChange::Lease { command, attempt, worker, lease });
                 }
                 Effect::Park { command } => self.queue.push(QueueChange::Park { command }),
+                Effect::Expire { command, attempt } => {
+                    self.queue.push(QueueChange::Expire { command, attempt });
+                }
                 Effect::Dequeue { command } => self.queue.push(QueueChange::Remove { command }),
                 Effect::SetTimer { timer, due_at } => {
                     self.timers.push(TimerChange::Set { timer, due_at });

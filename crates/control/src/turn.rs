@@ -92,15 +92,15 @@ impl Turn {
         self.answer(slots.into_iter().map(|slot| (slot, Err(error.clone()))).collect());
     }
 
-    /// Refuses the claims that take over from somebody: the log has not moved, so it was a lease that
-    /// the store did not admit, and only one that was prolonged meanwhile can be in the way.
+    /// Refuses what takes a command from somebody: the log has not moved, so the store did not admit
+    /// it, and only a lease that was prolonged meanwhile can be in the way.
     fn refuse_takeovers(&mut self) {
         let claims = self.open.iter().filter_map(|(slot, posted)| match posted.input {
             Input::Claim { command, attempt, .. } => {
                 (attempt > Attempt(1)).then_some((*slot, command))
             }
+            Input::LeaseExhausted { command, .. } => Some((*slot, command)),
             Input::Report { .. }
-            | Input::LeaseExhausted { .. }
             | Input::ChildStarted { .. }
             | Input::ChildEnded { .. }
             | Input::TimerFired { .. }

@@ -28,6 +28,11 @@ pub enum Effect {
     Park {
         command: CommandId,
     },
+    /// The command is given up, if this attempt's lease has run out.
+    Expire {
+        command: CommandId,
+        attempt: Attempt,
+    },
     Dequeue {
         command: CommandId,
     },
@@ -64,9 +69,8 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
             // How long it is, not until when: the store compares leases with its own clock.
             lease: lease_until.since(recorded.at),
         }],
-        Event::CommandCompleted { command, .. } | Event::CommandFailed { command, .. } => {
-            vec![Effect::Dequeue { command: *command }]
-        }
+        Event::CommandCompleted { command, .. } => vec![Effect::Dequeue { command: *command }],
+        Event::CommandFailed { command, attempt, .. } => vec![failed(before, *command, *attempt)],
         Event::CommandCancelled { command, reason } => cancelled(before, *command, reason),
         Event::ChildStarted { command, .. } => vec![Effect::Park { command: *command }],
         Event::TimerSet { timer, due_at, .. } => {
@@ -106,6 +110,19 @@ fn item_of(place: Place) -> Option<u64> {
     match place {
         Place::Item { index, .. } => Some(index),
         Place::Task(_) | Place::Claim { .. } => None,
+    }
+}
+
+/// A command that its worker did not end itself is given up only if its lease has run out by the
+/// store's clock.
+fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
+    match before.commands.get(&command).map(|open| &open.holder) {
+        Some(Holder::Worker { attempt: held, .. }) if *held != attempt => {
+            Effect::Expire { command, attempt: *held }
+        }
+        Some(Holder::Worker { .. } | Holder::Nobody | Holder::Child(_)) | None => {
+            Effect::Dequeue { command }
+        }
     }
 }
 

@@ -39,12 +39,15 @@ impl Append {
 pub enum QueueChange {
     /// A new command, ready at once. `step` is for people. One that is there already is a conflict.
     Add { command: CommandId, pool: Pool, step: String },
-    /// A worker takes it, for so long from now on, by the store's clock. Refused as [`AppendError::Conflict`] unless the row's attempt is
-    /// `attempt - 1` and no lease on it lives, by the store's clock.
+    /// A worker takes it, for so long from now on, by the store's clock. A conflict unless the row's
+    /// attempt is `attempt - 1` and no lease on it lives, by the same clock.
     Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease: Duration },
     /// It waits for something other than a worker, such as a child: nobody can lease it. Parking
     /// one that is not there is a conflict.
     Park { command: CommandId },
+    /// It is given up because this attempt's lease has run out. A conflict if that lease lives, or
+    /// is not the latest.
+    Expire { command: CommandId, attempt: Attempt },
     /// It is over. Removing one that is gone already is fine.
     Remove { command: CommandId },
 }
@@ -56,6 +59,7 @@ impl QueueChange {
             QueueChange::Add { command, .. }
             | QueueChange::Lease { command, .. }
             | QueueChange::Park { command }
+            | QueueChange::Expire { command, .. }
             | QueueChange::Remove { command } => command,
         }
     }

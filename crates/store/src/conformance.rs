@@ -52,6 +52,7 @@ macro_rules! conformance {
             queue::heartbeat_after_the_lease_ran_out_is_welcome_until_taken_over,
             queue::heartbeat_of_a_superseded_attempt_says_so,
             queue::heartbeat_of_a_finished_command_says_gone,
+            queue::a_command_is_given_up_only_once_its_latest_lease_has_run_out,
             queue::parked_commands_are_never_ready,
             queue::changes_to_a_command_that_is_not_there_are_refused,
             queue::a_removed_command_is_gone_and_removing_it_again_is_fine,

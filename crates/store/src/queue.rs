@@ -101,9 +101,14 @@ fn changed(
         (QueueChange::Park { .. }, Some(open)) => {
             Ok(Some(OpenCommand { holder: Holder::Parked, ..open.clone() }))
         }
+        (QueueChange::Expire { command: _, attempt }, Some(open))
+            if open.attempt == *attempt && open.ready_since(now).is_some() =>
+        {
+            Ok(None)
+        }
         (QueueChange::Remove { .. }, _) => Ok(None),
         (QueueChange::Add { .. }, Some(_))
-        | (QueueChange::Lease { .. }, _)
+        | (QueueChange::Lease { .. } | QueueChange::Expire { .. }, _)
         | (QueueChange::Park { .. }, None) => Err(AppendError::Conflict),
     }
 }

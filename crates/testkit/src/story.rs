@@ -328,6 +328,7 @@ impl Story {
             }
             Effect::Lease { command, .. }
             | Effect::Park { command }
+            | Effect::Expire { command, .. }
             | Effect::Dequeue { command } => {
                 self.queue.remove(&command);
             }

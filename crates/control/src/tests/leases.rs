@@ -123,6 +123,25 @@ async fn a_command_that_every_worker_loses_fails_visibly() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_whose_last_worker_lives_is_not_given_up() {
+    let plane = World::new().running();
+    let (execution, mut leased) = one_command(&plane).await;
+    while leased.attempt < Attempt(noetl_engine::ATTEMPTS_MAX) {
+        if let Some(next) = lease(&plane.control, "b", 40).await.pop() {
+            leased = next;
+        }
+    }
+    // The sweeper has seen the lease run out, but a heartbeat was faster.
+    let (command, attempt) = (leased.command, leased.attempt);
+    let exhausted = noetl_engine::Input::LeaseExhausted { command, attempt };
+    let answer = plane.control.submit(execution, exhausted).await.unwrap();
+    assert!(matches!(answer, Answer::Refused(_)), "{answer:?}");
+    let said = plane.control.report(report(&leased, "b", completed(json!(1)))).await.unwrap();
+    assert_eq!(said, ReportAnswer::Accepted);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_of_one_process_do_not_get_the_same_command() {
     let plane = World::new().running();
     register(

@@ -324,7 +324,7 @@ fn a_cursor_loop_may_take_a_frame_at_a_time() {
 }
 
 #[test]
-fn ten_thousand_items_leave_the_state_as_small_as_ten() {
+fn two_thousand_items_leave_the_state_as_small_as_twenty() {
     let size_at_the_end = |count: u64| {
         let mut story = noetl_testkit::Story::begin(
             &crate::playbook(

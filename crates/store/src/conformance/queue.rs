@@ -175,6 +175,23 @@ pub async fn a_removed_command_is_gone_and_removing_it_again_is_fine(subject: Su
     assert_eq!(subject.append(again).await, Ok(()));
 }
 
+pub async fn a_command_is_given_up_only_once_its_latest_lease_has_run_out(subject: Subject) {
+    start_leased(&subject).await;
+    let expire = |attempt| QueueChange::Expire { command: CommandId(1), attempt: Attempt(attempt) };
+    let append = async |attempt| {
+        subject.append(Append { queue: vec![expire(attempt)], ..after(A, 1) }).await
+    };
+    subject.at(29);
+    assert_eq!(append(1).await, Err(AppendError::Conflict), "it lives");
+    assert_eq!(subject.extend(held(A, 1, 1), LEASE).await, HeldAnswer::Extended);
+    subject.at(58);
+    assert_eq!(append(1).await, Err(AppendError::Conflict), "it was prolonged");
+    subject.at(59);
+    assert_eq!(append(2).await, Err(AppendError::Conflict), "it is not the latest");
+    assert_eq!(append(1).await, Ok(()));
+    assert_eq!(subject.ready().await, []);
+}
+
 pub async fn exhausted_lists_only_expired_leases_with_enough_attempts(subject: Subject) {
     let queue = vec![add(1), lease(1, 1, 10), add(2), lease(2, 1, 10), add(3), lease(3, 1, 90)];
     assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
