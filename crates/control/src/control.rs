@@ -20,6 +20,7 @@ use crate::payloads::PayloadCache;
 use crate::reserve::{ASIDE, Reserve};
 use crate::tasks::Tasks;
 use crate::timers::TimerKey;
+use crate::vacancy::Vacancies;
 use crate::{Answer, Settings, SubmitError};
 
 /// The control plane of one process. Cheap to clone: all clones are the same one.
@@ -42,6 +43,7 @@ pub(crate) struct Parts {
     pub(crate) playbooks: PlaybookCache,
     pub(crate) payloads: PayloadCache,
     pub(crate) claims: Reserve<ReadyKey>,
+    pub(crate) vacancies: Vacancies,
     pub(crate) timers_aside: Reserve<TimerKey>,
 }
 
@@ -66,6 +68,7 @@ impl Control {
             playbooks: PlaybookCache::new(settings.playbooks_max),
             payloads: PayloadCache::new(settings.payload_bytes_max),
             claims: Reserve::new(),
+            vacancies: Vacancies::default(),
             timers_aside: Reserve::new(),
             settings,
         };

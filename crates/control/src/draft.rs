@@ -3,13 +3,13 @@
 //! Invariant: the draft's state is the fold of the stored log and the draft's events, so what was
 //! drafted before is seen by what is decided next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use noetl_engine::{Effect, Execution, Illegal, Loaded, begin, effects_of, evolve};
 use noetl_model::{
-    Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, Message, PAYLOAD_INLINE_MAX,
-    Payload, PayloadRef, Recorded, Seq, Timestamp,
+    Attempt, CommandId, Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, Message,
+    PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, Timestamp,
 };
 use noetl_store::{Append, Clock, QueueChange, TimerChange};
 use serde_json::Value;
@@ -117,7 +117,11 @@ impl Draft {
 
     /// What is to be written, and the state it leads to.
     pub(crate) fn finish(self) -> (Append, Execution) {
-        let Pages { events, queue, timers, outbox, payloads, offered: _, moved: _ } = self.pages;
+        let Pages { events, queue, timers, mut outbox, payloads, offered: _, moved: _ } =
+            self.pages;
+        let leased: BTreeSet<CommandId> = queue.iter().filter_map(leased_at_once).collect();
+        // Whoever has a command need not be told that it waits.
+        outbox.retain(|message| !ready_command(message).is_some_and(|it| leased.contains(&it)));
         let append = Append {
             execution: self.state.id(),
             expected: self.expected,
@@ -129,6 +133,28 @@ impl Draft {
             payloads: payloads.into_iter().collect(),
         };
         (append, self.state)
+    }
+}
+
+/// The command that a change leases for the first time.
+fn leased_at_once(change: &QueueChange) -> Option<CommandId> {
+    match change {
+        QueueChange::Lease { command, attempt: Attempt(1), .. } => Some(*command),
+        QueueChange::Lease { .. }
+        | QueueChange::Add { .. }
+        | QueueChange::Park { .. }
+        | QueueChange::Expire { .. }
+        | QueueChange::Remove { .. } => None,
+    }
+}
+
+/// The command that waits, by a message that says so.
+fn ready_command(message: &Message) -> Option<CommandId> {
+    match message {
+        Message::CommandReady { command, .. } => Some(*command),
+        Message::CommandCancelled { .. }
+        | Message::ChildEnded { .. }
+        | Message::CancelChild { .. } => None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Handing out commands: claims, and the heartbeats that keep them.
 //!
 //! What waits is read from the queue, but a claim is an input like any other: the event, the lease and
-//! the answer belong to one commit, and whoever was faster is told by the engine.
+//! the answer belong to one commit, and whoever was faster is told by the engine. A worker for which
+//! nothing waits is handed the next command of its pool in the commit that issues it.
 
 use std::time::Duration;
 
@@ -67,10 +68,16 @@ impl Control {
             }
             looks = 0;
             let poll = (Instant::now() + self.parts.settings.poll).min(deadline);
+            let waiting = self.wait_in(pool, worker, max);
             tokio::select! {
                 biased;
+                () = waiting.filled() => {}
                 () = ready_in(&mut hints, pool) => {}
                 () = tokio::time::sleep_until(poll) => {}
+            }
+            let leases = waiting.close().await;
+            if !leases.is_empty() {
+                return Ok(leases);
             }
         }
     }

@@ -30,6 +30,7 @@ mod sweep;
 mod tasks;
 mod timers;
 mod turn;
+mod vacancy;
 
 #[cfg(test)]
 mod tests;

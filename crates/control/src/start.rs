@@ -15,6 +15,7 @@ use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::needs::Log;
 use crate::payloads::json_len_within;
+use crate::vacancy::Grant;
 use crate::{Answer, Control, StartError, SubmitError};
 
 /// How many executions may stand above one.
@@ -105,13 +106,15 @@ impl Control {
         start: &Start,
         playbook: &Playbook,
     ) -> Result<ExecutionId, StartError> {
-        let draft = self.opening(execution, start, playbook).await?;
+        let mut draft = self.opening(execution, start, playbook).await?;
+        let grants = self.grant(&mut draft, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
         let started = self.write_start(append).await?;
         if started == execution {
             tracing::info!(%execution, path = start.playbook.path, "execution started");
             self.committed(None, state);
+            grants.into_iter().for_each(Grant::deliver);
         }
         Ok(started)
     }

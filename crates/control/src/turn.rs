@@ -15,6 +15,7 @@ use crate::commit::{CommitError, UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::mailbox::Posted;
+use crate::vacancy::Grant;
 use crate::{Answer, Control, SubmitError};
 
 /// How often a turn is decided anew after losing a race before the callers are told to come back.
@@ -39,6 +40,7 @@ struct Doubt {
     expected: Seq,
     first: EventId,
     answers: Answers,
+    grants: Vec<Grant>,
 }
 
 /// What became of an append that got no answer.
@@ -55,6 +57,7 @@ struct Decided {
     append: Append,
     state: Execution,
     answers: Answers,
+    grants: Vec<Grant>,
 }
 
 /// Why a turn did not come to its end at the first go.
@@ -152,7 +155,7 @@ impl Control {
         }
         let playbook = self.playbook_of(&state).await?;
         let before = state.clone();
-        let Decided { append, state, answers } =
+        let Decided { append, state, answers, grants } =
             match self.decide_all(state, &playbook, turn).await? {
                 Ok(decided) => decided,
                 Err((slot, illegal)) => {
@@ -182,6 +185,7 @@ impl Control {
             Ok(()) => {
                 self.committed(Some(&before), state);
                 turn.answer(answers);
+                grants.into_iter().for_each(Grant::deliver);
                 Ok(())
             }
             Err(CommitError::Refused(_)) => {
@@ -189,7 +193,7 @@ impl Control {
                 Err(Setback::Conflict)
             }
             Err(CommitError::Unanswered(error)) => {
-                turn.doubts.push(Doubt { expected, first, answers });
+                turn.doubts.push(Doubt { expected, first, answers, grants });
                 Err(Setback::Unanswered(error))
             }
         }
@@ -234,9 +238,10 @@ impl Control {
             };
             answers.push((*slot, Ok(answer)));
         }
+        let grants = self.grant(&mut draft, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
-        Ok(Ok(Decided { append, state, answers }))
+        Ok(Ok(Decided { append, state, answers, grants }))
     }
 
     /// Looks in the log for appends that got no answer.
@@ -245,7 +250,10 @@ impl Control {
         let mut failure = None;
         for doubt in std::mem::take(&mut turn.doubts) {
             match self.fate_of(turn.execution, &doubt).await {
-                Ok(Fate::Written) => turn.answer(doubt.answers),
+                Ok(Fate::Written) => {
+                    turn.answer(doubt.answers);
+                    doubt.grants.into_iter().for_each(Grant::deliver);
+                }
                 Ok(Fate::Lost) => {}
                 Ok(Fate::Open) => unsettled.push(doubt),
                 Err(error) => {

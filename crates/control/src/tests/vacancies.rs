@@ -1,0 +1,120 @@
+//! What a worker that waits is handed, and what becomes of it when the worker is gone.
+
+use futures::future::FutureExt as _;
+use noetl_model::{Attempt, EventTag};
+use noetl_store::Outbox as _;
+
+use super::faulty::{Fault, FaultyStore};
+use super::*;
+
+const CHAIN: &str = r"
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: second}]}
+  - step: second
+    tool: {kind: noop}
+";
+
+const EACH: &str = r"
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3, 4, 5], iterator: it, spec: {mode: parallel}}
+    tool: {kind: noop}
+";
+
+/// A worker that waits, as a task; it waits when this returns.
+async fn waiting(control: &Control, worker: &'static str, max: usize) -> JoinHandle<Vec<Lease>> {
+    let task = tokio::spawn({
+        let control = control.clone();
+        async move { lease(&control, worker, max).await }
+    });
+    while !control.is_awaited(&Pool::shared()) {
+        tokio::task::yield_now().await;
+    }
+    task
+}
+
+async fn tags(control: &Control, execution: ExecutionId) -> Vec<EventTag> {
+    log(control, execution).await.iter().map(|recorded| recorded.event.tag()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_handed_to_a_worker_that_waits_in_the_commit_that_issues_it() {
+    let world = World::new();
+    // No relay runs, so a message that were owed would stay.
+    let control = world.control();
+    register(&control, CHAIN).await;
+    let worker = waiting(&control, "a", 10).await;
+    let begun = Instant::now();
+    let execution = start(&control).await;
+    let first = worker.await.unwrap().pop().expect("a command");
+    assert_eq!(tags(&control, execution).await.last(), Some(&EventTag::CommandClaimed));
+    assert_eq!(world.store.owed().await.unwrap(), 0, "nobody is told of a command that is taken");
+
+    let worker = waiting(&control, "a", 10).await;
+    control.report(report(&first, "a", completed(Value::Null))).await.unwrap();
+    let second = worker.await.unwrap().pop().expect("the next command");
+    assert_eq!(second.step.as_str(), "second");
+    assert!(begun.elapsed() < Duration::from_millis(1), "nobody had to look");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_is_handed_what_it_has_room_for_and_the_rest_waits() {
+    let world = World::new();
+    let control = world.control();
+    register(&control, EACH).await;
+    let worker = waiting(&control, "a", 2).await;
+    start(&control).await;
+    assert_eq!(worker.await.unwrap().len(), 2);
+    assert_eq!(lease(&control, "b", 10).await.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_handed_to_a_worker_that_has_gone_is_leased_again_at_once() {
+    let world = World::new();
+    let control = world.control();
+    register(&control, CHAIN).await;
+    let (id, pool) = (WorkerId::new("a"), Pool::shared());
+    let mut worker = Box::pin(control.lease(&id, &pool, 1, WAIT));
+    while !control.is_awaited(&Pool::shared()) {
+        assert!((&mut worker).now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    start(&control).await;
+    // It is handed over, and nobody is there to read the answer.
+    drop(worker);
+    let begun = Instant::now();
+    let again = lease(&control, "b", 1).await.pop().expect("the command");
+    assert_eq!(again.attempt, Attempt(2));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+/// The first command handed over on a store that fails the append which does it.
+async fn check_fault(fault: Fault) {
+    let world = World::new();
+    let plane = Running::of(world.control());
+    register(&plane.control, CHAIN).await;
+    plane.stop().await;
+    let store = Arc::new(FaultyStore::new(world.store.clone(), fault, 2));
+    let control = world.control_on(store, Settings::default());
+    start(&control).await;
+    let first = lease(&control, "a", 1).await;
+    assert_eq!(first.len(), 1);
+    let worker = waiting(&control, "a", 1).await;
+    control.report(report(&first[0], "a", completed(Value::Null))).await.unwrap();
+    let second = worker.await.unwrap().pop().expect("the next command");
+    assert_eq!(second.attempt, Attempt(1), "it is claimed once");
+    let ended = control.report(report(&second, "a", completed(Value::Null))).await.unwrap();
+    assert_eq!(ended, crate::ReportAnswer::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_that_was_not_written_is_made_again() {
+    check_fault(Fault::BeforeWrite).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_whose_answer_was_lost_is_not_made_again() {
+    check_fault(Fault::AnswerLost).await;
+}
