@@ -4,7 +4,7 @@ use std::fmt;
 
 use noetl_model::{CatalogId, EventId, ExecutionId};
 use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 /// A 64-bit id in either spelling. Text is the safe one: many programs cannot hold the number.
@@ -27,6 +27,12 @@ impl From<AnyId> for CatalogId {
 impl From<AnyId> for EventId {
     fn from(id: AnyId) -> Self {
         Self(id.0)
+    }
+}
+
+impl Serialize for AnyId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 

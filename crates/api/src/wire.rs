@@ -20,7 +20,7 @@ pub use commands::{
     PostedItem,
 };
 pub use execute::{
-    ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
+    Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
 };
 pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,

@@ -194,7 +194,9 @@ impl Session {
             ) => {
                 return Err(Failure::bad_input(error));
             }
-            Err(error @ (StartError::Refused(_) | StartError::Submit(_))) => {
+            Err(
+                error @ (StartError::KeyTaken(_) | StartError::Refused(_) | StartError::Submit(_)),
+            ) => {
                 return Err(Failure::broken(error));
             }
         };

@@ -162,6 +162,7 @@ fn child_start(parent: &Execution, wanted: ChildRequest) -> StartRequest {
         origin,
         pool: parent.pool().clone(),
         trace: parent.trace().cloned(),
+        key: None,
     }
 }
 
@@ -171,9 +172,10 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         StartError::UnknownPlaybook(_) => ErrorKind::NotFound,
         StartError::PayloadTooLarge => ErrorKind::StorageQuota,
         StartError::PayloadTooNested => ErrorKind::Schema,
-        StartError::TooDeep { .. } | StartError::Refused(_) | StartError::Submit(_) => {
-            ErrorKind::Child
-        }
+        StartError::TooDeep { .. }
+        | StartError::KeyTaken(_)
+        | StartError::Refused(_)
+        | StartError::Submit(_) => ErrorKind::Child,
     };
     let mut reasons = error.to_string();
     let mut cause = error.source();

@@ -131,6 +131,7 @@ impl Draft {
             timers,
             outbox,
             payloads: payloads.into_iter().collect(),
+            key: None,
         };
         (append, self.state)
     }

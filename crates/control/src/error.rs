@@ -7,7 +7,7 @@ use std::sync::Arc;
 use noetl_engine::{Illegal, Refusal};
 use noetl_model::{CatalogId, Digest, ExecutionId};
 use noetl_playbook::Problems;
-use noetl_store::StoreError;
+use noetl_store::{KeyHolder, StoreError};
 use thiserror::Error;
 
 /// Why the state of an execution cannot be had.
@@ -122,6 +122,9 @@ pub enum StartError {
     PayloadTooLarge,
     #[error("the payload is nested deeper than {max} levels", max = noetl_model::PAYLOAD_DEPTH_MAX)]
     PayloadTooNested,
+    /// An execution was started under the same key.
+    #[error("execution {} was started under this key", .0.execution)]
+    KeyTaken(KeyHolder),
     #[error("the start was refused")]
     Refused(#[source] Refusal),
     #[error(transparent)]

@@ -7,7 +7,7 @@ use noetl_model::{
     CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
 };
 use noetl_playbook::Playbook;
-use noetl_store::{Append, AppendError};
+use noetl_store::{Append, AppendError, StartKey};
 use serde_json::{Map, Value};
 
 use crate::commit::{CommitError, UNANSWERED_RETRIES_MAX, back_off};
@@ -45,21 +45,29 @@ pub struct StartRequest {
     pub pool: Pool,
     /// The W3C trace context the wish came with.
     pub trace: Option<Value>,
+    /// The name under which only one execution is started for as long as it is kept.
+    pub key: Option<StartKey>,
 }
 
 impl StartRequest {
     /// A wish from outside with nothing but a payload.
     pub fn new(playbook: PlaybookChoice, payload: Map<String, Value>) -> Self {
         let origin = Origin::Request;
-        Self { playbook, payload, error_mode: None, origin, pool: Pool::shared(), trace: None }
+        let pool = Pool::shared();
+        Self { playbook, payload, error_mode: None, origin, pool, trace: None, key: None }
     }
 }
+
+/// How many ids are drawn for one that can be started under a key: as many as make it next to
+/// certain with a hundred shards. One that cannot is refused by the store, and drawn anew.
+const KEY_DRAWS_MAX: u32 = 2000;
 
 /// How often an execution is given other ids because its own were taken.
 const ID_RETRIES_MAX: u32 = 3;
 
 impl Control {
-    /// Starts an execution. For a command that has its child already, this is that child.
+    /// Starts an execution. For a command that has its child already, this is that child; under a
+    /// key that is taken, it is [`StartError::KeyTaken`].
     pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
         let depth = match &request.origin {
             Origin::Request => 0,
@@ -74,7 +82,8 @@ impl Control {
         if !request.payload.values().all(is_shallow) {
             return Err(StartError::PayloadTooNested);
         }
-        let mut execution = self.next_execution();
+        let key = request.key;
+        let mut execution = self.next_execution(key.as_ref());
         let (reference, playbook) = self.chosen(execution, request.playbook).await?;
         let start = Start {
             playbook: reference,
@@ -85,19 +94,31 @@ impl Control {
             trace: request.trace,
         };
         for _ in 0..ID_RETRIES_MAX {
-            match self.start_as(execution, &start, &playbook).await {
+            match self.start_as(execution, &start, &playbook, key.as_ref()).await {
                 // Another server draws the same ids: the next are others.
                 Err(StartError::Submit(SubmitError::Contended(_))) => {
-                    execution = self.next_execution();
+                    execution = self.next_execution(key.as_ref());
                 }
                 started => return started,
             }
         }
-        self.start_as(execution, &start, &playbook).await
+        self.start_as(execution, &start, &playbook, key.as_ref()).await
     }
 
-    fn next_execution(&self) -> ExecutionId {
-        ExecutionId(self.parts.stamps.next_id())
+    /// A fresh id, and with a key one that can be started under it.
+    fn next_execution(&self, key: Option<&StartKey>) -> ExecutionId {
+        let draw = || ExecutionId(self.parts.stamps.next_id());
+        let Some(key) = key else {
+            return draw();
+        };
+        let mut drawn = draw();
+        for _ in 0..KEY_DRAWS_MAX {
+            if self.parts.store.admits(drawn, key) {
+                break;
+            }
+            drawn = draw();
+        }
+        drawn
     }
 
     async fn start_as(
@@ -105,12 +126,13 @@ impl Control {
         execution: ExecutionId,
         start: &Start,
         playbook: &Playbook,
+        key: Option<&StartKey>,
     ) -> Result<ExecutionId, StartError> {
         let mut draft = self.opening(execution, start, playbook).await?;
         let grants = self.grant(&mut draft, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
-        let started = self.write_start(append).await?;
+        let started = self.write_start(Append { key: key.cloned(), ..append }).await?;
         if started == execution {
             tracing::info!(%execution, path = start.playbook.path, "execution started");
             self.committed(None, state);
@@ -184,7 +206,7 @@ impl Control {
 
     /// Writes the start of an execution. The same append may be repeated after a lost answer: its id
     /// is its own, so at most one of them is written.
-    async fn write_start(&self, append: Append) -> Result<ExecutionId, SubmitError> {
+    async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
         let first = append.events.first().map(|recorded| recorded.event_id);
         let mut unanswered = 0;
@@ -192,13 +214,16 @@ impl Control {
             match self.commit(append.clone()).await {
                 Ok(()) => return Ok(execution),
                 Err(CommitError::Refused(AppendError::ChildExists { child })) => return Ok(child),
+                Err(CommitError::Refused(AppendError::KeyTaken(holder))) => {
+                    return Err(StartError::KeyTaken(holder));
+                }
                 Err(CommitError::Refused(AppendError::Conflict)) => {
                     let stored = self.read_page(execution, Seq::ZERO).await?;
                     let stored = stored.first().map(|recorded| recorded.event_id);
                     return if stored == first {
                         Ok(execution)
                     } else {
-                        Err(SubmitError::Contended(execution))
+                        Err(SubmitError::Contended(execution).into())
                     };
                 }
                 Err(CommitError::Unanswered(_)) if unanswered < UNANSWERED_RETRIES_MAX => {

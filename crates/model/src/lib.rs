@@ -6,6 +6,7 @@
 //! Invariant: the serialized form of an [`Event`] is stored for ever. Its tags are pinned by the
 //! golden files in `tests/golden/`; Rust names are free to change.
 
+mod canonical;
 mod command;
 mod cutoff;
 mod error;
@@ -18,6 +19,7 @@ mod summary;
 mod time;
 mod tool;
 
+pub use canonical::canonical;
 pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report};
 pub use cutoff::Cutoff;
 pub use error::{ErrorKind, ToolError};

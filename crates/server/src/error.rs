@@ -154,6 +154,8 @@ impl From<StartError> for ApiError {
             StartError::PayloadTooLarge | StartError::PayloadTooNested => {
                 Self::invalid("payload-too-large", error.to_string())
             }
+            StartError::KeyTaken(holder) => Self::conflict("key-taken", error.to_string())
+                .with("execution_id", json!(holder.execution.to_string())),
             StartError::Refused(refusal) => refusal.into(),
             StartError::Submit(error) => error.into(),
         }

@@ -9,6 +9,7 @@ mod health;
 mod native_worker;
 mod openapi;
 mod remote;
+mod start_keys;
 mod stream;
 
 use std::sync::Arc;

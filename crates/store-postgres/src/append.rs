@@ -13,6 +13,7 @@ use sqlx::{PgConnection, query, query_as, query_scalar};
 use crate::PgStore;
 use crate::encode::bound;
 use crate::instant::Instant;
+use crate::key::{find_keys, put_keys};
 use crate::queue::lock_commands;
 use crate::row::{at_most, get, instant, is_rivalry, json, number, store_error, stored, unsigned};
 
@@ -129,6 +130,9 @@ impl PgStore {
         // Rivals that insert the same keys do it in the same order, so the second waits for the first
         // and neither for each other.
         plan.events.sort_by_key(|(execution, _)| *execution);
+        if !plan.keys.is_empty() && !put_keys(&mut transaction, plan.keys.iter(), now).await? {
+            return Err(Unwritten::Overtaken);
+        }
         if !plan.executions.is_empty() {
             bound(&plan, now).execute(&mut *transaction).await?;
         }
@@ -159,6 +163,7 @@ async fn read_up(
         },
         children: find_children(connection, &parents).await?,
         commands: lock_commands(connection, &commands).await?,
+        keys: find_keys(connection, batch).await?,
     })
 }
 

@@ -15,6 +15,7 @@ mod catalog;
 mod encode;
 mod executions;
 mod instant;
+mod key;
 mod machine;
 mod open;
 mod outbox;

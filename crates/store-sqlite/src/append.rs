@@ -12,6 +12,7 @@ use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
+use crate::key::{KeyRow, find_keys, forget_keys};
 use crate::queue::find_commands;
 use crate::row::{NO_ROWS, array, at_most, get, json, store_error, stored};
 use crate::store::begin;
@@ -107,12 +108,13 @@ async fn read_up(
         event_ids: event_ids.into_iter().map(EventId).collect(),
         children: match &parents[..] {
             [] => HashMap::new(),
-            parents => find_children(connection, parents).await?,
+            parents => find_children(&mut *connection, parents).await?,
         },
         commands: match &commands[..] {
             [] => HashMap::new(),
-            commands => find_commands(connection, commands).await?,
+            commands => find_commands(&mut *connection, commands).await?,
         },
+        keys: find_keys(connection, batch).await?,
     })
 }
 
@@ -149,6 +151,9 @@ async fn write(
             .await
             .map_err(store_error)?;
     }
+    if !plan.keys.is_empty() {
+        forget_keys(&mut *connection, now).await?;
+    }
     for (_, digest, bytes) in &plan.payloads {
         query(include_str!("../sql/put_payload.sql"))
             .bind(&digest.as_bytes()[..])
@@ -161,12 +166,13 @@ async fn write(
 }
 
 /// The statements that write a plan, in order, each with its rows.
-fn tables(plan: &Plan<'_>) -> [(&'static str, String); 7] {
+fn tables(plan: &Plan<'_>) -> [(&'static str, String); 8] {
     let executions =
         plan.executions.iter().map(|(execution, change)| ExecutionRow::of(*execution, change));
     let events = plan.events.iter().map(|(execution, event)| EventRow::of(*execution, event));
     let open = plan.open_commands().map(|(key, open)| CommandRow::of(key, open));
     let set = plan.set_timers().map(|((execution, timer), due_at)| (execution, timer, due_at));
+    let keys = plan.keys.iter().map(|(name, kept)| KeyRow::of(name, kept));
     [
         (include_str!("../sql/put_executions.sql"), array(executions)),
         (include_str!("../sql/append_events.sql"), array(events)),
@@ -175,5 +181,6 @@ fn tables(plan: &Plan<'_>) -> [(&'static str, String); 7] {
         (include_str!("../sql/put_timers.sql"), array(set)),
         (include_str!("../sql/remove_timers.sql"), array(plan.ended_timers())),
         (include_str!("../sql/put_messages.sql"), array(&plan.messages)),
+        (include_str!("../sql/put_start_keys.sql"), array(keys)),
     ]
 }

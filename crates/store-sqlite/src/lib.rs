@@ -13,6 +13,7 @@ mod bytes;
 mod catalog;
 mod encode;
 mod executions;
+mod key;
 mod open;
 mod outbox;
 mod queue;

@@ -7,6 +7,8 @@ use noetl_model::{
     Timestamp, WorkerId,
 };
 
+use crate::{KeyHolder, StartKey};
+
 /// All that one decision changes about one execution: written whole or not at all.
 #[derive(Debug, Clone)]
 pub struct Append {
@@ -22,9 +24,16 @@ pub struct Append {
     pub outbox: Vec<Message>,
     /// Large values the events refer to: JSON bytes by their digest. Storing one twice is fine.
     pub payloads: Vec<(Digest, Vec<u8>)>,
+    /// The key an execution is started under; of no meaning to one that is there already.
+    pub key: Option<StartKey>,
 }
 
 impl Append {
+    /// The key that this starts an execution under.
+    pub fn starts_under(&self) -> Option<&StartKey> {
+        self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
+    }
+
     /// The number of the last event once this is written; `None` if the events are not numbered
     /// from `expected + 1` on.
     pub fn last_seq(&self) -> Option<Seq> {
@@ -82,4 +91,7 @@ pub enum AppendError {
     /// The parent already has a child for this command.
     #[error("this command's child execution exists already: {child}")]
     ChildExists { child: ExecutionId },
+    /// An execution was started under the same key, and the key is still kept.
+    #[error("an execution was started under this key: {}", .0.execution)]
+    KeyTaken(KeyHolder),
 }

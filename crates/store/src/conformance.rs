@@ -10,6 +10,7 @@ pub mod differential;
 pub mod events;
 pub mod executions;
 pub mod given;
+pub mod keys;
 pub mod log;
 pub mod outbox;
 pub mod queue;
@@ -74,6 +75,12 @@ macro_rules! conformance {
             executions::summaries_list_newest_first_with_filters_and_cursor,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,
+            keys::a_key_starts_one_execution,
+            keys::a_key_tells_what_was_asked_for,
+            keys::a_key_is_free_once_it_is_no_longer_kept,
+            keys::a_start_that_is_refused_leaves_its_key_free,
+            keys::one_batch_takes_a_key_once,
+            keys::concurrent_starts_under_one_key_admit_exactly_one,
         }
     };
     (@each $fresh:path; $($file:ident::$case:ident,)*) => {

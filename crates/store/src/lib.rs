@@ -12,6 +12,7 @@ mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+mod key;
 mod memory;
 mod plan;
 mod port;
@@ -21,8 +22,9 @@ mod row;
 pub use append::{Append, AppendError, QueueChange, TimerChange};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
+pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use memory::MemoryStore;
-pub use plan::{CommandKey, ExecutionChange, Known, LogEnd, Plan, TimerKey};
+pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{
     Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
 };

@@ -20,8 +20,8 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, Clock, EventLog, READ_EVENTS_MAX, Snapshot, StoreError,
-    TimerChange,
+    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, READ_EVENTS_MAX,
+    Snapshot, StoreError, TimerChange,
 };
 use outbox::OutboxTable;
 use queue::CommandTable;
@@ -45,6 +45,7 @@ struct Tables {
     /// Each path's versions, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
     snapshots: HashMap<ExecutionId, Snapshot>,
+    keys: HashMap<KeyName, KeptKey>,
 }
 
 struct ExecutionRow {
@@ -69,6 +70,7 @@ impl Tables {
         self.check_log(append)?;
         self.check_child(append)?;
         let commands = self.commands.stage(append.execution, &append.queue, now)?;
+        self.take_key(append, now)?;
 
         self.commands.commit(append.execution, commands);
         for change in &append.timers {
@@ -112,6 +114,21 @@ impl Tables {
             append.events.iter().all(|recorded| !self.places.contains_key(&recorded.event_id));
         let continues = append.expected == last && append.last_seq().is_some();
         if continues && fresh { Ok(()) } else { Err(AppendError::Conflict) }
+    }
+
+    /// Takes the key that the append starts an execution under, if nobody holds it; all else must
+    /// have been checked.
+    fn take_key(&mut self, append: &Append, now: Timestamp) -> Result<(), AppendError> {
+        let Some(key) = append.starts_under() else {
+            return Ok(());
+        };
+        let name = key.qualified();
+        if let Some(holder) = self.keys.get(&name).and_then(|kept| kept.holder_at(now)) {
+            return Err(AppendError::KeyTaken(holder));
+        }
+        self.keys.retain(|_, kept| kept.holder_at(now).is_some());
+        self.keys.insert(name, KeptKey::of(key, append.execution, now));
+        Ok(())
     }
 
     fn check_child(&self, append: &Append) -> Result<(), AppendError> {

@@ -10,12 +10,15 @@ use noetl_model::{
     CommandId, Digest, EventId, ExecutionId, Message, Recorded, Seq, Summary, TimerId, Timestamp,
 };
 
-use crate::{Append, AppendError, OpenCommand, TimerChange, stage};
+use crate::{Append, AppendError, KeptKey, OpenCommand, TimerChange, stage};
 
 /// A command among those of all executions.
 pub type CommandKey = (ExecutionId, CommandId);
 /// A timer among those of all executions.
 pub type TimerKey = (ExecutionId, TimerId);
+
+/// A start key among those of all scopes: the scope and the name.
+pub type KeyName = (String, String);
 
 /// What a store holds of all that a batch touches. What a store leaves out is taken not to be there,
 /// and has to be refused by the keys of its tables.
@@ -29,6 +32,8 @@ pub struct Known {
     /// The executions that were started for a command.
     pub children: HashMap<CommandKey, ExecutionId>,
     pub commands: HashMap<CommandKey, OpenCommand>,
+    /// Those of the batch that are there, kept or not.
+    pub keys: HashMap<KeyName, KeptKey>,
 }
 
 /// Where an execution's log ends.
@@ -61,6 +66,8 @@ pub struct Plan<'a> {
     timers: BTreeMap<TimerKey, Option<Timestamp>>,
     pub messages: Vec<(ExecutionId, &'a Message)>,
     pub payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
+    /// The keys of the new executions, in order.
+    pub keys: BTreeMap<KeyName, KeptKey>,
 }
 
 impl<'a> Plan<'a> {
@@ -108,8 +115,13 @@ impl<'a> Plan<'a> {
         known.check_child(append)?;
         let current = |command| known.commands.get(&(execution, command));
         let staged = stage(&append.queue, current, known.now)?;
+        let key = known.check_key(append)?;
 
         let is_new = known.logs.insert(execution, end).is_none();
+        if let Some((name, kept)) = key {
+            known.keys.insert(name.clone(), kept);
+            self.keys.insert(name, kept);
+        }
         known.event_ids.extend(append.events.iter().map(|recorded| recorded.event_id));
         if let Some(parent) = parent_of(append) {
             known.children.insert(parent, execution);
@@ -182,6 +194,18 @@ impl Known {
             return Err(AppendError::Conflict);
         }
         Ok(LogEnd { seq, at: append.events.last().map_or(end.at, |event| event.at) })
+    }
+
+    /// The key that an append starts an execution under, if nobody holds it.
+    fn check_key(&self, append: &Append) -> Result<Option<(KeyName, KeptKey)>, AppendError> {
+        let Some(key) = append.starts_under() else {
+            return Ok(None);
+        };
+        let name = key.qualified();
+        match self.keys.get(&name).and_then(|kept| kept.holder_at(self.now)) {
+            Some(holder) => Err(AppendError::KeyTaken(holder)),
+            None => Ok(Some((name, KeptKey::of(key, append.execution, self.now)))),
+        }
     }
 
     fn check_child(&self, append: &Append) -> Result<(), AppendError> {

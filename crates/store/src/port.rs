@@ -10,7 +10,7 @@ use noetl_model::{
 
 use crate::{
     Append, AppendError, CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow,
-    Page, ReadyCommand, Snapshot, StoreError, TimerRow,
+    Page, ReadyCommand, Snapshot, StartKey, StoreError, TimerRow,
 };
 
 #[async_trait]
@@ -26,6 +26,12 @@ pub trait EventLog: Send + Sync {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Whether an execution of this id can be started under this key: those that cannot share a
+    /// transaction with it are refused as a conflict.
+    fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
+        true
+    }
 
     /// The event with an id, and the execution it belongs to.
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError>;

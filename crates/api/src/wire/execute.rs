@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::AnyId;
 
 /// A wish for an execution.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExecuteRequest {
     #[serde(default)]
     pub path: Option<String>,
@@ -29,15 +29,31 @@ pub struct ExecuteRequest {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub trace: Option<Value>,
-    /// Not served: a request that asks for it is refused rather than run twice.
+    /// The execution on whose behalf this is asked: the scope of `dedup`.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
-    pub dedup: Option<Value>,
+    pub parent_execution_id: Option<AnyId>,
+    /// Starts nothing if the same key was used not long ago.
+    #[serde(default)]
+    pub dedup: Option<Dedup>,
+}
+
+/// A name under which one execution is started within a window of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Dedup {
+    pub key: String,
+    /// For how long after the first request the others are its duplicates.
+    #[serde(default = "five_minutes")]
+    pub window_secs: u64,
+}
+
+fn five_minutes() -> u64 {
+    300
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecuteAnswer {
     pub execution_id: String,
+    /// `started`, or `duplicate` for the execution that was started under the same key before.
     pub status: &'static str,
     pub commands_generated: usize,
 }
@@ -61,5 +77,6 @@ pub struct ExecuteBatchAnswer {
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ExecuteBatchItem {
     Started { index: usize, execution_id: String, commands_generated: usize },
+    Duplicate { index: usize, execution_id: String, commands_generated: usize },
     Error { index: usize, commands_generated: usize, error: String, code: String },
 }

@@ -161,6 +161,7 @@ async fn an_execution_with_a_broken_log_stands_still_and_others_do_not() {
         timers: Vec::new(),
         outbox: Vec::new(),
         payloads: Vec::new(),
+        key: None,
     };
     world.store.append(&[append]).await.unwrap()[0].clone().unwrap();
     // Its commands wait longest, so that a worker with little room sees them first.

@@ -110,6 +110,7 @@ async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
         timers: Vec::new(),
         outbox: Vec::new(),
         payloads: Vec::new(),
+        key: None,
     };
     world.store.append(&[append]).await.unwrap()[0].clone().unwrap();
     let mut follow = plane.control.events_follow(execution, Seq(2));

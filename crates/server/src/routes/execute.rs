@@ -1,13 +1,16 @@
 //! Starting executions.
 
+mod key;
+
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use noetl_api::wire::{
     ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
 };
-use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_control::{PlaybookChoice, StartError, StartRequest};
 use noetl_model::{Event, ExecutionId, Pool, Seq};
-use noetl_store::READ_EVENTS_MAX;
+use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey};
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -15,11 +18,14 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::Body;
 use crate::state::AppState;
+use key::{idempotency_key, key_of};
 
 /// How many executions one request may start.
 const BATCH_MAX: usize = 1000;
 /// How long the name of a pool may be.
 const POOL_NAME_MAX: usize = 64;
+/// What an answer says that tells of an execution started before.
+const DUPLICATE: &str = "duplicate";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(execute)).routes(routes!(execute_batch))
@@ -28,14 +34,17 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Starts an execution.
 #[utoipa::path(
     post, path = "/api/execute", tag = "executions", request_body = ExecuteRequest,
+    params(("Idempotency-Key" = Option<String>, Header,
+        description = "The same request again within a day gets the same answer, another is refused")),
     responses((status = 200, body = ExecuteAnswer))
 )]
 async fn execute(
     State(state): State<AppState>,
+    headers: HeaderMap,
     Body(request): Body<ExecuteRequest>,
 ) -> Result<Json<ExecuteAnswer>, ApiError> {
-    let execution = start(&state, request).await?;
-    answer(&state, execution).await.map(Json)
+    let header = idempotency_key(&headers)?;
+    start(&state, request, header.as_deref()).await.map(Json)
 }
 
 /// Starts many executions, each for itself.
@@ -58,18 +67,22 @@ async fn execute_batch(
         async move { item(state, index, request).await }
     }));
     let results: Vec<ExecuteBatchItem> = results.await;
-    let failed =
-        results.iter().filter(|item| matches!(item, ExecuteBatchItem::Error { .. })).count();
-    let started = count - failed;
-    Ok(Json(ExecuteBatchAnswer { count, started, duplicates: 0, failed, results }))
+    let (mut started, mut duplicates, mut failed) = (0, 0, 0);
+    for item in &results {
+        match item {
+            ExecuteBatchItem::Started { .. } => started += 1,
+            ExecuteBatchItem::Duplicate { .. } => duplicates += 1,
+            ExecuteBatchItem::Error { .. } => failed += 1,
+        }
+    }
+    Ok(Json(ExecuteBatchAnswer { count, started, duplicates, failed, results }))
 }
 
 async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> ExecuteBatchItem {
-    let started = async {
-        let execution = start(state, request).await?;
-        answer(state, execution).await
-    };
-    match started.await {
+    match start(state, request, None).await {
+        Ok(ExecuteAnswer { execution_id, status: DUPLICATE, commands_generated }) => {
+            ExecuteBatchItem::Duplicate { index, execution_id, commands_generated }
+        }
         Ok(ExecuteAnswer { execution_id, status: _, commands_generated }) => {
             ExecuteBatchItem::Started { index, execution_id, commands_generated }
         }
@@ -82,11 +95,39 @@ async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> Execut
     }
 }
 
-async fn start(state: &AppState, request: ExecuteRequest) -> Result<ExecutionId, ApiError> {
-    if request.dedup.is_some() {
-        let detail = "`dedup` is not served here; leave it out, or start under a key of your own";
-        return Err(ApiError::invalid("dedup-unsupported", detail));
+async fn start(
+    state: &AppState,
+    request: ExecuteRequest,
+    idempotency_key: Option<&str>,
+) -> Result<ExecuteAnswer, ApiError> {
+    let key = key_of(&request, idempotency_key)?;
+    let request = StartRequest { key: key.clone(), ..wish(request)? };
+    match (state.control().start(request).await, key) {
+        (Ok(execution), _) => answer(state, execution).await,
+        (Err(StartError::KeyTaken(holder)), Some(key)) => again(state, holder, &key).await,
+        (Err(error), _) => Err(error.into()),
     }
+}
+
+/// What is said to a request whose key is taken.
+async fn again(
+    state: &AppState,
+    holder: KeyHolder,
+    key: &StartKey,
+) -> Result<ExecuteAnswer, ApiError> {
+    let first = answer(state, holder.execution).await?;
+    match (key.request, holder.request) {
+        (None, _) => Ok(ExecuteAnswer { status: DUPLICATE, ..first }),
+        (asked, first_asked) if asked == first_asked => Ok(first),
+        (Some(_), _) => {
+            let detail = "this key was used for another request; take a new key for a new request";
+            Err(ApiError::invalid("key-reused", detail)
+                .with("execution_id", Value::String(first.execution_id)))
+        }
+    }
+}
+
+fn wish(request: ExecuteRequest) -> Result<StartRequest, ApiError> {
     let playbook = match (request.catalog_id, request.path) {
         (Some(id), _) => PlaybookChoice::Id(id.into()),
         (None, Some(path)) => {
@@ -101,9 +142,7 @@ async fn start(state: &AppState, request: ExecuteRequest) -> Result<ExecutionId,
         None => Pool::shared(),
     };
     let payload = request.payload.unwrap_or_default();
-    let request =
-        StartRequest { pool, trace: request.trace, ..StartRequest::new(playbook, payload) };
-    Ok(state.control().start(request).await?)
+    Ok(StartRequest { pool, trace: request.trace, ..StartRequest::new(playbook, payload) })
 }
 
 /// A pool that workers can ask for: part of a subject on the bus, so plain words only.

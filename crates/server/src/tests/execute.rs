@@ -72,7 +72,8 @@ async fn what_cannot_be_started_says_why() {
     check(json!({ "path": "tests/hello", "payload": [1] }), "422 invalid-body").await;
     check(json!({ "path": "tests/hello", "execution_pool": "a.b" }), "422 invalid-pool").await;
     check(json!({ "path": "tests/hello", "execution_pool": "control" }), "422 invalid-pool").await;
-    check(json!({ "path": "tests/hello", "dedup": { "key": "k" } }), "422 dedup-unsupported").await;
+    check(json!({ "path": "tests/hello", "dedup": { "key": "" } }), "422 invalid-key").await;
+    check(json!({ "path": "tests/hello", "dedup": {} }), "422 invalid-body").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
-use noetl_store::{Append, AppendError, CommandKey, EventLog, StoreError};
+use noetl_store::{Append, AppendError, CommandKey, EventLog, StartKey, StoreError};
 use sqlx::postgres::PgTransaction;
 use sqlx::query;
 
 use super::Shards;
+use super::hash::shard_of_key;
 use crate::append::{child_start, find_children};
 use crate::row::{store_error, stored};
 
@@ -36,6 +37,10 @@ impl EventLog for Shards {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         self.shard(execution).read(execution, after, limit).await
+    }
+
+    fn admits(&self, execution: ExecutionId, key: &StartKey) -> bool {
+        self.index_of(execution) == shard_of_key(key, self.shards.len())
     }
 
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
@@ -83,7 +88,9 @@ impl Shards {
         let mut starting = HashMap::new();
         let mut answers: Vec<Answer> = Vec::with_capacity(batch.len());
         for (place, append) in batch.iter().enumerate() {
-            let answer = self.check_child(append, children, &mut starting);
+            let answer = self
+                .check_home(append)
+                .and_then(|()| self.check_child(append, children, &mut starting));
             if answer.is_ok() {
                 let part = &mut parts[self.index_of(append.execution)];
                 part.places.push(place);
@@ -100,6 +107,14 @@ impl Shards {
             }
         }
         Ok(answers)
+    }
+
+    /// Refuses to start an execution under a key that lives in another shard.
+    fn check_home(&self, append: &Append) -> Answer {
+        match append.starts_under() {
+            Some(key) if !self.admits(append.execution, key) => Err(AppendError::Conflict),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Refuses to start a child if its command has one in another shard, or may be getting one there

@@ -1,7 +1,8 @@
 //! Which shard an execution lives in: XXH64 with seed zero of its id's eight bytes, as gateways and
 //! other servers compute it too.
 
-use noetl_model::ExecutionId;
+use noetl_model::{Digest, ExecutionId};
+use noetl_store::StartKey;
 
 const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
 const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
@@ -14,6 +15,15 @@ pub fn shard_of(execution: ExecutionId, shards: usize) -> usize {
     let shards = u64::try_from(shards.max(1)).expect("a count of shards fits");
     let index = xxh64(execution.0.cast_unsigned()) % shards;
     usize::try_from(index).expect("an index of a list fits")
+}
+
+/// The index of a start key's shard: that of the number its digest begins with. The length of the
+/// scope keeps it apart from the name.
+pub(super) fn shard_of_key(key: &StartKey, shards: usize) -> usize {
+    let text = format!("{} {}{}", key.scope.len(), key.scope, key.name);
+    let digest = Digest::of(text.as_bytes());
+    let number = *digest.as_bytes().first_chunk().expect("a digest has eight bytes");
+    shard_of(ExecutionId(i64::from_le_bytes(number)), shards)
 }
 
 /// XXH64 of a number's little-endian bytes.

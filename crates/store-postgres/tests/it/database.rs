@@ -15,7 +15,7 @@ const LENT_MAX: i64 = 200;
 
 /// What empties a database that a test has used, in a moment.
 const EMPTY: &str = "
-    TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog RESTART IDENTITY;
+    TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key RESTART IDENTITY;
     DELETE FROM noetl.execution;
     DELETE FROM noetl.child;
     DELETE FROM noetl.event;

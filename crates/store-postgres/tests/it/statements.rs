@@ -8,7 +8,9 @@ use noetl_model::{
 };
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{add_to, at, start};
-use noetl_store::{Append, EventLog as _, QueueChange, Snapshot, Snapshots as _, TimerChange};
+use noetl_store::{
+    Append, EventLog as _, QueueChange, Snapshot, Snapshots as _, StartKey, TimerChange,
+};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, SqlSafeStr as _, query_scalar};
 
 use crate::database::{Database, execute};
@@ -111,6 +113,12 @@ fn of_execution(number: i64) -> Append {
         timers: vec![TimerChange::Set { timer: TimerId(1), due_at: at(number.unsigned_abs()) }],
         outbox: vec![Message::CommandCancelled { command: CommandId(1) }],
         payloads: vec![(Digest::of(&bytes), bytes)],
+        key: Some(StartKey {
+            scope: "0".into(),
+            name: number.to_string(),
+            keep: std::time::Duration::from_secs(300 + number.unsigned_abs()),
+            request: None,
+        }),
         ..start(ExecutionId(id))
     };
     append.events[0].event_id.0 = id + 1;
@@ -208,7 +216,8 @@ fn sample(of: &str) -> String {
 /// The lines of a plan that go through a table that grows with use and has rows.
 fn walks_of(plan: &[String]) -> impl Iterator<Item = &String> {
     let grows = |relation: &str| {
-        ["command", "timer", "outbox"].contains(&relation) || relation.ends_with("_2026_01")
+        ["command", "timer", "outbox", "start_key"].contains(&relation)
+            || relation.ends_with("_2026_01")
     };
     plan.iter().filter(move |line| {
         let walked = line.split_once("Seq Scan on ").map(|(_, rest)| rest);

@@ -63,6 +63,7 @@ pub fn events_after(execution: ExecutionId, expected: Seq, count: u64) -> Append
         timers: Vec::new(),
         outbox: Vec::new(),
         payloads: Vec::new(),
+        key: None,
     }
 }
 

@@ -1,0 +1,80 @@
+//! Start keys as rows.
+
+use std::collections::HashMap;
+
+use noetl_model::{Digest, ExecutionId, Timestamp};
+use noetl_store::{Append, KeptKey, KeyHolder, KeyName, StartKey, StoreError};
+use sqlx::{PgConnection, query};
+
+use crate::instant::Instant;
+use crate::row::{corrupt, get, instant, plain, store_error};
+
+/// A key as PostgreSQL takes it.
+fn stored_name(key: &StartKey) -> KeyName {
+    (plain(&key.scope).into_owned(), plain(&key.name).into_owned())
+}
+
+/// The keys that a batch starts executions under and that are there.
+pub(crate) async fn find_keys(
+    connection: &mut PgConnection,
+    batch: &[&Append],
+) -> Result<HashMap<KeyName, KeptKey>, StoreError> {
+    let keys: Vec<&StartKey> = batch.iter().filter_map(|append| append.starts_under()).collect();
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (scopes, names): (Vec<String>, Vec<String>) = keys.iter().copied().map(stored_name).unzip();
+    let rows = query(include_str!("../sql/find_start_keys.sql"))
+        .bind(scopes)
+        .bind(names)
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let request: Option<Vec<u8>> = get(row, "request")?;
+        let holder = KeyHolder {
+            execution: ExecutionId(get(row, "execution_id")?),
+            request: request.map(|bytes| digest(&bytes)).transpose()?,
+        };
+        let kept = KeptKey { holder, until: instant(row, "kept_until")? };
+        found.insert((get::<String>(row, "scope")?, get::<String>(row, "name")?), kept);
+    }
+    let named =
+        keys.iter().filter_map(|key| Some((key.qualified(), *found.get(&stored_name(key))?)));
+    Ok(named.collect())
+}
+
+/// A column that holds a digest.
+pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
+    let bytes = bytes.try_into().map_err(|source| corrupt("a digest".to_owned(), source))?;
+    Ok(Digest::from_bytes(bytes))
+}
+
+/// Writes the keys of a plan made at `now`, and forgets some that are no longer kept; false if
+/// somebody else has taken one of them meanwhile.
+pub(crate) async fn put_keys(
+    connection: &mut PgConnection,
+    keys: impl Iterator<Item = (&KeyName, &KeptKey)>,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let rows: Vec<(&KeyName, &KeptKey)> = keys.collect();
+    let column = |of: fn(&KeyName) -> &str| -> Vec<String> {
+        rows.iter().map(|(name, _)| plain(of(name)).into_owned()).collect()
+    };
+    let request = |kept: &KeptKey| kept.holder.request.map(|digest| digest.as_bytes().to_vec());
+    let written = query(include_str!("../sql/put_start_keys.sql"))
+        .bind(column(|(scope, _)| scope))
+        .bind(column(|(_, name)| name))
+        .bind(rows.iter().map(|(_, kept)| kept.holder.execution.0).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept)| request(kept)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept)| Instant(kept.until)).collect::<Vec<_>>())
+        .bind(Instant(now))
+        .execute(&mut *connection)
+        .await?;
+    query(include_str!("../sql/remove_start_keys.sql"))
+        .bind(Instant(now))
+        .execute(connection)
+        .await?;
+    Ok(usize::try_from(written.rows_affected()) == Ok(rows.len()))
+}

@@ -1,0 +1,5 @@
+-- Forgets some of the start keys that are not kept any more at ?1.
+DELETE FROM start_key
+WHERE (scope, name) IN (
+    SELECT scope, name FROM start_key WHERE kept_until <= ?1 ORDER BY kept_until LIMIT 100
+)
