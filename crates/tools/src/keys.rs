@@ -102,6 +102,27 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
+    /// A whole number from 1 to `max`.
+    pub(crate) fn count(
+        &self,
+        spellings: &[&'static str],
+        max: usize,
+    ) -> Result<Option<usize>, ToolError> {
+        self.find(spellings)
+            .map(|(key, value)| {
+                let count = match value {
+                    Value::Number(number) => number.as_u64(),
+                    Value::String(text) => text.trim().parse().ok(),
+                    Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+                };
+                count
+                    .and_then(|count| usize::try_from(count).ok())
+                    .filter(|count| (1..=max).contains(count))
+                    .ok_or_else(|| self.wrong(key, &format!("a number from 1 to {max}"), value))
+            })
+            .transpose()
+    }
+
     /// A directory that exists, from the root.
     pub(crate) fn directory(
         &self,

@@ -15,12 +15,14 @@ mod http;
 mod keys;
 mod noop;
 mod outgoing;
+mod postgres;
 mod prepare;
 mod python;
 mod registry;
 mod rhai;
 mod settings;
 mod shell;
+mod sql;
 
 #[cfg(test)]
 mod testing;

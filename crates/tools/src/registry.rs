@@ -12,6 +12,8 @@ use crate::call::{Call, Ended, Tool};
 use crate::http::Http;
 use crate::noop::Noop;
 use crate::outgoing::Outgoing;
+use crate::postgres::Postgres;
+use crate::postgres::pool::Pools;
 use crate::prepare::Templates;
 use crate::python::Python;
 use crate::rhai::Rhai;
@@ -44,9 +46,11 @@ impl Registry {
     /// The tools that need nothing but this machine.
     pub fn standard(settings: Settings) -> Self {
         let outgoing = Arc::new(Outgoing::new(settings.egress, settings.proxy_from_environment));
+        let pools = Arc::new(Pools::new());
         Self::empty()
             .with(ToolKind::Http, Http::new(outgoing.clone(), settings.credentials.clone()))
             .with(ToolKind::Noop, Noop)
+            .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))
             .with(ToolKind::Python, Python::new(&settings, outgoing))
             .with(ToolKind::Rhai, Rhai)
             .with(ToolKind::Shell, Shell::new(settings.environment))

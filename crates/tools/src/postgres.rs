@@ -1,0 +1,149 @@
+//! `postgres`: a script of statements on a PostgreSQL server, each on its own unless a transaction
+//! is asked for.
+//!
+//! Values come back in the server's own text form, so that no type loses anything on the way; what
+//! JSON can hold exactly becomes JSON. A call that is stopped stops its statement on the server.
+
+pub(crate) mod array;
+pub(crate) mod failure;
+pub(crate) mod literal;
+pub(crate) mod pool;
+pub(crate) mod session;
+pub(crate) mod target;
+mod tls;
+pub(crate) mod value;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_model::{Logs, ToolError};
+
+use self::pool::{PoolLimits, Pools};
+use self::session::{Session, SessionSettings};
+use self::target::Target;
+use crate::call::{Call, Ended, Tool};
+use crate::credentials::Credentials;
+use crate::keys::Keys;
+use crate::sql::lex::Dialect;
+use crate::sql::params::Params;
+use crate::sql::result::{Budget, Produced, RowForm, output};
+use crate::sql::script;
+use crate::sql::split::{left_open, statements};
+
+/// How long the server may take to confirm that a statement was stopped.
+const CANCEL_WAIT: Duration = Duration::from_secs(2);
+
+pub(crate) struct Postgres {
+    pools: Arc<Pools>,
+    credentials: Arc<dyn Credentials>,
+}
+
+/// A call's configuration, read.
+struct Work {
+    target: Target,
+    limits: PoolLimits,
+    settings: SessionSettings,
+    script: String,
+    params: Params,
+    form: RowForm,
+    whole: bool,
+}
+
+impl Work {
+    async fn read(
+        keys: Keys<'_>,
+        call: &Call,
+        credentials: &dyn Credentials,
+    ) -> Result<Self, ToolError> {
+        Ok(Self {
+            script: script::read(keys).await?,
+            params: Params::read(keys)?,
+            form: script::row_form(keys)?,
+            whole: keys.flag(&["transaction"])?.unwrap_or(false),
+            limits: PoolLimits::read(keys)?,
+            settings: SessionSettings::read(keys, call.timeout)?,
+            target: Target::read(keys, credentials).await?,
+        })
+    }
+}
+
+impl Postgres {
+    pub(crate) fn new(pools: Arc<Pools>, credentials: Arc<dyn Credentials>) -> Self {
+        Self { pools, credentials }
+    }
+
+    async fn carry_out(&self, call: &Call) -> Result<Ended, ToolError> {
+        let keys = Keys::new("postgres", &call.config);
+        let work = Work::read(keys, call, self.credentials.as_ref()).await?;
+        let secrets = work.target.secrets();
+        let session = self.pools.session(&work.target, work.limits, &work.settings).await;
+        let mut session = session.map_err(|error| failure::redacted(error, &secrets))?;
+        let ended = tokio::select! {
+            ended = run(keys, &work, &session) => ended,
+            () = call.cancel.cancelled() => {
+                session.stop(CANCEL_WAIT).await;
+                return Ok(Ended::stopped(session.notices()));
+            }
+        };
+        let notices = session.notices();
+        let ended = match ended {
+            Ok(results) => session.give_back().await.map(|()| results),
+            Err(error) => Err(error),
+        };
+        Ok(match ended {
+            Ok(results) => Ended::completed(output(results, work.form)),
+            Err(error) => Ended::failed(failure::redacted(error, &secrets)),
+        }
+        .with_logs(notices))
+    }
+}
+
+/// Runs the statements in order, up to the first that fails.
+async fn run(keys: Keys<'_>, work: &Work, session: &Session) -> Result<Vec<Produced>, ToolError> {
+    let statements = statements(Dialect::Postgres, &work.script);
+    if let Some(index) = left_open(Dialect::Postgres, &statements) {
+        return Err(keys.error(format!(
+            "statement {} begins a transaction that no other ends: add COMMIT, or leave it out and say `transaction: true`",
+            index + 1
+        )));
+    }
+    let mut budget = Budget::new();
+    let mut results = Vec::with_capacity(statements.len());
+    if work.whole {
+        session.execute("BEGIN").await?;
+    }
+    for (index, statement) in statements.iter().enumerate() {
+        let bound = work.params.bind(keys, Dialect::Postgres, statement.sql)?;
+        let produced = session
+            .query(&bound, &mut budget)
+            .await
+            .map_err(|error| failure::at_statement(error, index, statements.len(), statement))?;
+        results.push(produced);
+    }
+    if work.whole {
+        session.execute("COMMIT").await?;
+    }
+    Ok(results)
+}
+
+#[async_trait]
+impl Tool for Postgres {
+    async fn run(&self, call: &Call) -> Ended {
+        tokio::select! {
+            biased;
+            ended = self.carry_out(call) => ended.into(),
+            // Only while there is no statement to stop: a session stops its own.
+            () = stopped_for(call, CANCEL_WAIT) => Ended::stopped(Logs::default()),
+        }
+    }
+}
+
+/// Ends once the call was cancelled and had `wait` to come to an end by itself.
+async fn stopped_for(call: &Call, wait: Duration) {
+    call.cancel.cancelled().await;
+    tokio::time::sleep(wait + Duration::from_millis(200)).await;
+}
+
+#[cfg(test)]
+mod tests;

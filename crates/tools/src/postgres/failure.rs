@@ -1,0 +1,119 @@
+//! What an error of the server or of the connection means to a rule: its kind, its SQLSTATE, whether
+//! doing it again may help.
+
+use std::error::Error as _;
+
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::{Map, Value};
+use tokio_postgres::Error;
+use tokio_postgres::error::{DbError, ErrorPosition};
+
+use crate::sql::redact::Secrets;
+use crate::sql::split::Statement;
+
+/// The error of a statement or of connecting.
+pub(crate) fn of(error: &Error) -> ToolError {
+    match error.as_db_error() {
+        Some(error) => of_server(error),
+        None => of_connection(error),
+    }
+}
+
+fn of_server(error: &DbError) -> ToolError {
+    let code = error.code().code();
+    let mut told = ToolError::new(kind(code), format!("PostgreSQL says: {}", error.message()));
+    let position = match error.position() {
+        Some(ErrorPosition::Original(position)) => Some(Value::from(*position)),
+        Some(ErrorPosition::Internal { .. }) | None => None,
+    };
+    let text = |text: Option<&str>| text.map(Value::from);
+    let facts: Map<String, Value> = [
+        ("detail", text(error.detail())),
+        ("hint", text(error.hint())),
+        ("table", text(error.table())),
+        ("column", text(error.column())),
+        ("constraint", text(error.constraint())),
+        ("position", position),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    .collect();
+    if !facts.is_empty() {
+        told.details = Some(Box::new(Value::Object(facts)));
+    }
+    told.with_code(code)
+}
+
+fn of_connection(error: &Error) -> ToolError {
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(next) = source {
+        reason = next.to_string();
+        source = next.source();
+    }
+    let message = match error.is_closed() {
+        true => {
+            "the connection to PostgreSQL was lost; whether the statement took effect is unknown"
+                .into()
+        }
+        false => format!("cannot talk to PostgreSQL: {reason}"),
+    };
+    ToolError::new(ErrorKind::DbConnection, message)
+}
+
+/// What an SQLSTATE means.
+pub(crate) fn kind(code: &str) -> ErrorKind {
+    match code {
+        "40P01" | "40001" => ErrorKind::DbDeadlock,
+        "55P03" | "57014" | "25P03" => ErrorKind::DbTimeout,
+        "57P01" | "57P02" | "57P03" | "53300" => ErrorKind::DbConnection,
+        "42501" => ErrorKind::Auth,
+        "3D000" => ErrorKind::NotFound,
+        "42P01" | "42703" | "42883" | "42704" | "3F000" | "42P07" | "42701" => ErrorKind::Schema,
+        "P0001" | "P0004" => ErrorKind::Exception,
+        "53100" | "54000" => ErrorKind::StorageQuota,
+        _ => match code.get(..2) {
+            Some("08") => ErrorKind::DbConnection,
+            Some("28") => ErrorKind::Auth,
+            Some("23") => ErrorKind::DbConstraint,
+            Some("53" | "58" | "XX") => ErrorKind::ServerError,
+            _ => ErrorKind::ClientError,
+        },
+    }
+}
+
+/// Says which of several statements it was, and the line if the server knows the place.
+pub(crate) fn at_statement(
+    mut error: ToolError,
+    index: usize,
+    count: usize,
+    statement: &Statement<'_>,
+) -> ToolError {
+    let position = error.details.as_deref().and_then(|details| details["position"].as_u64());
+    let line = position.map(|position| {
+        let before = usize::try_from(position).unwrap_or(usize::MAX).saturating_sub(1);
+        statement.line + statement.sql.chars().take(before).filter(|c| *c == '\n').count()
+    });
+    match (count, line) {
+        (1, None) => {}
+        (1, Some(line)) => error.message.push_str(&format!(" (line {line})")),
+        (_, line) => {
+            let line = line.unwrap_or(statement.line);
+            error.message.push_str(&format!(" (statement {}, line {line})", index + 1));
+        }
+    }
+    error
+}
+
+/// The error without the secrets of the call.
+pub(crate) fn redacted(mut error: ToolError, secrets: &Secrets) -> ToolError {
+    error.message = secrets.redact(&error.message);
+    if let Some(Value::Object(details)) = error.details.as_deref_mut() {
+        for value in details.values_mut() {
+            if let Value::String(text) = value {
+                *text = secrets.redact(text);
+            }
+        }
+    }
+    error
+}

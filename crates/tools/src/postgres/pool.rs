@@ -1,0 +1,165 @@
+//! Connections that wait for the next call, a bounded number for each target; those that wait for
+//! long are closed.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use lru::LruCache;
+use noetl_model::{ErrorKind, ToolError};
+use tokio::sync::Semaphore;
+
+use super::session::{Connection, Session, SessionSettings};
+use super::target::Target;
+use crate::keys::Keys;
+
+/// How many targets are remembered.
+const POOLS_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+/// How many connections to one target there are at a time, if nobody says.
+const CONNECTIONS_DEFAULT: usize = 10;
+const CONNECTIONS_MAX: usize = 100;
+/// How long a call waits for a connection, if nobody says.
+const WAIT_DEFAULT: Duration = Duration::from_secs(30);
+/// How long a connection waits for a call.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// `pool`: how many connections, and how long to wait for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PoolLimits {
+    connections: usize,
+    wait: Duration,
+}
+
+impl PoolLimits {
+    pub(crate) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        let mut limits = Self::default();
+        if let Some(pool) = keys.map(&["pool"])? {
+            let pool = Keys::new("postgres: pool", pool);
+            limits.wait = pool.duration(&["timeout"])?.unwrap_or(WAIT_DEFAULT);
+            limits.connections =
+                pool.count(&["max_size", "size"], CONNECTIONS_MAX)?.unwrap_or(CONNECTIONS_DEFAULT);
+        }
+        Ok(limits)
+    }
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self { connections: CONNECTIONS_DEFAULT, wait: WAIT_DEFAULT }
+    }
+}
+
+/// The pools of a worker.
+pub(crate) struct Pools {
+    by_target: Mutex<LruCache<(Target, usize), Arc<Pool>>>,
+}
+
+/// The connections to one target.
+pub(crate) struct Pool {
+    permits: Arc<Semaphore>,
+    idle: Mutex<Idle>,
+    this: Weak<Pool>,
+}
+
+#[derive(Default)]
+struct Idle {
+    /// Those used last are at the end.
+    connections: Vec<(Connection, Instant)>,
+    is_swept: bool,
+}
+
+impl Pools {
+    pub(crate) fn new() -> Self {
+        Self { by_target: Mutex::new(LruCache::new(POOLS_MAX)) }
+    }
+
+    /// A connection for one call, set up for it.
+    pub(crate) async fn session(
+        &self,
+        target: &Target,
+        limits: PoolLimits,
+        settings: &SessionSettings,
+    ) -> Result<Session, ToolError> {
+        let pool = self.pool(target, limits.connections);
+        let permit = tokio::time::timeout(limits.wait, pool.permits.clone().acquire_owned()).await;
+        let Ok(permit) = permit else {
+            let message = format!(
+                "all {} connections to {} were in use for {:?}: raise `pool.max_size`, or run fewer at a time",
+                limits.connections,
+                target.name(),
+                limits.wait
+            );
+            return Err(ToolError::new(ErrorKind::DbConnection, message));
+        };
+        let permit = permit.expect("the semaphore of a pool is never closed");
+        // One that waited may have been lost meanwhile; nothing of the call has run by then.
+        while let Some(connection) = pool.take() {
+            if connection.prepare_for(settings).await.is_ok() {
+                return Ok(Session::new(connection, pool, permit));
+            }
+        }
+        let connection = Connection::open(target).await?;
+        connection.prepare_for(settings).await?;
+        Ok(Session::new(connection, pool, permit))
+    }
+
+    fn pool(&self, target: &Target, connections: usize) -> Arc<Pool> {
+        let mut pools = self.by_target.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (target.clone(), connections);
+        pools.get_or_insert(key, || Pool::new(connections)).clone()
+    }
+}
+
+impl Pool {
+    fn new(connections: usize) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            permits: Arc::new(Semaphore::new(connections)),
+            idle: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    /// Keeps a connection that is as good as new.
+    pub(crate) fn keep(&self, connection: Connection) {
+        let mut idle = self.lock();
+        idle.connections.push((connection, Instant::now()));
+        if !std::mem::replace(&mut idle.is_swept, true) {
+            tokio::spawn(sweep(self.this.clone()));
+        }
+    }
+
+    fn take(&self) -> Option<Connection> {
+        let mut idle = self.lock();
+        while let Some((connection, _)) = idle.connections.pop() {
+            if !connection.is_closed() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// Closes what has waited too long; whether some still wait.
+    fn close_idle(&self, now: Instant) -> bool {
+        let mut idle = self.lock();
+        idle.connections.retain(|(connection, since)| {
+            !connection.is_closed() && now.duration_since(*since) < IDLE_MAX
+        });
+        idle.is_swept = !idle.connections.is_empty();
+        idle.is_swept
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks after the connections that wait, for as long as there are some.
+async fn sweep(pool: Weak<Pool>) {
+    loop {
+        tokio::time::sleep(IDLE_MAX / 2).await;
+        match pool.upgrade() {
+            Some(pool) if pool.close_idle(Instant::now()) => {}
+            Some(_) | None => return,
+        }
+    }
+}

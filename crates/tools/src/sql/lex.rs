@@ -1,0 +1,202 @@
+//! The few tokens of SQL that tell where a statement ends and where a placeholder stands.
+//!
+//! Every byte of the text is in exactly one token, so tokens put together are the text again.
+
+/// Whose SQL it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Postgres,
+    Sqlite,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// White space or a comment.
+    Blank,
+    /// A keyword or a name without quotes.
+    Word,
+    /// A text or a name in quotes.
+    Quoted,
+    Semicolon,
+    /// `:name`, or `%(name)s` as Python writes it.
+    Named,
+    /// `$1`, or `?1`.
+    Numbered,
+    /// `?`
+    Mark,
+    /// Anything else.
+    Symbol,
+}
+
+/// A piece of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) text: &'a str,
+    /// Where it starts, in bytes.
+    pub(crate) at: usize,
+}
+
+impl<'a> Token<'a> {
+    /// The name in a [`Kind::Named`].
+    pub(crate) fn name(&self) -> &'a str {
+        self.text
+            .strip_prefix("%(")
+            .and_then(|rest| rest.strip_suffix(")s"))
+            .unwrap_or_else(|| self.text.trim_start_matches(':'))
+    }
+
+    /// The number in a [`Kind::Numbered`]; one too large to be meant is none.
+    pub(crate) fn number(&self) -> Option<usize> {
+        self.text[1..].parse().ok()
+    }
+
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+}
+
+/// The tokens of a text, in order.
+pub(crate) fn tokens(dialect: Dialect, text: &str) -> Tokens<'_> {
+    Tokens { dialect, text, at: 0 }
+}
+
+pub(crate) struct Tokens<'a> {
+    dialect: Dialect,
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        let rest = &self.text[self.at..];
+        let first = rest.chars().next()?;
+        let (kind, length) = self.measure(rest, first);
+        let token = Token { kind, text: &rest[..length], at: self.at };
+        self.at += length;
+        Some(token)
+    }
+}
+
+impl Tokens<'_> {
+    fn measure(&self, rest: &str, first: char) -> (Kind, usize) {
+        let nests = self.dialect != Dialect::Sqlite;
+        match first {
+            c if c.is_whitespace() => (Kind::Blank, span(rest, char::is_whitespace)),
+            '-' if rest.starts_with("--") => (Kind::Blank, span(rest, |c| c != '\n')),
+            '/' if rest.starts_with("/*") => (Kind::Blank, comment(rest, nests)),
+            '\'' => (Kind::Quoted, quoted(rest, '\'')),
+            '"' => (Kind::Quoted, quoted(rest, '"')),
+            '`' if self.dialect == Dialect::Sqlite => (Kind::Quoted, quoted(rest, '`')),
+            '[' if self.dialect == Dialect::Sqlite => {
+                (Kind::Quoted, rest.find(']').map_or(rest.len(), |end| end + 1))
+            }
+            ';' => (Kind::Semicolon, 1),
+            '$' => self.dollar(rest),
+            '?' => match span(&rest[1..], |c| c.is_ascii_digit()) {
+                0 => (Kind::Mark, 1),
+                digits => (Kind::Numbered, 1 + digits),
+            },
+            ':' if rest.starts_with("::") => (Kind::Symbol, 2),
+            ':' if starts_name(&rest[1..]) => (Kind::Named, 1 + span(&rest[1..], is_name)),
+            '%' => python_placeholder(rest).map_or((Kind::Symbol, 1), |end| (Kind::Named, end)),
+            c if c.is_ascii_digit() => (Kind::Symbol, span(rest, |c| is_name(c) || c == '.')),
+            c if is_name(c) => self.word(rest),
+            c => (Kind::Symbol, c.len_utf8()),
+        }
+    }
+
+    /// A word; `E'…'` is a text in which a backslash escapes.
+    fn word(&self, rest: &str) -> (Kind, usize) {
+        let escapes = self.dialect != Dialect::Sqlite;
+        if escapes && (rest.starts_with("E'") || rest.starts_with("e'")) {
+            return (Kind::Quoted, 1 + quoted_with_escapes(&rest[1..]));
+        }
+        (Kind::Word, span(rest, |c| is_name(c) || c == '$'))
+    }
+
+    /// `$1`, or a text between `$tag$` and `$tag$`.
+    fn dollar(&self, rest: &str) -> (Kind, usize) {
+        let digits = span(&rest[1..], |c| c.is_ascii_digit());
+        if digits > 0 {
+            return (Kind::Numbered, 1 + digits);
+        }
+        let tag = 1 + span(&rest[1..], is_name);
+        if self.dialect == Dialect::Sqlite || !rest[tag..].starts_with('$') {
+            return (Kind::Symbol, tag);
+        }
+        let fence = &rest[..=tag];
+        let end = rest[fence.len()..].find(fence);
+        (Kind::Quoted, end.map_or(rest.len(), |end| end + 2 * fence.len()))
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn starts_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+/// The bytes of the longest beginning whose characters all fit.
+fn span(text: &str, fits: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !fits(c)).unwrap_or(text.len())
+}
+
+/// The bytes of a text in quotes that are doubled inside; all of it if the last one is missing.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut at = 1;
+    while let Some(end) = text[at..].find(quote) {
+        at += end + 1;
+        if !text[at..].starts_with(quote) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+fn quoted_with_escapes(text: &str) -> usize {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '\'' if chars.next_if(|(_, next)| *next == '\'').is_none() => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn comment(text: &str, nests: bool) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['/', '*']) {
+        at += found;
+        let pair = text.get(at..at + 2).unwrap_or_default();
+        match pair {
+            "/*" if nests || depth == 0 => depth += 1,
+            "*/" => depth -= 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 2;
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// The bytes of `%(name)s`.
+fn python_placeholder(text: &str) -> Option<usize> {
+    let name = text.strip_prefix("%(").filter(|name| starts_name(name))?;
+    let length = span(name, is_name);
+    name[length..].starts_with(")s").then_some(2 + length + 2)
+}

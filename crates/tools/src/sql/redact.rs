@@ -1,0 +1,38 @@
+//! Secrets leave no tool: wherever one stands in a text, dots take its place.
+
+/// What stands where a secret stood.
+const MASK: &str = "***";
+/// A shorter secret stands in too many words to be looked for.
+const SECRET_CHARACTERS_MIN: usize = 4;
+
+/// The secrets of one call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    pub(crate) fn add(&mut self, secret: &str) {
+        if SECRET_CHARACTERS_MIN <= secret.chars().count() {
+            self.0.push(secret.to_owned());
+            // The longest goes first, so that none is left in part.
+            self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        }
+    }
+
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_masked_wherever_it_stands() {
+        let mut secrets = Secrets::default();
+        for secret in ["hunter2", "hunter2-and-more", "abc"] {
+            secrets.add(secret);
+        }
+        assert_eq!(secrets.redact("'hunter2-and-more' or hunter2, abc"), "'***' or ***, abc");
+    }
+}

@@ -1,0 +1,74 @@
+//! Where the statements of a SQL tool are: in the playbook, as one text or a list, or in a file.
+
+use std::path::Path;
+
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::Value;
+
+use super::result::RowForm;
+use crate::keys::Keys;
+
+/// The largest script that is run.
+const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+const TEXT_KEYS: &[&str] =
+    &["query", "command", "commands", "sql", "statement", "statements", "queries"];
+
+/// The script, from `query`, `command`, `commands` and their kin, or from the file `script` names.
+pub(crate) async fn read(keys: Keys<'_>) -> Result<String, ToolError> {
+    let text = match keys.find(TEXT_KEYS) {
+        Some((_, Value::String(text))) => text.clone(),
+        Some((key, Value::Array(items))) => {
+            let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            // On lines of their own, so that a comment at an item's end ends there.
+            texts
+                .ok_or_else(|| keys.error(format!("`{key}` must be a list of texts")))?
+                .join("\n;\n")
+        }
+        Some((key, other)) => return Err(keys.wrong(key, "a text or a list of texts", other)),
+        None => file(keys).await?,
+    };
+    if text.trim().is_empty() {
+        return Err(keys.error("there is no statement to run"));
+    }
+    Ok(text)
+}
+
+/// `as_objects`: rows as maps, which is the default, or as lists.
+pub(crate) fn row_form(keys: Keys<'_>) -> Result<RowForm, ToolError> {
+    Ok(match keys.flag(&["as_objects"])? {
+        None | Some(true) => RowForm::Map,
+        Some(false) => RowForm::List,
+    })
+}
+
+async fn file(keys: Keys<'_>) -> Result<String, ToolError> {
+    let path = match keys.find(&["script", "file"]) {
+        None => return Err(keys.error("`query` is missing: the statements to run")),
+        Some((_, Value::String(path))) => path.clone(),
+        Some((_, Value::Object(script))) => {
+            let script = Keys::new("script", script);
+            match script.text(&["uri", "path"])? {
+                Some(path) => path,
+                None => return Err(keys.error("`script.uri` is missing: a file of statements")),
+            }
+        }
+        Some((key, other)) => return Err(keys.wrong(key, "the path of a file", other)),
+    };
+    let path = Path::new(path.strip_prefix("file://").unwrap_or(&path)).to_owned();
+    let unreadable = |error: std::io::Error| {
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::StorageAccess,
+        };
+        ToolError::new(kind, format!("cannot read {}: {error}", path.display()))
+    };
+    let size = tokio::fs::metadata(&path).await.map_err(unreadable)?.len();
+    if SCRIPT_BYTES_MAX < size {
+        return Err(keys.error(format!(
+            "{} has {size} bytes; at most {SCRIPT_BYTES_MAX} are run",
+            path.display()
+        )));
+    }
+    tokio::fs::read_to_string(&path).await.map_err(unreadable)
+}

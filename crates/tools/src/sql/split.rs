@@ -1,0 +1,281 @@
+//! A script falls into statements at its semicolons, but for those in quotes, comments, parentheses
+//! and the bodies of triggers and functions.
+
+use super::lex::{Dialect, Kind, Token, tokens};
+
+/// One statement of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Statement<'a> {
+    /// Without the comments before it and the semicolon after it.
+    pub(crate) sql: &'a str,
+    /// The line it begins on, from 1.
+    pub(crate) line: usize,
+}
+
+impl Statement<'_> {
+    /// What an open transaction is after this statement.
+    fn transaction(&self, dialect: Dialect, open: bool) -> bool {
+        let mut words = tokens(dialect, self.sql).filter(|token| token.kind != Kind::Blank);
+        let Some(first) = words.next() else { return open };
+        let mut has = |word: &str| words.any(|token| token.is_word(word));
+        match first.text.to_ascii_uppercase().as_str() {
+            "BEGIN" | "START" => true,
+            "COMMIT" | "END" | "ROLLBACK" | "ABORT" => open && has("TO"),
+            "PREPARE" => open && !has("TRANSACTION"),
+            _ => open,
+        }
+    }
+}
+
+/// The statements of a script; empty ones are none.
+pub(crate) fn statements(dialect: Dialect, script: &str) -> Vec<Statement<'_>> {
+    let mut found = Vec::new();
+    let mut nesting = Nesting::new(dialect);
+    let mut start = None;
+    let mut end = 0;
+    for token in tokens(dialect, script) {
+        match token.kind {
+            Kind::Blank => continue,
+            Kind::Semicolon if !nesting.is_inside() => {
+                found.extend(start.take().map(|start| statement(script, start, end)));
+                nesting = Nesting::new(dialect);
+                continue;
+            }
+            _ => nesting.see(&token),
+        }
+        start.get_or_insert(token.at);
+        end = token.at + token.text.len();
+    }
+    found.extend(start.map(|start| statement(script, start, end)));
+    found
+}
+
+/// The statement that begins a transaction which none of the others ends.
+pub(crate) fn left_open(dialect: Dialect, statements: &[Statement<'_>]) -> Option<usize> {
+    let mut begun = None;
+    for (index, statement) in statements.iter().enumerate() {
+        let open = statement.transaction(dialect, begun.is_some());
+        begun = open.then(|| begun.unwrap_or(index));
+    }
+    begun
+}
+
+fn statement(script: &str, start: usize, end: usize) -> Statement<'_> {
+    let line = 1 + script[..start].matches('\n').count();
+    Statement { sql: &script[start..end], line }
+}
+
+/// How deep inside a statement the scan is.
+struct Nesting {
+    dialect: Dialect,
+    words: usize,
+    creates: bool,
+    parentheses: usize,
+    body: Body,
+    previous_is_begin: bool,
+}
+
+/// Whether the statement has a body of statements of its own.
+enum Body {
+    None,
+    /// It is a trigger's, which begins with the word `BEGIN`.
+    Awaited,
+    /// `BEGIN` and `CASE` that have not met their `END`.
+    Open(usize),
+}
+
+impl Nesting {
+    fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            words: 0,
+            creates: false,
+            parentheses: 0,
+            body: Body::None,
+            previous_is_begin: false,
+        }
+    }
+
+    fn is_inside(&self) -> bool {
+        0 < self.parentheses || matches!(self.body, Body::Open(depth) if 0 < depth)
+    }
+
+    fn see(&mut self, token: &Token<'_>) {
+        match token.text {
+            "(" => self.parentheses += 1,
+            ")" => self.parentheses = self.parentheses.saturating_sub(1),
+            _ if token.kind == Kind::Word => self.see_word(token),
+            _ => {}
+        }
+    }
+
+    fn see_word(&mut self, token: &Token<'_>) {
+        self.words += 1;
+        self.creates |= self.words == 1 && token.is_word("CREATE");
+        if !self.creates {
+            return;
+        }
+        let begins = token.is_word("BEGIN");
+        let is_trigger = self.is_trigger(token);
+        match &mut self.body {
+            Body::Open(depth) if begins || token.is_word("CASE") => *depth += 1,
+            Body::Open(depth) if token.is_word("END") => *depth = depth.saturating_sub(1),
+            Body::Awaited if begins => self.body = Body::Open(1),
+            Body::None if is_trigger => self.body = Body::Awaited,
+            Body::None if self.previous_is_begin && token.is_word("ATOMIC") => {
+                self.body = Body::Open(1);
+            }
+            Body::None | Body::Awaited | Body::Open(_) => {}
+        }
+        self.previous_is_begin = begins;
+    }
+
+    /// `CREATE [TEMP] TRIGGER`, where the body follows in the statement itself.
+    fn is_trigger(&self, token: &Token<'_>) -> bool {
+        self.dialect == Dialect::Sqlite && self.words <= 3 && token.is_word("TRIGGER")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(dialect: Dialect, script: &str, expected: Expect) {
+        let shown: Vec<String> = statements(dialect, script)
+            .iter()
+            .map(|statement| format!("{}: {}\n", statement.line, statement.sql.escape_debug()))
+            .collect();
+        expected.assert_eq(&shown.concat());
+    }
+
+    #[test]
+    fn semicolons_part_statements_and_empty_ones_are_none() {
+        check(
+            Dialect::Postgres,
+            " ;; SELECT 1;\nSELECT 2 ; ",
+            expect![[r#"
+            1: SELECT 1
+            2: SELECT 2
+        "#]],
+        );
+        check(Dialect::Postgres, "-- nothing\n/* here */ ;", expect![[""]]);
+    }
+
+    #[test]
+    fn a_semicolon_in_quotes_parts_nothing() {
+        check(
+            Dialect::Postgres,
+            r#"SELECT ';' || 'it''s;' || "a;""b" || E'\';'; SELECT 2"#,
+            expect![[r#"
+            1: SELECT \';\' || \'it\'\'s;\' || \"a;\"\"b\" || E\'\\\';\'
+            1: SELECT 2
+        "#]],
+        );
+        check(
+            Dialect::Postgres,
+            r"SELECT '\'; SELECT 2",
+            expect![[r#"
+            1: SELECT \'\\\'
+            1: SELECT 2
+        "#]],
+        );
+        check(
+            Dialect::Sqlite,
+            "SELECT `a;b`, [c;d]; SELECT 2",
+            expect![[r#"
+            1: SELECT `a;b`, [c;d]
+            1: SELECT 2
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_semicolon_in_dollar_quotes_parts_nothing() {
+        check(
+            Dialect::Postgres,
+            "DO $$ BEGIN; $x$ END $$; SELECT $a$;$$;$a$, a$b$c; SELECT $1;",
+            expect![[r#"
+            1: DO $$ BEGIN; $x$ END $$
+            1: SELECT $a$;$$;$a$, a$b$c
+            1: SELECT $1
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_semicolon_in_a_comment_parts_nothing() {
+        check(
+            Dialect::Postgres,
+            "-- one;\nSELECT 1 -- two;\n, 2; /* a /* b; */ ; */ SELECT 3",
+            expect![[r#"
+            2: SELECT 1 -- two;\n, 2
+            3: SELECT 3
+        "#]],
+        );
+        check(
+            Dialect::Sqlite,
+            "SELECT 1 /* a /* b; */; SELECT 2",
+            expect![[r#"
+                1: SELECT 1
+                1: SELECT 2
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_body_of_a_trigger_a_rule_and_a_function_stays_whole() {
+        let trigger = "CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN UPDATE b SET c = CASE WHEN 1 THEN 2 END; DELETE FROM d; END; SELECT 1";
+        check(
+            Dialect::Sqlite,
+            trigger,
+            expect![[r#"
+            1: CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN UPDATE b SET c = CASE WHEN 1 THEN 2 END; DELETE FROM d; END
+            1: SELECT 1
+        "#]],
+        );
+        let rule = "CREATE RULE r AS ON INSERT TO a DO (DELETE FROM b; DELETE FROM c); SELECT 1";
+        check(
+            Dialect::Postgres,
+            rule,
+            expect![[r#"
+            1: CREATE RULE r AS ON INSERT TO a DO (DELETE FROM b; DELETE FROM c)
+            1: SELECT 1
+        "#]],
+        );
+        let function = "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END; BEGIN; SELECT 3; COMMIT";
+        check(
+            Dialect::Postgres,
+            function,
+            expect![[r#"
+            1: CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END
+            1: BEGIN
+            1: SELECT 3
+            1: COMMIT
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_not_closed_reaches_to_the_end() {
+        for script in
+            ["SELECT 'a; b", "SELECT $$ a; b", "SELECT 1 /* a; b", "SELECT (1; 2", "SELECT E'\\"]
+        {
+            assert_eq!(statements(Dialect::Postgres, script).len(), 1, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_nobody_ends_is_found() {
+        let check = |script: &str, expected: Option<usize>| {
+            let found = left_open(Dialect::Postgres, &statements(Dialect::Postgres, script));
+            assert_eq!(found, expected, "{script}");
+        };
+        check("SELECT 1; BEGIN; SELECT 2", Some(1));
+        check("BEGIN; SELECT 1; COMMIT", None);
+        check("START TRANSACTION; SAVEPOINT a; ROLLBACK TO a; INSERT INTO b VALUES (1)", Some(0));
+        check("BEGIN; PREPARE TRANSACTION 'x'", None);
+        check("END; SELECT 1", None);
+    }
+}
