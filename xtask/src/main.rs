@@ -10,6 +10,7 @@
 )]
 
 mod cargo;
+mod fixtures;
 mod provision;
 mod suite;
 mod tidy;
@@ -25,7 +26,8 @@ Commands:
   test [-- ARGS]     provide what the tests need, then run all of them
   tidy               check the rules of the tree that no compiler knows
   ci                 the gate: format, clippy, tidy, test
-  bench [SCENARIO]   measure, and compare with the limit in the same run";
+  bench [SCENARIO]   measure, and compare with the limit in the same run
+  fixtures DIR       run playbooks of others and compare the outcome (--help says more)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +51,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "bench" => cargo::run(
             cargo::cargo().args(["run", "--release", "--package", "noetl-bench", "--"]).args(rest),
         ),
+        "fixtures" => fixtures::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

@@ -3,14 +3,16 @@
 //!
 //! A [`Story`] is the shell around the engine at its smallest. Tests of the rules use it to give a
 //! playbook and reports and to read the history that follows. Tests of adapters start the real thing:
-//! a [`NatsServer`], a [`PostgresServer`].
+//! a [`NatsServer`], a [`PostgresServer`]; those of tools a web service to call, a [`MockApi`].
 
+mod mock_api;
 mod nats;
 mod postgres;
 mod print;
 mod story;
 mod worker;
 
+pub use mock_api::MockApi;
 pub use nats::NatsServer;
 pub use postgres::PostgresServer;
 pub use print::history_line;

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use async_nats::jetstream::stream;
 use tempfile::TempDir;
 
 /// How long a server may take to be ready.
@@ -43,6 +44,25 @@ impl NatsServer {
     /// Where it listens, without credentials.
     pub fn url(&self) -> String {
         format!("nats://{}", self.address)
+    }
+
+    /// Makes sure that there is a bucket for keys.
+    ///
+    /// Made as the stream it is: what the client asks first to make one, servers before 2.11 do not
+    /// answer in a form it understands.
+    pub async fn make_bucket(&self, name: &str) {
+        let client = async_nats::connect(self.url()).await.expect("it runs");
+        let config = stream::Config {
+            name: format!("KV_{name}"),
+            subjects: vec![format!("$KV.{name}.>")],
+            max_messages_per_subject: 1,
+            allow_rollup: true,
+            deny_delete: true,
+            allow_direct: true,
+            discard: stream::DiscardPolicy::New,
+            ..stream::Config::default()
+        };
+        async_nats::jetstream::new(client).get_or_create_stream(config).await.expect("it has room");
     }
 
     /// Ends it as a crash would; what is on disk stays.

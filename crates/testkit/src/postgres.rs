@@ -7,6 +7,7 @@
 
 use std::env;
 use std::fs::{self, File, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -14,18 +15,10 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The superuser of the server.
-const USER: &str = "noetl";
-
 /// How the server runs. The time zone is one that nobody can mistake for UTC, and statistics change
 /// only when a test says so.
-const SETTINGS: &[&str] = &[
-    "listen_addresses=",
-    "autovacuum=off",
-    "max_connections=400",
-    "shared_buffers=64MB",
-    "timezone=America/St_Johns",
-];
+const SETTINGS: &[&str] =
+    &["autovacuum=off", "max_connections=400", "shared_buffers=64MB", "timezone=America/St_Johns"];
 
 /// What makes a server fast that nobody will miss.
 const CARELESS: &[&str] = &["fsync=off", "full_page_writes=off"];
@@ -50,6 +43,7 @@ pub struct PostgresServer {
     directory: PathBuf,
     sharing: Sharing,
     owner: Owner,
+    reach: Reach,
     /// Locked, shared with other users, for as long as this value lives.
     _use: File,
 }
@@ -61,29 +55,69 @@ enum Sharing {
     Private,
 }
 
+/// How a server is reached.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    /// Only through the socket in its directory.
+    Socket,
+    /// Also at this port of this machine.
+    Port(u16),
+}
+
 impl PostgresServer {
+    /// The superuser of the server, let in without a password.
+    pub const USER: &'static str = "noetl";
+
     /// The server that all tests of this user share; started if it does not run.
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<PostgresServer> = OnceLock::new();
         SERVER.get_or_init(|| {
             let owner = Owner::of_this_process();
             let name = format!("noetl-test-postgres-{}", owner.uid);
-            Self::join(env::temp_dir().join(name), Sharing::Shared, owner)
+            Self::join(env::temp_dir().join(name), Sharing::Shared, owner, Reach::Socket)
         })
     }
 
     /// A server of one's own, which keeps what it has acknowledged.
     pub fn private() -> Self {
+        Self::private_reached(Reach::Socket)
+    }
+
+    /// A server of one's own that is reached at a port, for programs that know no sockets.
+    pub fn private_on_a_port() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        Self::private_reached(Reach::Port(free.expect("there is a free port").port()))
+    }
+
+    fn private_reached(reach: Reach) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("noetl-test-postgres-p{}-{number}", std::process::id());
-        Self::join(env::temp_dir().join(name), Sharing::Private, Owner::of_this_process())
+        let directory = env::temp_dir().join(name);
+        Self::join(directory, Sharing::Private, Owner::of_this_process(), reach)
+    }
+
+    /// The port it has on this machine.
+    ///
+    /// # Panics
+    ///
+    /// If it is only reached through its socket.
+    pub fn port(&self) -> u16 {
+        match self.reach {
+            Reach::Port(port) => port,
+            Reach::Socket => panic!("it is only reached through its socket"),
+        }
     }
 
     /// Where a database of this server is found.
     pub fn url(&self, database: &str) -> String {
         let directory = self.directory.display();
-        format!("postgres://{USER}@localhost/{database}?host={directory}")
+        let user = Self::USER;
+        let port = match self.reach {
+            Reach::Socket => String::new(),
+            Reach::Port(port) => format!("&port={port}"),
+        };
+        format!("postgres://{user}@localhost/{database}?host={directory}{port}")
     }
 
     /// Ends the server without a chance to tidy up, and starts it again.
@@ -101,7 +135,7 @@ impl PostgresServer {
         self.crash();
     }
 
-    fn join(directory: PathBuf, sharing: Sharing, owner: Owner) -> Self {
+    fn join(directory: PathBuf, sharing: Sharing, owner: Owner, reach: Reach) -> Self {
         fs::create_dir_all(&directory).expect("a directory can be made");
         owner.give(&directory);
         let open = |name: &str| {
@@ -114,7 +148,7 @@ impl PostgresServer {
         users.lock_shared().expect("a file can be locked");
         let starting = open("starting");
         starting.lock().expect("a file can be locked");
-        let server = Self { directory, sharing, owner, _use: users };
+        let server = Self { directory, sharing, owner, reach, _use: users };
         if UnixStream::connect(server.directory.join(".s.PGSQL.5432")).is_err() {
             server.make();
             server.start();
@@ -133,7 +167,12 @@ impl PostgresServer {
             fs::remove_dir_all(&data).expect("what is left of the last server can be removed");
         }
         let mut make = self.owner.command(&programs().join("initdb"));
-        make.arg("-D").arg(&data).args(["--username", USER, "--auth=trust", "--encoding=UTF8"]);
+        make.arg("-D").arg(&data).args([
+            "--username",
+            Self::USER,
+            "--auth=trust",
+            "--encoding=UTF8",
+        ]);
         run(make.args(["--locale=C", "--no-sync", "--no-instructions"]));
     }
 
@@ -144,7 +183,12 @@ impl PostgresServer {
         };
         let settings: Vec<String> =
             SETTINGS.iter().chain(careless).map(|setting| format!("-c {setting}")).collect();
-        let options = format!("-k {} {}", self.directory.display(), settings.join(" "));
+        let listening = match self.reach {
+            Reach::Socket => "-c listen_addresses=".to_owned(),
+            Reach::Port(port) => format!("-c listen_addresses=127.0.0.1 -p {port}"),
+        };
+        let settings = settings.join(" ");
+        let options = format!("-k {} {listening} {settings}", self.directory.display());
         let mut start = self.owner.command(&programs().join("pg_ctl"));
         start.arg("-D").arg(self.data()).arg("-l").arg(self.data().join("log"));
         run(start.args(["-w", "-t", "60", "-o", &options, "start"]));

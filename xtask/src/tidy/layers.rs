@@ -53,11 +53,13 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-testkit", All),
     ("noetl-sim", All),
     ("noetl-bench", All),
+    ("noetl-fixtures", All),
     ("xtask", Only(&[])),
 ];
 
 /// What is only for tests and measurements: nothing that ships may depend on it.
-const NEVER_SHIPPED: &[&str] = &["noetl-testkit", "noetl-sim", "noetl-bench", "xtask"];
+const NEVER_SHIPPED: &[&str] =
+    &["noetl-testkit", "noetl-sim", "noetl-bench", "noetl-fixtures", "xtask"];
 
 /// The packages of the workspace, as cargo tells them.
 pub(super) fn metadata() -> Result<Value> {

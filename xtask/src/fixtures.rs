@@ -1,0 +1,29 @@
+//! Playbooks written by others, run by a program of its own: this builds what it needs and calls it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::cargo::{self, cargo};
+use crate::provision;
+
+/// Runs the fixtures with these arguments.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    provision::programs()?;
+    cargo::run(cargo().args(["build", "--package", "noetl-cli", "--bin", "noetl"]))?;
+    let noetl = target_directory()?.join("debug").join("noetl");
+    let mut command = cargo();
+    command.args(["run", "--package", "noetl-fixtures", "--"]).args(args);
+    cargo::run(command.arg("--noetl").arg(noetl))
+}
+
+fn target_directory() -> Result<PathBuf> {
+    let metadata = cargo()
+        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
+        .output()
+        .context("ask cargo for its directory")?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).context("read the packages")?;
+    let directory = metadata["target_directory"].as_str().context("cargo has a directory")?;
+    Ok(PathBuf::from(directory))
+}
