@@ -17,7 +17,7 @@ use noetl_model::{
 use noetl_server::Services;
 use noetl_store::{Clock, ExecutionFilter, MemoryStore, Store, SystemClock};
 use noetl_tools::Registry;
-use noetl_worker::Worker;
+use noetl_worker::{KeptResults, Worker};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -139,8 +139,10 @@ impl Session {
         let mut session = self;
         let bus = session.bus.clone();
         let embedded = Arc::new(Embedded::new(session.control.clone()));
-        let registry =
-            Registry::standard(noetl_tools::Settings::from_environment(config.variables()));
+        let registry = Registry::standard(noetl_tools::Settings {
+            results: Arc::new(KeptResults::of(embedded.clone())),
+            ..noetl_tools::Settings::from_environment(config.variables())
+        });
         let settings = noetl_worker::Settings::new(id, CONCURRENCY);
         let settings = noetl_worker::Settings { drain: DRAIN, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);

@@ -32,8 +32,8 @@ pub use id::{
     TimerId, WorkerId,
 };
 pub use payload::{
-    Bindings, Digest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, PayloadRef,
-    is_shallow,
+    Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,
+    PayloadRef, is_shallow,
 };
 pub use snowflake::{IdGenerator, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use thiserror::Error;
 
 /// Data whose JSON is longer than this is stored once and referred to.
 pub const PAYLOAD_INLINE_MAX: usize = 16 * 1024;
@@ -68,14 +70,26 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        let text = String::deserialize(deserializer)?;
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A text that is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("a digest has 64 hexadecimal digits")]
+pub struct NotADigest;
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
-            return Err(D::Error::custom("a digest has 64 hexadecimal digits"));
+            return Err(NotADigest);
         }
         for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16)
-                .map_err(|_| D::Error::custom("a digest has 64 hexadecimal digits"))?;
+            *byte =
+                u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| NotADigest)?;
         }
         Ok(Self(bytes))
     }

@@ -7,18 +7,21 @@
 //! Invariant: whatever a tool started has ended once its run has ended, be it by itself, by
 //! time-out or by cancellation.
 
+mod artifact;
 mod call;
 mod capture;
 mod credentials;
 mod group;
 mod http;
 mod keys;
+mod nats;
 mod noop;
 mod outgoing;
 mod postgres;
 mod prepare;
 mod python;
 mod registry;
+mod results;
 mod rhai;
 mod settings;
 mod shell;
@@ -31,4 +34,5 @@ pub use call::{Call, Ended, Tool};
 pub use credentials::{Credentials, FixedCredentials};
 pub use outgoing::Egress;
 pub use registry::{Registry, TIMEOUT_DEFAULT};
+pub use results::{NoResults, Reference, Results};
 pub use settings::Settings;

@@ -8,8 +8,10 @@ use noetl_model::{ErrorKind, Lease, Logs, ToolError, ToolKind};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::artifact::Artifact;
 use crate::call::{Call, Ended, Tool};
 use crate::http::Http;
+use crate::nats::Nats;
 use crate::noop::Noop;
 use crate::outgoing::Outgoing;
 use crate::postgres::Postgres;
@@ -43,11 +45,14 @@ impl Registry {
         Self { tools: BTreeMap::new(), templates: Templates::new() }
     }
 
-    /// The tools that need nothing but this machine.
+    /// The tools that every worker has.
     pub fn standard(settings: Settings) -> Self {
         let outgoing = Arc::new(Outgoing::new(settings.egress, settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
         Self::empty()
+            .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
+            .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
+            .with(ToolKind::Nats, Nats::new(settings.credentials.clone()))
             .with(ToolKind::Http, Http::new(outgoing.clone(), settings.credentials.clone()))
             .with(ToolKind::Noop, Noop)
             .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::credentials::{Credentials, FixedCredentials};
 use crate::outgoing::Egress;
+use crate::results::{NoResults, Results};
 
 /// The variables that processes started by a tool inherit; all others are the worker's own affair.
 const INHERITED: &[&str] = &[
@@ -37,6 +38,8 @@ pub struct Settings {
     /// Whether `HTTP_PROXY` and its kin are heeded.
     pub proxy_from_environment: bool,
     pub credentials: Arc<dyn Credentials>,
+    /// Where results come from that are too large to travel with a command.
+    pub results: Arc<dyn Results>,
 }
 
 impl Settings {
@@ -49,6 +52,7 @@ impl Settings {
             python_idle_max: 16,
             egress: Egress::Any,
             proxy_from_environment: false,
+            results: Arc::new(NoResults),
             environment: variables
                 .iter()
                 .filter(|(name, _)| is_inherited(name))

@@ -11,7 +11,9 @@ mod attend;
 mod backoff;
 mod holding;
 mod report;
+mod results;
 mod run;
 mod worker;
 
+pub use results::KeptResults;
 pub use worker::{Settings, Worker};

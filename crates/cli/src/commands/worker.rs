@@ -5,7 +5,7 @@ use std::sync::Arc;
 use noetl_api::RemoteControl;
 use noetl_model::Pool;
 use noetl_tools::Registry;
-use noetl_worker::{Settings, Worker};
+use noetl_worker::{KeptResults, Settings, Worker};
 
 use super::stopped;
 use crate::args::WorkerArgs;
@@ -22,7 +22,11 @@ pub(crate) async fn worker(
     let token = config.api_token().map(str::to_owned);
     let control = RemoteControl::new(args.server.clone(), token).map_err(Failure::broken)?;
     let control = Arc::new(control);
-    let registry = Registry::standard(noetl_tools::Settings::from_environment(config.variables()));
+    let settings = noetl_tools::Settings {
+        results: Arc::new(KeptResults::of(control.clone())),
+        ..noetl_tools::Settings::from_environment(config.variables())
+    };
+    let registry = Registry::standard(settings);
     let id = worker_of_process(config);
     let settings = Settings {
         pool: Pool::new(&args.pool),

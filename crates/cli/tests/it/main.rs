@@ -11,4 +11,5 @@ mod run;
 mod sandbox;
 mod server;
 mod signals;
+mod tool_pages;
 mod validate;

@@ -1,0 +1,72 @@
+//! `nats`: messages, keys and objects of a NATS server. Buckets, streams and consumers are used, never
+//! made.
+
+mod connection;
+mod keys;
+mod messages;
+mod objects;
+mod operation;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use noetl_model::{ErrorKind, Logs, ToolError};
+
+use crate::call::{Call, Ended, Tool};
+use crate::credentials::Credentials;
+use crate::keys::Keys;
+use connection::Connections;
+use operation::{Operation, Subject};
+
+pub(crate) struct Nats {
+    credentials: Arc<dyn Credentials>,
+    connections: Connections,
+}
+
+impl Nats {
+    pub(crate) fn new(credentials: Arc<dyn Credentials>) -> Self {
+        Self { credentials, connections: Connections::default() }
+    }
+
+    async fn operate(&self, call: &Call) -> Result<Ended, ToolError> {
+        let keys = Keys::new("nats", &call.config);
+        let operation = Operation::read(keys)?;
+        let place = connection::Place::read(keys, self.credentials.as_ref()).await?;
+        let client = self.connections.get(place).await?;
+        let mut logs = Logs::default();
+        if let Some(note) = operation.note() {
+            logs.stderr = format!("{note}\n");
+        }
+        let stream = async_nats::jetstream::new(client.clone());
+        let output = match operation.subject {
+            Subject::Keys { bucket, work } => keys::work(&stream, &bucket, work).await,
+            Subject::Objects { bucket, work } => objects::work(&stream, &bucket, work).await,
+            Subject::Messages(work) => messages::work(&client, &stream, work, call).await,
+        }?;
+        Ok(Ended::completed(output).with_logs(logs))
+    }
+}
+
+#[async_trait]
+impl Tool for Nats {
+    async fn run(&self, call: &Call) -> Ended {
+        tokio::select! {
+            result = self.operate(call) => result.into(),
+            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+        }
+    }
+}
+
+/// The error of an operation that NATS refused or did not answer.
+fn failed(kind: ErrorKind, doing: &str, error: &impl std::error::Error) -> ToolError {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    ToolError::new(kind, format!("nats: {doing}: {error}{cause}"))
+}
+
+/// The error of something that is not there, with the way out.
+fn missing(what: &str, name: &str, way_out: &str) -> ToolError {
+    ToolError::new(ErrorKind::NotFound, format!("nats: there is no {what} `{name}`; {way_out}"))
+}
+
+#[cfg(test)]
+mod tests;

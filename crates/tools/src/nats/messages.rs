@@ -1,0 +1,223 @@
+//! Messages: sent, asked and answered, stored in a stream, taken from it.
+
+use std::time::Duration;
+
+use async_nats::client::RequestErrorKind;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, RawMessageErrorKind, Stream};
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, HeaderMap, HeaderName, HeaderValue, Request};
+use futures::StreamExt as _;
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::{Map, Value, json};
+
+use super::keys::parsed;
+use super::operation::{Letter, MessageWork, Which};
+use super::{failed, missing};
+use crate::call::Call;
+
+/// The header by which a stream knows a message that was sent before.
+const MESSAGE_ID: &str = "Nats-Msg-Id";
+
+pub(super) async fn work(
+    client: &Client,
+    stream: &Context,
+    work: MessageWork,
+    call: &Call,
+) -> Result<Value, ToolError> {
+    match work {
+        MessageWork::Publish(letter) => publish(client, letter).await,
+        MessageWork::Request { letter, wait } => request(client, letter, wait).await,
+        MessageWork::Store(letter) => store(stream, letter, call).await,
+        MessageWork::Consume { stream: name, consumer, batch, wait, ack } => {
+            let found = open(stream, &name).await?;
+            consume(&found, &name, &consumer, batch, wait, ack).await
+        }
+        MessageWork::Read { stream: name, which } => {
+            read(&open(stream, &name).await?, &name, which).await
+        }
+        MessageWork::Describe { stream: name } => {
+            let mut found = open(stream, &name).await?;
+            let info = found.info().await;
+            let info = info
+                .map_err(|error| failed(ErrorKind::Connection, "cannot ask the stream", &error))?;
+            let state = &info.state;
+            let state = json!({
+                "messages": state.messages, "bytes": state.bytes,
+                "first_seq": state.first_sequence, "last_seq": state.last_sequence,
+                "consumer_count": state.consumer_count, "num_subjects": state.subjects_count,
+            });
+            Ok(json!({
+                "status": "success", "stream": name, "config": info.config, "state": state,
+            }))
+        }
+    }
+}
+
+async fn open(stream: &Context, name: &str) -> Result<Stream, ToolError> {
+    stream
+        .get_stream(name)
+        .await
+        .map_err(|_| missing("stream", name, "make it with `nats stream add`"))
+}
+
+async fn publish(client: &Client, letter: Letter) -> Result<Value, ToolError> {
+    let Letter { subject, data, headers } = letter;
+    let headers = header_map(headers)?;
+    let lost = |error: &dyn std::error::Error| {
+        ToolError::new(ErrorKind::Connection, format!("nats: cannot publish: {error}"))
+    };
+    client
+        .publish_with_headers(subject.clone(), headers, data.into())
+        .await
+        .map_err(|error| lost(&error))?;
+    client.flush().await.map_err(|error| lost(&error))?;
+    Ok(json!({ "status": "success", "subject": subject }))
+}
+
+async fn request(client: &Client, letter: Letter, wait: Duration) -> Result<Value, ToolError> {
+    let Letter { subject, data, headers } = letter;
+    let request =
+        Request::new().payload(data.into()).headers(header_map(headers)?).timeout(Some(wait));
+    let answer = client.send_request(subject.clone(), request).await.map_err(|error| {
+        let kind = match error.kind() {
+            RequestErrorKind::TimedOut => ErrorKind::Timeout,
+            RequestErrorKind::NoResponders => ErrorKind::NotFound,
+            RequestErrorKind::InvalidSubject => ErrorKind::Config,
+            _ => ErrorKind::Connection,
+        };
+        failed(kind, &format!("request to `{subject}`"), &error)
+    })?;
+    let headers = answer.headers.as_ref().map(shown).unwrap_or_default();
+    Ok(json!({
+        "status": "success", "subject": subject, "data": parsed(&answer.payload),
+        "headers": headers,
+    }))
+}
+
+/// A stream that counts repetitions takes the message of one command once.
+async fn store(stream: &Context, letter: Letter, call: &Call) -> Result<Value, ToolError> {
+    let Letter { subject, data, mut headers } = letter;
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(MESSAGE_ID)) {
+        headers.push((MESSAGE_ID.to_owned(), call.idempotency_key.clone()));
+    }
+    let refused = |error: &jetstream::context::PublishError| {
+        let kind = match error.kind() {
+            PublishErrorKind::StreamNotFound => ErrorKind::NotFound,
+            PublishErrorKind::TimedOut => ErrorKind::Timeout,
+            PublishErrorKind::MaxPayloadExceeded => ErrorKind::StorageQuota,
+            _ => ErrorKind::Connection,
+        };
+        failed(kind, &format!("cannot publish to `{subject}`"), error)
+    };
+    let headers = header_map(headers)?;
+    let sent = stream.publish_with_headers(subject.clone(), headers, data.into()).await;
+    let ack = sent.map_err(|error| refused(&error))?.await.map_err(|error| refused(&error))?;
+    Ok(json!({
+        "status": "success", "stream": ack.stream, "seq": ack.sequence,
+        "duplicate": ack.duplicate,
+    }))
+}
+
+async fn consume(
+    stream: &Stream,
+    name: &str,
+    consumer: &str,
+    batch: u64,
+    wait: Duration,
+    ack: bool,
+) -> Result<Value, ToolError> {
+    let broken = |error: &dyn std::fmt::Display| {
+        ToolError::new(ErrorKind::Connection, format!("nats: cannot consume: {error}"))
+    };
+    let pull: PullConsumer = stream
+        .get_consumer(consumer)
+        .await
+        .map_err(|_| missing("pull consumer", consumer, "make it with `nats consumer add`"))?;
+    let max = usize::try_from(batch).expect("bounded by BATCH_MAX");
+    let mut fetched = pull.batch().max_messages(max).expires(wait).messages().await;
+    let fetched = fetched.as_mut().map_err(|error| broken(error))?;
+    let mut messages = Vec::new();
+    while let Some(message) = fetched.next().await {
+        let message = message.map_err(|error| broken(&error))?;
+        messages.push(told(&message)?);
+        if ack {
+            message.ack().await.map_err(|error| broken(&error))?;
+        }
+    }
+    Ok(json!({
+        "status": "success", "stream": name, "consumer": consumer, "count": messages.len(),
+        "messages": messages, "acked": ack,
+    }))
+}
+
+fn told(message: &jetstream::Message) -> Result<Value, ToolError> {
+    let info = message.info().map_err(|error| {
+        ToolError::new(ErrorKind::Parse, format!("nats: a message without its place: {error}"))
+    })?;
+    Ok(json!({
+        "subject": message.subject.as_str(),
+        "stream_seq": info.stream_sequence,
+        "consumer_seq": info.consumer_sequence,
+        "delivered": info.delivered,
+        "pending": info.pending,
+        "data": parsed(&message.payload),
+        "headers": message.headers.as_ref().map(shown).unwrap_or_default(),
+    }))
+}
+
+async fn read(stream: &Stream, name: &str, which: Which) -> Result<Value, ToolError> {
+    let doing = "cannot read the message";
+    let message = match &which {
+        Which::Seq(seq) => {
+            stream.get_raw_message(*seq).await.map_err(|error| match error.kind() {
+                RawMessageErrorKind::NoMessageFound => {
+                    missing("message", &seq.to_string(), "`js_stream_info` says which there are")
+                }
+                _ => failed(ErrorKind::Connection, doing, &error),
+            })?
+        }
+        Which::LastOf { subject } => {
+            let last = stream.get_last_raw_message_by_subject(subject).await;
+            last.map_err(|error| match error.kind() {
+                LastRawMessageErrorKind::NoMessageFound => {
+                    missing("message of subject", subject, "publish one first")
+                }
+                _ => failed(ErrorKind::Connection, doing, &error),
+            })?
+        }
+    };
+    Ok(json!({
+        "status": "success", "stream": name, "subject": message.subject.as_str(),
+        "seq": message.sequence, "data": parsed(&message.payload),
+        "headers": shown(&message.headers),
+    }))
+}
+
+fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ToolError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let wrong = || {
+            let message = format!("nats: `headers.{name}` is no header of NATS");
+            ToolError::new(ErrorKind::Config, message)
+        };
+        let header: HeaderName = name.parse().map_err(|_| wrong())?;
+        let value: HeaderValue = value.parse().map_err(|_| wrong())?;
+        map.insert(header, value);
+    }
+    Ok(map)
+}
+
+/// By name, in the order of names.
+fn shown(headers: &HeaderMap) -> Map<String, Value> {
+    let mut shown: Vec<(String, Value)> = headers
+        .iter()
+        .map(|(name, values)| {
+            let values: Vec<&str> = values.iter().map(HeaderValue::as_str).collect();
+            (name.to_string(), Value::String(values.join(", ")))
+        })
+        .collect();
+    shown.sort_by(|(a, _), (b, _)| a.cmp(b));
+    shown.into_iter().collect()
+}

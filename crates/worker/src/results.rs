@@ -1,0 +1,43 @@
+//! Results that a control plane keeps, for tools that ask for one by reference.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use noetl_api::{ControlError, ControlPlane};
+use noetl_model::{ErrorKind, PayloadRef, ToolError};
+use noetl_tools::{Reference, Results};
+use serde_json::Value;
+
+/// What a control plane keeps.
+pub struct KeptResults {
+    control: Arc<dyn ControlPlane>,
+}
+
+impl KeptResults {
+    pub fn of(control: Arc<dyn ControlPlane>) -> Self {
+        Self { control }
+    }
+}
+
+#[async_trait]
+impl Results for KeptResults {
+    async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError> {
+        let digest = match reference {
+            Reference::Content(digest) => *digest,
+            Reference::Name(name) => {
+                let message = format!("`{name}` is a name, and only content can be asked for");
+                return Err(ToolError::new(ErrorKind::Config, message));
+            }
+        };
+        // Who asks by content knows its address and not its length, which nobody needs.
+        self.control.payload(&PayloadRef { digest, size: 0 }).await.map_err(|error| {
+            let kind = match error {
+                ControlError::PayloadMissing(_) => ErrorKind::NotFound,
+                ControlError::Unavailable(_) | ControlError::Refused { .. } => {
+                    ErrorKind::StorageAccess
+                }
+            };
+            ToolError::new(kind, format!("cannot fetch the result {digest}: {error}"))
+        })
+    }
+}
