@@ -8,6 +8,7 @@ mod commands;
 mod execute;
 mod executions;
 mod native;
+mod outbox;
 mod problem;
 mod workers;
 
@@ -27,5 +28,9 @@ pub use executions::{
     ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Progress,
 };
 pub use native::{HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply};
+pub use outbox::{
+    ClaimedMessage, MarkFailed, MarkPublished, MarkedFailed, MarkedPublished, OutboxChanged,
+    OutboxClaim, OutboxClaimed, OutboxIds, OutboxMessage, OutboxPage, OutboxPending, PayloadCodec,
+};
 pub use problem::Problem;
 pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow};

@@ -11,13 +11,13 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Client, ConnectOptions};
 use async_trait::async_trait;
 use futures::FutureExt as _;
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Reach};
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Reach, wire};
 use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::hints;
 use crate::link::{Attendant, Link};
 use crate::settings::{AddressError, NatsSettings, read_address};
-use crate::{hints, wire};
 
 /// How long NATS has for one answer.
 const ACK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -12,7 +12,6 @@ mod hints;
 mod link;
 mod settings;
 mod stream;
-mod wire;
 
 pub use bus::{ConnectError, NatsBus};
 pub use settings::{AddressError, NatsSettings};

@@ -8,11 +8,10 @@ use std::time::Duration;
 use async_nats::jetstream::context::{CreateStreamError, RequestError};
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::{Context, ErrorCode, stream};
+use noetl_bus::wire::COMMANDS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
-
-use crate::wire::COMMANDS;
 
 /// How long a stream of our making keeps a notification; without a limit it would grow for ever.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);

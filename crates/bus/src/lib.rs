@@ -7,6 +7,7 @@
 //! Invariants: publishing never waits for a listener; notifying never waits long for a broker.
 
 mod local;
+pub mod wire;
 
 use std::sync::Arc;
 

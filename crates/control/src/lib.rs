@@ -41,6 +41,7 @@ pub use error::{Damage, LoadError, PayloadError, RegisterError, StartError, Subm
 pub use follow::Follow;
 pub use lease::Heartbeat;
 pub use mailbox::{Answer, MAILBOX_MAX};
+pub use relay::notification;
 pub use report::ReportAnswer;
 pub use settings::Settings;
 pub use start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest};

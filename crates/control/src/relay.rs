@@ -11,7 +11,7 @@ use noetl_engine::{Ended, Input};
 use noetl_model::{
     CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
 };
-use noetl_store::{OutboxRow, StoreError};
+use noetl_store::{Failure, Fate, OutboxRow, StoreError, Take, Taker};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -28,7 +28,9 @@ const RELAY_MAX: usize = 256;
 pub(crate) const VISIBILITY: Duration = Duration::from_secs(5);
 /// The longest that a message waits for the next try while the bus is out of reach.
 pub(crate) const VISIBILITY_MAX: Duration = Duration::from_secs(30);
-/// How often a message is tried before it is left to the visibility timeout.
+/// The longest that a message that cannot be sent waits for the next try.
+const DELAY_MAX: Duration = Duration::from_secs(300);
+/// How often a message is tried before it is left for later.
 const TRIES_MAX: u32 = 5;
 /// The first pause between tries; each further one is twice as long.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
@@ -43,11 +45,13 @@ enum SendError {
 }
 
 /// What became of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Delivery {
     Sent,
-    /// It is still owed.
-    Owed,
+    /// This message cannot be sent, and why.
+    Failed(String),
+    /// Nothing is wrong with it; it is still owed.
+    Postponed,
     /// It is still owed, as is every other that needs the bus.
     BusDown,
 }
@@ -101,7 +105,8 @@ impl Control {
 
     /// Sends what is owed; the answer is how many messages there were.
     async fn relay_owed(&self, outage: &mut Outage) -> Result<usize, StoreError> {
-        let rows = self.parts.store.take(RELAY_MAX, outage.visibility()).await?;
+        let take = Take { taker: Taker::Relay, limit: RELAY_MAX, hold: outage.visibility() };
+        let rows = self.parts.store.take(take).await?;
         let count = rows.len();
         let pools: BTreeSet<&Pool> = rows.iter().filter_map(ready_pool).collect();
         for pool in &pools {
@@ -115,15 +120,42 @@ impl Control {
         } else if notifies {
             outage.end();
         }
-        let sent = rows.iter().zip(deliveries).filter_map(|(row, delivery)| match delivery {
-            Delivery::Sent => Some(row.id),
-            Delivery::Owed | Delivery::BusDown => None,
-        });
-        let sent: Vec<i64> = sent.collect();
-        if !sent.is_empty() {
-            self.parts.store.sent(&sent).await?;
-        }
+        self.settle(&rows, deliveries, outage).await?;
         Ok(count)
+    }
+
+    /// Writes down what became of messages.
+    async fn settle(
+        &self,
+        rows: &[OutboxRow],
+        deliveries: Vec<Delivery>,
+        outage: &Outage,
+    ) -> Result<(), StoreError> {
+        let (mut sent, mut failed, mut postponed) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, delivery) in rows.iter().zip(deliveries) {
+            let id = row.id;
+            match delivery {
+                Delivery::Sent => sent.push(id),
+                Delivery::Failed(error) => {
+                    failed.push(Failure { id, error, attempts: None, delay_max: DELAY_MAX });
+                }
+                Delivery::Postponed | Delivery::BusDown => postponed.push(id),
+            }
+        }
+        let store = &self.parts.store;
+        if !sent.is_empty() {
+            store.sent(&sent).await?;
+        }
+        if !postponed.is_empty() {
+            store.postpone(&postponed, outage.visibility()).await?;
+        }
+        if !failed.is_empty() {
+            let fates = store.failed(&failed).await?;
+            for (failure, _) in failed.iter().zip(fates).filter(|(_, fate)| *fate == Fate::Dead) {
+                tracing::error!(id = failure.id, error = failure.error, "message is dead");
+            }
+        }
+        Ok(())
     }
 
     async fn deliver(&self, row: &OutboxRow) -> Delivery {
@@ -139,31 +171,22 @@ impl Control {
                     tokio::time::sleep(TRY_PAUSE * 2u32.pow(attempt)).await;
                 }
                 Err(error @ (SendError::Bus(BusError::Refused(_)) | SendError::Submit(_))) => {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::error!(error, execution = %row.execution, id = row.id, "message undeliverable");
-                    return Delivery::Owed;
+                    let said = in_full(&error);
+                    tracing::warn!(error = said, execution = %row.execution, id = row.id, "message undeliverable");
+                    return Delivery::Failed(said);
                 }
             }
         }
-        Delivery::Owed
+        Delivery::Postponed
     }
 
     async fn send(&self, row: &OutboxRow) -> Result<(), SendError> {
         let sender = row.execution;
         match &row.message {
-            Message::CommandReady { pool, command: _, event_id, step, item, trace } => {
-                if !is_notified(pool) {
-                    return Ok(());
-                }
-                let (step, event_id, item) = (step.clone(), *event_id, *item);
-                let notification = Notification {
-                    message_id: row.id,
-                    pool: pool.clone(),
-                    command: CommandName { execution: sender, step, event_id, item },
-                    trace: trace.clone(),
-                };
-                self.parts.bus.notify(&notification).await.map_err(SendError::Bus)
-            }
+            Message::CommandReady { .. } => match notification(row) {
+                Some(it) => self.parts.bus.notify(&it).await.map_err(SendError::Bus),
+                None => Ok(()),
+            },
             Message::CommandCancelled { command } => {
                 let (execution, command) = (sender, *command);
                 self.parts.bus.publish(Hint::CommandCancelled { execution, command }).await;
@@ -180,6 +203,27 @@ impl Control {
             }
         }
     }
+}
+
+/// What a message says to workers that do not look by themselves; nothing if it is for others.
+pub fn notification(row: &OutboxRow) -> Option<Notification> {
+    match &row.message {
+        Message::CommandReady { pool, command: _, event_id, step, item, trace } => {
+            let (step, event_id, item) = (step.clone(), *event_id, *item);
+            let command = CommandName { execution: row.execution, step, event_id, item };
+            let (pool, trace) = (pool.clone(), trace.clone());
+            is_notified(&pool).then_some(Notification { message_id: row.id, pool, command, trace })
+        }
+        Message::CommandCancelled { .. }
+        | Message::ChildEnded { .. }
+        | Message::CancelChild { .. } => None,
+    }
+}
+
+/// An error with everything that led to it.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
 
 /// The pool that a message is about, if it says that a command waits.

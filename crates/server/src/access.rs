@@ -77,10 +77,16 @@ const READ_POSTS: &[&str] = &["/api/catalog/list", "/api/catalog/resource"];
 /// Where paths begin that workers use.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
 
+/// Where paths begin that programs of the operator use.
+const INTERNAL_PREFIX: &str = "/api/internal/";
+
 /// Which of these scopes a request needs one of; nothing if everybody may make it.
 fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if PUBLIC_PATHS.contains(&path) {
         return None;
+    }
+    if path.starts_with(INTERNAL_PREFIX) {
+        return Some(&[Scope::Admin]);
     }
     let is_read = [Method::GET, Method::HEAD].contains(method);
     if WORK_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) {
@@ -221,6 +227,12 @@ mod tests {
         check(Method::POST, "/api/commands/1/claim", &[Scope::Work]);
         check(Method::POST, "/api/events/batch", &[Scope::Work]);
         check(Method::DELETE, "/api/worker/pool/deregister", &[Scope::Work]);
+    }
+
+    #[test]
+    fn what_is_internal_is_for_the_operator_alone() {
+        check(Method::GET, "/api/internal/outbox/pending-count", &[Scope::Admin]);
+        check(Method::POST, "/api/internal/outbox/claim", &[Scope::Admin]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod execute;
 mod executions;
 mod health;
 mod metrics;
+mod outbox;
 mod pools;
 mod stream;
 mod ui_schema;
@@ -31,4 +32,5 @@ pub(crate) fn all() -> OpenApiRouter<AppState> {
         .merge(commands::routes())
         .merge(pools::routes())
         .merge(worker::routes())
+        .merge(outbox::routes())
 }

@@ -8,6 +8,7 @@ mod existing_worker;
 mod health;
 mod native_worker;
 mod openapi;
+mod outbox;
 mod remote;
 mod start_keys;
 mod stream;
@@ -86,7 +87,18 @@ impl Server {
         Self::with(Access::Open, Hosts::Any)
     }
 
+    /// A server whose control plane does nothing by itself.
+    fn without_loops() -> Self {
+        Self::idle(Access::Open, Hosts::Any).0
+    }
+
     fn with(access: Access, hosts: Hosts) -> Self {
+        let (server, control, stop) = Self::idle(access, hosts);
+        tokio::spawn(async move { control.run(stop).await });
+        server
+    }
+
+    fn idle(access: Access, hosts: Hosts) -> (Self, Control, CancellationToken) {
         let clock = Arc::new(SimulatedClock { begun: Instant::now() });
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
         let bus = Arc::new(LocalBus::new());
@@ -95,11 +107,10 @@ impl Server {
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
         let stop = CancellationToken::new();
-        let (running, stopped) = (control.clone(), stop.clone());
-        tokio::spawn(async move { running.run(stopped).await });
-        let services = Services { control, store, bus, clock, ids };
+        let services = Services { control: control.clone(), store, bus, clock, ids };
         let state = AppState::new(services, Settings { access, hosts, lease: LEASE });
-        Self { router: app(state.clone()), state, _loops: stop.drop_guard() }
+        let _loops = stop.clone().drop_guard();
+        (Self { router: app(state.clone()), state, _loops }, control, stop)
     }
 
     /// A server that knows the playbook [`HELLO`].

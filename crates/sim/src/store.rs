@@ -15,8 +15,9 @@ use noetl_model::{
 };
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
-    Executions, Held, HeldAnswer, MemoryStore, NewPlaybook, Outbox, OutboxRow, Page, Payloads,
-    ReadyCommand, Snapshot, Snapshots, StoreError, TimerRow, Timers,
+    Executions, Failure, Fate, Held, HeldAnswer, Letter, LetterPage, MemoryStore, NewPlaybook,
+    Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots, StoreError, Take,
+    TimerRow, Timers,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -168,16 +169,40 @@ impl Timers for Connection {
 
 #[async_trait]
 impl Outbox for Connection {
-    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
-        self.change(self.store.take(limit, visibility)).await
+    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+        self.change(self.store.take(take)).await
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
+    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
         self.change(self.store.sent(ids)).await
+    }
+
+    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+        self.change(self.store.failed(failures)).await
+    }
+
+    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+        self.change(self.store.postpone(ids, delay)).await
     }
 
     async fn owed(&self) -> Result<u64, StoreError> {
         self.ask(self.store.owed()).await
+    }
+
+    async fn pending(&self) -> Result<u64, StoreError> {
+        self.ask(self.store.pending()).await
+    }
+
+    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+        self.ask(self.store.letters(page)).await
+    }
+
+    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        self.change(self.store.revive(ids)).await
+    }
+
+    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        self.change(self.store.discard(ids)).await
     }
 }
 

@@ -1,2 +1,4 @@
--- How many messages are owed.
-SELECT count(*) FROM noetl.outbox
+-- How many messages are owed: those that nobody has taken, and those that are not taken for ever.
+SELECT
+    (SELECT count(*) FROM noetl.outbox WHERE taken_until IS NULL)
+    + (SELECT count(*) FROM noetl.outbox WHERE taken_until < 'infinity')

@@ -1,5 +1,6 @@
--- Takes the $3 oldest messages for $2 microseconds from now ($1, or this server's own), of those that
--- nobody has taken and those whose sender has been silent for too long.
+-- Takes $3 messages for $2 microseconds from now ($1, or this server's own): those that nobody has
+-- tried, oldest first, and those whose time has come again, of which $4 go first and the others last.
+-- One that has been taken $5 times is dead.
 -- Nobody waits for the disk: what is forgotten is done again.
 WITH fresh AS (
     SELECT outbox_id
@@ -9,25 +10,37 @@ WITH fresh AS (
     LIMIT $3
     FOR UPDATE SKIP LOCKED
 ),
-lost AS (
-    SELECT outbox_id
+due AS (
+    SELECT outbox_id, taken_until
     FROM noetl.outbox
     WHERE taken_until <= coalesce($1, statement_timestamp())
-    ORDER BY outbox_id
+    ORDER BY taken_until, outbox_id
     LIMIT $3
     FOR UPDATE SKIP LOCKED
 ),
-oldest AS (
+chosen AS (
     SELECT outbox_id
-    FROM (SELECT outbox_id FROM fresh UNION ALL SELECT outbox_id FROM lost) AS takeable
-    ORDER BY outbox_id
+    FROM (
+        SELECT outbox_id, 1 AS turn, outbox_id AS place FROM fresh
+        UNION ALL
+        SELECT outbox_id, CASE WHEN place <= $4 THEN 0 ELSE 2 END, place
+        FROM (
+            SELECT outbox_id, row_number() OVER (ORDER BY taken_until, outbox_id) AS place FROM due
+        ) AS in_turn
+    ) AS takeable
+    ORDER BY turn, place
     LIMIT $3
 )
 UPDATE noetl.outbox
 SET
-    attempts = attempts + 1,
-    taken_until = coalesce($1, statement_timestamp()) + $2::bigint * interval '1 microsecond'
+    attempts = least(attempts + 1, $5::bigint),
+    failed_at = CASE WHEN attempts >= $5 THEN coalesce($1, statement_timestamp()) END,
+    dead_at = CASE WHEN attempts >= $5 THEN coalesce($1, statement_timestamp()) END,
+    taken_until = CASE
+        WHEN attempts >= $5 THEN 'infinity'
+        ELSE coalesce($1, statement_timestamp()) + $2::bigint * interval '1 microsecond'
+    END
 WHERE
-    outbox_id = ANY (ARRAY(SELECT outbox_id FROM oldest))
+    outbox_id = ANY (ARRAY(SELECT outbox_id FROM chosen))
     AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
-RETURNING outbox_id, execution_id, message::text AS message, attempts
+RETURNING outbox_id, execution_id, message::text AS message, attempts, dead_at IS NOT NULL AS is_dead

@@ -7,6 +7,7 @@
 mod append;
 mod hash;
 mod merge;
+mod outbox;
 mod routed;
 
 use std::sync::atomic::AtomicUsize;

@@ -1,2 +1,2 @@
 -- How many messages are owed.
-SELECT count(*) FROM outbox
+SELECT count(*) FROM outbox WHERE dead_at IS NULL

@@ -11,6 +11,7 @@ pub mod events;
 pub mod executions;
 pub mod given;
 pub mod keys;
+pub mod letters;
 pub mod log;
 pub mod outbox;
 pub mod queue;
@@ -23,7 +24,8 @@ use std::time::Duration;
 use noetl_model::{ExecutionId, Pool, Recorded, Seq, Timestamp};
 
 use crate::{
-    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxRow, Page, Store,
+    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxRow, Page, Store, Take,
+    Taker,
 };
 
 /// Makes every case of the suite a test. `$fresh` is an async function from a [`TestClock`] to an
@@ -67,6 +69,17 @@ macro_rules! conformance {
             outbox::messages_are_taken_oldest_first_as_they_were_written,
             outbox::taken_outbox_rows_are_invisible_until_the_visibility_runs_out,
             outbox::sent_rows_are_gone_and_sent_twice_is_fine,
+            letters::fresh_messages_do_not_wait_behind_failing_ones,
+            letters::failing_messages_do_not_wait_for_ever_behind_fresh_ones,
+            letters::a_failed_message_waits_longer_each_time_and_is_dead_in_the_end,
+            letters::a_message_whose_takers_all_die_is_dead_in_the_end,
+            letters::a_message_that_was_sent_or_dropped_never_comes_back,
+            letters::ids_that_no_message_had_are_named,
+            letters::a_postponed_try_does_not_count,
+            letters::letters_are_listed_by_state_a_page_at_a_time,
+            letters::dead_messages_are_tried_again_or_dropped_on_request_only,
+            letters::publishers_are_given_notifications_in_the_order_of_each_execution,
+            letters::takers_at_the_same_time_never_share_a_message,
             catalog::catalog_versions_count_up_and_identical_content_is_not_registered_again,
             catalog::a_playbook_is_found_by_id_by_path_and_by_version,
             catalog::paths_are_listed_at_their_newest_version_without_contents,
@@ -170,7 +183,8 @@ impl Subject {
     }
 
     pub async fn take(&self, visibility: Duration) -> Vec<OutboxRow> {
-        self.store.take(usize::MAX, visibility).await.expect("the store hands out messages")
+        let take = Take { taker: Taker::Relay, limit: usize::MAX, hold: visibility };
+        self.store.take(take).await.expect("the store hands out messages")
     }
 
     pub async fn owed(&self) -> u64 {

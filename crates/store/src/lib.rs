@@ -14,6 +14,7 @@ pub mod conformance;
 mod error;
 mod key;
 mod memory;
+mod outbox;
 mod plan;
 mod port;
 mod queue;
@@ -24,6 +25,10 @@ pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use memory::MemoryStore;
+pub use outbox::{
+    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
+    OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, is_for_bus,
+};
 pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{
     Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,

@@ -84,7 +84,7 @@ impl Tables {
             }
         }
         for message in &append.outbox {
-            self.outbox.add(append.execution, message.clone());
+            self.outbox.add(append.execution, message.clone(), now);
         }
         for (digest, bytes) in &append.payloads {
             self.payloads.entry(*digest).or_insert_with(|| bytes.clone());

@@ -9,8 +9,9 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow,
-    Page, ReadyCommand, Snapshot, StartKey, StoreError, TimerRow,
+    Append, AppendError, CatalogEntry, ExecutionFilter, Failure, Fate, Held, HeldAnswer, Letter,
+    LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Sent, Snapshot, StartKey, StoreError,
+    Take, TimerRow,
 };
 
 #[async_trait]
@@ -70,15 +71,34 @@ pub trait Timers: Send + Sync {
 
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Takes the oldest messages that nobody else is sending; one whose sender has not said a word
-    /// for `visibility` may be taken again.
-    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError>;
+    /// Takes messages that nobody else is sending, to be sent; one whose taker has not said a word for
+    /// the length of its hold may be taken again, and one that was taken too often is dead.
+    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError>;
 
-    /// These have been sent. Saying so twice is fine.
-    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError>;
+    /// These have been sent, and are gone for good. Saying so twice is fine.
+    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError>;
 
-    /// How many messages are owed.
+    /// These could not be sent; an answer for each, in order.
+    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError>;
+
+    /// These were taken in vain and not tried: they wait for so long, and the try does not count.
+    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError>;
+
+    /// How many messages are owed; the dead are not.
     async fn owed(&self) -> Result<u64, StoreError>;
+
+    /// How many messages may be taken now.
+    async fn pending(&self) -> Result<u64, StoreError>;
+
+    /// Messages to look at, oldest first.
+    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError>;
+
+    /// Has failed and dead messages tried again at once, with all their attempts; the answer is how
+    /// many there were.
+    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError>;
+
+    /// Drops dead messages for good; the answer is how many there were.
+    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError>;
 }
 
 #[async_trait]

@@ -237,7 +237,12 @@ async fn a_parent_learns_of_its_child_although_the_messenger_has_died() {
     first.stop().await;
     survivor.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
     assert!(ended(&survivor, leased.execution).await.is_some());
-    let taken = noetl_store::Outbox::take(&*world.store, 10, VISIBILITY).await.unwrap();
+    let taken = noetl_store::Outbox::take(
+        &*world.store,
+        noetl_store::Take { taker: noetl_store::Taker::Relay, limit: 10, hold: VISIBILITY },
+    )
+    .await
+    .unwrap();
     assert_eq!(taken.len(), 1, "{taken:?}");
 
     let begun = Instant::now();

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use noetl_model::{CatalogId, CommandId, EventId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
-    Executions, Held, HeldAnswer, NewPlaybook, Outbox, OutboxRow, Page, Payloads, ReadyCommand,
-    Snapshot, Snapshots, StoreError, TimerRow, Timers,
+    Executions, Failure, Fate, Held, HeldAnswer, Letter, LetterPage, NewPlaybook, Outbox,
+    OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots, StoreError, Take, TimerRow,
+    Timers,
 };
 
 use super::*;
@@ -107,16 +108,40 @@ impl Timers for FaultyStore {
 
 #[async_trait]
 impl Outbox for FaultyStore {
-    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
-        self.store.take(limit, visibility).await
+    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+        self.store.take(take).await
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
+    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
         self.store.sent(ids).await
+    }
+
+    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+        self.store.failed(failures).await
+    }
+
+    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+        self.store.postpone(ids, delay).await
     }
 
     async fn owed(&self) -> Result<u64, StoreError> {
         self.store.owed().await
+    }
+
+    async fn pending(&self) -> Result<u64, StoreError> {
+        self.store.pending().await
+    }
+
+    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+        self.store.letters(page).await
+    }
+
+    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        self.store.revive(ids).await
+    }
+
+    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        self.store.discard(ids).await
     }
 }
 

@@ -1,19 +1,16 @@
 //! What is about all executions: every shard is asked at the same time, and the answers are merged in
 //! the order each of them has.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, Digest, ExecutionId, Pool, Summary, Timestamp, WorkerId};
 use noetl_store::{
-    CommandQueue, ExecutionFilter, Executions, Held, HeldAnswer, Outbox, OutboxRow, PAGE_MAX, Page,
-    Payloads, ReadyCommand, StoreError, TimerRow, Timers,
+    CommandQueue, ExecutionFilter, Executions, Held, HeldAnswer, PAGE_MAX, Page, Payloads,
+    ReadyCommand, StoreError, TimerRow, Timers,
 };
 
 use super::Shards;
-use crate::settings::SHARDS_MAX;
-
 #[async_trait]
 impl CommandQueue for Shards {
     async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
@@ -76,44 +73,6 @@ impl Timers for Shards {
 }
 
 #[async_trait]
-impl Outbox for Shards {
-    /// Takes from one shard after the other, so that no more is taken than is given out; each call
-    /// begins with another one.
-    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
-        let limit = limit.min(PAGE_MAX);
-        let first = self.first_to_send.fetch_add(1, Ordering::Relaxed);
-        let mut taken = Vec::new();
-        for step in 0..self.shards.len() {
-            let index = first.wrapping_add(step) % self.shards.len();
-            let wanted = limit - taken.len();
-            if wanted == 0 {
-                break;
-            }
-            let rows = self.shards[index].take(wanted, visibility).await?;
-            taken.extend(
-                rows.into_iter().map(|row| OutboxRow { id: public_id(row.id, index), ..row }),
-            );
-        }
-        Ok(taken)
-    }
-
-    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let parts: Vec<Vec<i64>> = (0..self.shards.len())
-            .map(|index| {
-                let ids = ids.iter().map(|id| shard_and_id(*id));
-                ids.filter(|(shard, _)| *shard == index).map(|(_, id)| id).collect()
-            })
-            .collect();
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.sent(part));
-        futures::future::join_all(asked).await.into_iter().collect()
-    }
-
-    async fn owed(&self) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.owed()).await?.into_iter().sum())
-    }
-}
-
-#[async_trait]
 impl Payloads for Shards {
     /// A value is where the execution is that stored it, and nobody asks with its name.
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
@@ -161,30 +120,9 @@ fn merged<T>(lists: Vec<Vec<(Timestamp, T)>>, limit: usize) -> Vec<T> {
     all.into_iter().map(|(_, row)| row).collect()
 }
 
-/// A message's identity towards others: shards count on their own, so the shard is part of it.
-fn public_id(id: i64, shard: usize) -> i64 {
-    id * shards_max() + i64::try_from(shard).expect("an index of a shard fits")
-}
-
-fn shard_and_id(public_id: i64) -> (usize, i64) {
-    let shard = public_id.rem_euclid(shards_max());
-    (usize::try_from(shard).expect("a remainder fits"), public_id.div_euclid(shards_max()))
-}
-
-fn shards_max() -> i64 {
-    i64::try_from(SHARDS_MAX).expect("the bound on shards fits")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_messages_identity_tells_its_shard() {
-        for (id, shard) in [(1, 0), (1, 1), (7, SHARDS_MAX - 1), (i64::MAX / 1024 - 1, 3)] {
-            assert_eq!(shard_and_id(public_id(id, shard)), (shard, id));
-        }
-    }
 
     #[test]
     fn lists_merge_by_time_up_to_the_limit() {

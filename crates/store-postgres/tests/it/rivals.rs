@@ -7,7 +7,7 @@ use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, B, add, after, held, lease, remove, start};
 use noetl_store::{
     Append, AppendError, Catalog as _, CommandQueue as _, EventLog as _, Held, NewPlaybook,
-    Outbox as _,
+    Outbox as _, Take, Taker,
 };
 use noetl_store_postgres::PgStore;
 
@@ -134,7 +134,9 @@ async fn a_message_is_taken_by_one_relay() {
     let taken = at_once(&servers, |server, _| async move {
         let mut ids = Vec::new();
         loop {
-            let rows = server.take(7, Duration::from_secs(10)).await.unwrap();
+            let hold = Duration::from_secs(10);
+            let take = Take { taker: Taker::Relay, limit: 7, hold };
+            let rows = server.take(take).await.unwrap();
             if rows.is_empty() {
                 return ids;
             }

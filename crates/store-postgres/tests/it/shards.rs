@@ -7,7 +7,7 @@ use noetl_model::{CommandId, Digest, ExecutionId, Message, ParentCommand, Pool, 
 use noetl_store::conformance::given::{add, at, held, lease, start};
 use noetl_store::conformance::{Subject, TestClock};
 use noetl_store::{
-    Append, AppendError, EventLog as _, ExecutionFilter, Executions as _, HeldAnswer,
+    Append, AppendError, EventLog as _, ExecutionFilter, Executions as _, HeldAnswer, Take, Taker,
 };
 use noetl_store_postgres::{ClusterSettings, PgStore, Shards, TimeSource, shard_of};
 use noetl_testkit::PostgresServer;
@@ -114,7 +114,8 @@ async fn messages_of_all_shards_are_taken_and_sent_once() {
     let visibility = Duration::from_secs(10);
     let mut ids = Vec::new();
     for expected in [5, 5, 4, 0] {
-        let rows = subject.store.take(5, visibility).await.unwrap();
+        let take = Take { taker: Taker::Relay, limit: 5, hold: visibility };
+        let rows = subject.store.take(take).await.unwrap();
         assert_eq!(rows.len(), expected);
         ids.extend(rows.iter().map(|row| row.id));
     }

@@ -11,7 +11,10 @@ use proptest::test_runner::TestRunner;
 
 use super::given::{T0, add, add_to, at, events_after, held, lease, park, remove};
 use super::{Subject, TestClock};
-use crate::{Append, Clock as _, ExecutionFilter, Held, MemoryStore, Store, TimerChange};
+use crate::{
+    Append, Clock as _, ExecutionFilter, Failure, Held, LetterPage, MemoryStore, Store, Take,
+    Taker, TimerChange,
+};
 
 const EXECUTIONS: u8 = 3;
 
@@ -50,6 +53,8 @@ enum Deed {
     Extend(Vec<Held>),
     Take,
     SendFirst,
+    /// Somebody else sends, and cannot.
+    PublishInVain,
 }
 
 /// An append whose place in the log is chosen when it is made.
@@ -127,6 +132,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => prop::collection::vec(holds, 0..4).prop_map(Deed::Extend),
         1 => Just(Deed::Take),
         1 => Just(Deed::SendFirst),
+        1 => Just(Deed::PublishInVain),
     ]
 }
 
@@ -193,9 +199,22 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
         Deed::Extend(held) => format!("{:?}", store.extend(held, visibility).await),
         Deed::Take => format!("{:?}", subject.take(visibility).await),
         Deed::SendFirst => {
-            let taken = store.take(1, visibility).await.expect("the store hands out messages");
+            let take = Take { taker: Taker::Relay, limit: 1, hold: visibility };
+            let taken = store.take(take).await.expect("the store hands out messages");
             let ids: Vec<i64> = taken.iter().map(|row| row.id).collect();
             format!("{taken:?} {:?}", store.sent(&ids).await)
+        }
+        Deed::PublishInVain => {
+            let take = Take { taker: Taker::Publisher, limit: 2, hold: visibility };
+            let taken = store.take(take).await.expect("the store hands out messages");
+            let failures = taken.iter().map(|row| Failure {
+                id: row.id,
+                error: "no broker".to_owned(),
+                attempts: None,
+                delay_max: visibility,
+            });
+            let failures: Vec<Failure> = failures.collect();
+            format!("{taken:?} {:?}", store.failed(&failures).await)
         }
     };
     let mut seen = vec![answer];
@@ -213,6 +232,8 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
     seen.push(format!("{:?}", store.exhausted(2, 10).await));
     seen.push(format!("{:?} {:?}", store.due(now, 10).await, store.next_due().await));
     seen.push(format!("{} {:?}", subject.owed().await, store.stalled(at(1), 10).await));
+    let page = LetterPage { state: None, after: 0, limit: 10 };
+    seen.push(format!("{:?} {:?}", store.pending().await, store.letters(page).await));
     seen.push(format!("{:?}", subject.list(ExecutionFilter::default(), None, 10).await));
     seen.join("\n")
 }
@@ -234,13 +255,20 @@ async fn compare(
                 let back = now.since(T0).saturating_sub(Duration::from_secs(seconds));
                 clock.set(T0.after(back));
             }
-            Deed::Append(_) | Deed::Extend(_) | Deed::Take | Deed::SendFirst => {}
+            Deed::Append(_)
+            | Deed::Extend(_)
+            | Deed::Take
+            | Deed::SendFirst
+            | Deed::PublishInVain => {}
         }
         let batch = match &deed {
             Deed::Append(intents) => batch_of(&memory, intents, &mut sketches).await,
-            Deed::Wait(_) | Deed::WaitBack(_) | Deed::Extend(_) | Deed::Take | Deed::SendFirst => {
-                Vec::new()
-            }
+            Deed::Wait(_)
+            | Deed::WaitBack(_)
+            | Deed::Extend(_)
+            | Deed::Take
+            | Deed::SendFirst
+            | Deed::PublishInVain => Vec::new(),
         };
         let expected = answers(&memory, &deed, &batch).await;
         prop_assert_eq!(answers(subject, &deed, &batch).await, expected, "after {:?}", deed);

@@ -1,13 +1,16 @@
 //! Owed messages in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Message, Timestamp};
 
 use super::MemoryStore;
-use crate::{Outbox, OutboxRow, PAGE_MAX, StoreError};
+use crate::{
+    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, Outbox,
+    OutboxRow, Sent, StoreError, Take, Taker, is_for_bus,
+};
 
 #[derive(Default)]
 pub(super) struct OutboxTable {
@@ -17,51 +20,228 @@ pub(super) struct OutboxTable {
 
 struct Owed {
     row: OutboxRow,
-    /// Until when the row is its sender's; `None` before anybody has taken it.
-    taken_until: Option<Timestamp>,
+    hold: Hold,
+    last_error: Option<String>,
+    created_at: Timestamp,
+}
+
+/// What keeps a message from being taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    Nothing,
+    /// It is its taker's until then.
+    Taken(Timestamp),
+    /// It failed, and is not tried before then.
+    Failed(Timestamp),
+    Dead,
+}
+
+impl Hold {
+    fn until(self) -> Option<Timestamp> {
+        match self {
+            Hold::Taken(until) | Hold::Failed(until) => Some(until),
+            Hold::Nothing | Hold::Dead => None,
+        }
+    }
+
+    fn state(self) -> MessageState {
+        match self {
+            Hold::Nothing => MessageState::Pending,
+            Hold::Taken(_) => MessageState::InFlight,
+            Hold::Failed(_) => MessageState::Failed,
+            Hold::Dead => MessageState::Dead,
+        }
+    }
+
+    /// Whether the time of somebody else's hold is over.
+    fn is_due(self, now: Timestamp) -> bool {
+        self.until().is_some_and(|until| until <= now)
+    }
 }
 
 impl OutboxTable {
-    pub(super) fn add(&mut self, execution: ExecutionId, message: Message) {
+    pub(super) fn add(&mut self, execution: ExecutionId, message: Message, now: Timestamp) {
         self.last_id += 1;
         let row = OutboxRow { id: self.last_id, execution, message, attempts: 0 };
-        self.rows.insert(self.last_id, Owed { row, taken_until: None });
+        let owed = Owed { row, hold: Hold::Nothing, last_error: None, created_at: now };
+        self.rows.insert(self.last_id, owed);
     }
 
     /// Whether a message of an execution is owed.
     pub(super) fn any_of(&self, execution: ExecutionId) -> bool {
         self.rows.values().any(|owed| owed.row.execution == execution)
     }
+
+    fn takeable(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
+        match take.taker {
+            Taker::Relay => self.for_relay(take, now),
+            Taker::Publisher => self.for_publisher(take, now),
+        }
+    }
+
+    fn for_relay(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
+        let fresh = self.rows.iter().filter(|(_, owed)| owed.hold == Hold::Nothing);
+        let fresh: Vec<i64> = fresh.map(|(id, _)| *id).collect();
+        let mut due: Vec<(Option<Timestamp>, i64)> = self
+            .rows
+            .iter()
+            .filter(|(_, owed)| owed.hold.is_due(now))
+            .map(|(id, owed)| (owed.hold.until(), *id))
+            .collect();
+        due.sort_unstable();
+        let due: Vec<i64> = due.into_iter().map(|(_, id)| id).collect();
+        let (first, rest) = due.split_at(due.len().min(take.retries_first()));
+        first.iter().chain(&fresh).chain(rest).copied().take(take.limit()).collect()
+    }
+
+    fn for_publisher(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
+        let mut blocked = BTreeSet::new();
+        let mut found = BTreeSet::new();
+        let for_bus = self.rows.iter().filter(|(_, owed)| is_for_bus(&owed.row.message));
+        for (id, owed) in for_bus.filter(|(_, owed)| owed.hold != Hold::Dead) {
+            if owed.hold.until().is_some_and(|until| until > now) {
+                blocked.insert(owed.row.execution);
+            } else if found.len() < take.limit() && !blocked.contains(&owed.row.execution) {
+                found.insert(*id);
+            }
+        }
+        found
+    }
+
+    fn unknown(&self, id: i64) -> bool {
+        !(1..=self.last_id).contains(&id)
+    }
+}
+
+impl Owed {
+    /// Gives the message away, or buries it if that has been done too often.
+    fn take(&mut self, until: Timestamp) -> Option<OutboxRow> {
+        if self.row.attempts >= OUTBOX_ATTEMPTS_MAX {
+            self.hold = Hold::Dead;
+            return None;
+        }
+        self.row.attempts += 1;
+        self.hold = Hold::Taken(until);
+        Some(self.row.clone())
+    }
+
+    fn letter(&self) -> Letter {
+        Letter {
+            row: self.row.clone(),
+            state: self.hold.state(),
+            available_at: self.hold.until(),
+            last_error: self.last_error.clone(),
+            created_at: self.created_at,
+        }
+    }
 }
 
 #[async_trait]
 impl Outbox for MemoryStore {
-    async fn take(&self, limit: usize, visibility: Duration) -> Result<Vec<OutboxRow>, StoreError> {
+    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
         let now = self.clock.now();
         let mut tables = self.tables();
-        let takeable = tables
-            .outbox
-            .rows
-            .values_mut()
-            .filter(|owed| owed.taken_until.is_none_or(|until| until <= now));
-        let taken = takeable.take(limit.min(PAGE_MAX)).map(|owed| {
-            owed.taken_until = Some(now.after(visibility));
-            owed.row.attempts += 1;
-            owed.row.clone()
-        });
+        let ids = tables.outbox.takeable(take, now);
+        let rows = &mut tables.outbox.rows;
+        let taken = ids.iter().filter_map(|id| rows.get_mut(id)?.take(now.after(take.hold)));
         Ok(taken.collect())
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<(), StoreError> {
+    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+        let mut tables = self.tables();
+        let mut sent = Sent::default();
+        for id in ids {
+            if tables.outbox.rows.remove(id).is_some() {
+                sent.marked += 1;
+            } else if tables.outbox.unknown(*id) {
+                sent.unknown.push(*id);
+            }
+        }
+        Ok(sent)
+    }
+
+    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+        let now = self.clock.now();
+        let outbox = &mut self.tables().outbox;
+        let fates = failures.iter().map(|failure| {
+            let unknown = outbox.unknown(failure.id);
+            let owed = outbox.rows.get_mut(&failure.id).filter(|owed| owed.hold != Hold::Dead);
+            let Some(owed) = owed else {
+                return if unknown { Fate::Unknown } else { Fate::Over };
+            };
+            let fate = failure.fate(owed.row.attempts);
+            owed.row.attempts = owed.row.attempts.max(1);
+            owed.last_error = Some(failure.kept_error());
+            owed.hold = match fate {
+                Fate::RetryIn(delay) => Hold::Failed(now.after(delay)),
+                Fate::Dead | Fate::Over | Fate::Unknown => Hold::Dead,
+            };
+            fate
+        });
+        Ok(fates.collect())
+    }
+
+    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+        let until = self.clock.now().after(delay);
         let mut tables = self.tables();
         for id in ids {
-            tables.outbox.rows.remove(id);
+            let owed = tables.outbox.rows.get_mut(id);
+            if let Some(owed) = owed.filter(|owed| matches!(owed.hold, Hold::Taken(_))) {
+                owed.hold = Hold::Taken(until);
+                owed.row.attempts = owed.row.attempts.saturating_sub(1).max(1);
+            }
         }
         Ok(())
     }
 
     async fn owed(&self) -> Result<u64, StoreError> {
-        let count = self.tables().outbox.rows.len();
-        Ok(u64::try_from(count).expect("a count of rows in memory fits"))
+        let tables = self.tables();
+        let owed = tables.outbox.rows.values().filter(|owed| owed.hold != Hold::Dead);
+        Ok(u64::try_from(owed.count()).expect("a count of rows in memory fits"))
+    }
+
+    async fn pending(&self) -> Result<u64, StoreError> {
+        let now = self.clock.now();
+        let tables = self.tables();
+        let rows = tables.outbox.rows.values();
+        let pending = rows.filter(|owed| owed.hold == Hold::Nothing || owed.hold.is_due(now));
+        Ok(u64::try_from(pending.count()).expect("a count of rows in memory fits"))
+    }
+
+    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+        let tables = self.tables();
+        let letters = tables
+            .outbox
+            .rows
+            .range(page.after.saturating_add(1)..)
+            .map(|(_, owed)| owed.letter())
+            .filter(|letter| page.state.is_none_or(|state| letter.state == state));
+        Ok(letters.take(page.limit.min(OUTBOX_TAKE_MAX)).collect())
+    }
+
+    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        let mut tables = self.tables();
+        let mut revived = 0;
+        for id in ids {
+            let owed = tables.outbox.rows.get_mut(id);
+            let failed = |owed: &&mut Owed| matches!(owed.hold, Hold::Failed(_) | Hold::Dead);
+            if let Some(owed) = owed.filter(failed) {
+                (owed.hold, owed.row.attempts) = (Hold::Nothing, 0);
+                revived += 1;
+            }
+        }
+        Ok(revived)
+    }
+
+    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        let mut tables = self.tables();
+        let mut discarded = 0;
+        for id in ids {
+            if tables.outbox.rows.get(id).is_some_and(|owed| owed.hold == Hold::Dead) {
+                tables.outbox.rows.remove(id);
+                discarded += 1;
+            }
+        }
+        Ok(discarded)
     }
 }

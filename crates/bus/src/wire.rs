@@ -2,13 +2,14 @@
 //!
 //! One that they cannot decode ends them, so every key is pinned by a test.
 
-use noetl_bus::Notification;
 use noetl_model::{EventId, ExecutionId, StepName};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::Notification;
+
 /// What every subject of a notification begins with.
-pub(crate) const COMMANDS: &str = "noetl.commands";
+pub const COMMANDS: &str = "noetl.commands";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -21,7 +22,8 @@ struct Body<'a> {
     trace: Option<&'a Value>,
 }
 
-pub(crate) fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
+/// The JSON of a notification; `server_url` is where its command is claimed.
+pub fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
     let command = &notification.command;
     let body = Body {
         execution_id: command.execution,
@@ -36,11 +38,12 @@ pub(crate) fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
 
 /// Under which id the stream knows a repetition. Each store counts its rows from one, and several
 /// may share the stream, so the event, which is unique among them, stands before the row.
-pub(crate) fn message_id(notification: &Notification) -> String {
+pub fn message_id(notification: &Notification) -> String {
     format!("{}-{}", notification.command.event_id, notification.message_id)
 }
 
-pub(crate) fn subject(notification: &Notification) -> String {
+/// Where a notification is published.
+pub fn subject(notification: &Notification) -> String {
     let pool: Vec<String> = notification.pool.as_str().split('.').map(token).collect();
     format!("{COMMANDS}.{}.{}", pool.join("."), notification.command.execution)
 }

@@ -1,0 +1,170 @@
+//! What is owed, as other programs and people see it.
+
+use axum::http::StatusCode;
+use expect_test::expect;
+use noetl_model::{CommandId, EventId, ExecutionId, Message, Pool, StepName};
+use noetl_store::conformance::given::start;
+use noetl_store::{Append, OUTBOX_ATTEMPTS_MAX};
+use serde_json::{Value, json};
+
+use super::Server;
+
+/// A server without a relay that owes three notifications.
+async fn owing() -> Server {
+    let server = Server::without_loops();
+    let ready = |command| Message::CommandReady {
+        pool: Pool::shared(),
+        command: CommandId(command),
+        event_id: EventId(100 + i64::try_from(command).expect("small")),
+        step: StepName::new("fetch"),
+        item: None,
+        trace: None,
+    };
+    let outbox = vec![ready(1), ready(2), ready(3)];
+    let append = Append { outbox, ..start(ExecutionId(7)) };
+    let answers = server.state.store().append(&[append]).await.expect("the store appends");
+    assert_eq!(answers, [Ok(())]);
+    server
+}
+
+async fn claim(server: &Server, limit: i64) -> Vec<Value> {
+    let answer = server.post("/api/internal/outbox/claim", json!({ "limit": limit })).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    let rows = answer.body["rows"].as_array().expect("rows").clone();
+    assert_eq!(answer.body["claimed"], rows.len());
+    rows
+}
+
+async fn fail(server: &Server, id: i64, more: Value) -> Value {
+    let mut body = json!({ "outbox_id": id, "error": "no broker" });
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    server.post("/api/internal/outbox/mark-failed", body).await.body
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claimed_message_says_what_to_send_and_where() {
+    let server = owing().await;
+    let rows = claim(&server, 0).await;
+    assert_eq!(rows.len(), 1, "a limit below one is one");
+    let text = serde_json::to_string_pretty(&rows[0]).expect("JSON");
+    expect![[r#"
+        {
+          "outbox_id": 1,
+          "event_id": 101,
+          "execution_id": 7,
+          "subject": "noetl.commands.shared.7",
+          "message_id": "101-1",
+          "payload": {
+            "execution_id": 7,
+            "event_id": 101,
+            "command_id": "7:fetch:101",
+            "step": "fetch",
+            "server_url": "http://localhost"
+          },
+          "payload_codec": "json",
+          "attempts": 1
+        }"#]]
+    .assert_eq(&text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_payload_is_written_in_the_codec_that_was_asked_for() {
+    let server = owing().await;
+    let body = json!({ "payload_codec": "json-base64" });
+    let answer = server.post("/api/internal/outbox/claim", body).await;
+    let row = &answer.body["rows"][0];
+    assert_eq!(row["payload_codec"], "json-base64");
+    assert!(row["payload"].as_str().is_some_and(|text| text.starts_with("eyJ")), "{row}");
+    let answer =
+        server.post("/api/internal/outbox/claim", json!({ "payload_codec": "feather" })).await;
+    assert_eq!(answer.problem(), "422 invalid-body");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_sent_or_fails_or_comes_back() {
+    let server = owing().await;
+    assert_eq!(
+        server.get("/api/internal/outbox/pending-count").await.body,
+        json!({ "pending": 3 })
+    );
+    assert_eq!(claim(&server, 100).await.len(), 3);
+    assert_eq!(
+        server.get("/api/internal/outbox/pending-count").await.body,
+        json!({ "pending": 0 })
+    );
+
+    let ids = json!({ "outbox_ids": [1, "2", 99] });
+    let answer = server.post("/api/internal/outbox/mark-published", ids.clone()).await;
+    assert_eq!(answer.body, json!({ "marked": 2, "unknown": [99] }));
+    let answer = server.post("/api/internal/outbox/mark-published", ids).await;
+    assert_eq!(answer.body, json!({ "marked": 0, "unknown": [99] }));
+
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    let rows = claim(&server, 100).await;
+    assert_eq!((rows.len(), &rows[0]["attempts"]), (1, &json!(2)), "nobody said a word of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_message_waits_as_long_as_its_sender_has_tried() {
+    let server = owing().await;
+    claim(&server, 100).await;
+    let failed =
+        |seconds: u64| json!({ "marked": true, "available_at_in": seconds, "status": "FAILED" });
+    assert_eq!(fail(&server, 1, json!({})).await, failed(1));
+    assert_eq!(fail(&server, 1, json!({ "attempts": 5 })).await, failed(16));
+    assert_eq!(fail(&server, 1, json!({ "attempts": 9 })).await, failed(256));
+    assert_eq!(
+        fail(&server, 1, json!({ "attempts": 9, "max_delay_seconds": 10 })).await,
+        failed(10)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_published_never_fails_and_what_never_was_is_not_found() {
+    let server = owing().await;
+    claim(&server, 1).await;
+    server.post("/api/internal/outbox/mark-published", json!({ "outbox_ids": [1] })).await;
+    let over = json!({ "marked": false, "available_at_in": null, "status": "PUBLISHED" });
+    assert_eq!(fail(&server, 1, json!({})).await, over);
+    let body = json!({ "outbox_id": 99, "error": "no broker" });
+    let answer = server.post("/api/internal/outbox/mark-failed", body).await;
+    assert_eq!(answer.problem(), "404 unknown-message");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_name_nothing_are_refused() {
+    let server = owing().await;
+    let answer =
+        server.post("/api/internal/outbox/mark-published", json!({ "outbox_ids": [] })).await;
+    assert_eq!(answer.problem(), "400 outbox-ids");
+    let body = json!({ "outbox_id": 1, "error": " " });
+    let answer = server.post("/api/internal/outbox/mark-failed", body).await;
+    assert_eq!(answer.problem(), "400 no-error");
+    let answer = server.get("/api/internal/outbox/messages?status=lost").await;
+    assert_eq!(answer.problem(), "422 unknown-status");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dead_messages_are_listed_tried_again_and_dropped() {
+    let server = owing().await;
+    for _ in 0..OUTBOX_ATTEMPTS_MAX {
+        for row in claim(&server, 2).await {
+            fail(&server, row["outbox_id"].as_i64().expect("an id"), json!({})).await;
+        }
+        tokio::time::advance(std::time::Duration::from_secs(300)).await;
+    }
+    let page = server.get("/api/internal/outbox/messages?status=dead&limit=1").await.body;
+    assert_eq!(page["next_after"], 1);
+    assert_eq!(page["messages"][0]["last_error"], "no broker");
+    assert_eq!(page["messages"][0]["attempts"], OUTBOX_ATTEMPTS_MAX);
+    assert_eq!(page["messages"][0]["kind"], "command_ready");
+
+    let answer = server.post("/api/internal/outbox/retry", json!({ "outbox_ids": [1] })).await;
+    assert_eq!(answer.body, json!({ "changed": 1 }));
+    let answer = server.post("/api/internal/outbox/drop", json!({ "outbox_ids": [1, 2] })).await;
+    assert_eq!(answer.body, json!({ "changed": 1 }));
+    let page = server.get("/api/internal/outbox/messages").await.body;
+    let states: Vec<_> = page["messages"].as_array().expect("messages").iter().collect();
+    let states: Vec<_> = states.iter().map(|it| (&it["outbox_id"], &it["status"])).collect();
+    assert_eq!(states, [(&json!(1), &json!("PENDING")), (&json!(3), &json!("PENDING"))]);
+}

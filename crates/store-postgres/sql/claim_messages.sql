@@ -1,0 +1,36 @@
+-- Takes the $3 oldest notifications for $2 microseconds from now ($1, or this server's own), except
+-- those of an execution that has an earlier one on its way. One that has been taken $4 times is dead.
+-- Nobody waits for the disk: what is forgotten is done again.
+WITH chosen AS (
+    SELECT outbox_id
+    FROM noetl.outbox AS owed
+    WHERE
+        message ->> 'type' = 'command_ready'
+        AND (taken_until IS NULL OR taken_until <= coalesce($1, statement_timestamp()))
+        AND NOT EXISTS (
+            SELECT 1
+            FROM noetl.outbox AS earlier
+            WHERE
+                earlier.execution_id = owed.execution_id
+                AND earlier.outbox_id < owed.outbox_id
+                AND earlier.message ->> 'type' = 'command_ready'
+                AND earlier.taken_until > coalesce($1, statement_timestamp())
+                AND earlier.dead_at IS NULL
+        )
+    ORDER BY outbox_id
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE noetl.outbox
+SET
+    attempts = least(attempts + 1, $4::bigint),
+    failed_at = CASE WHEN attempts >= $4 THEN coalesce($1, statement_timestamp()) END,
+    dead_at = CASE WHEN attempts >= $4 THEN coalesce($1, statement_timestamp()) END,
+    taken_until = CASE
+        WHEN attempts >= $4 THEN 'infinity'
+        ELSE coalesce($1, statement_timestamp()) + $2::bigint * interval '1 microsecond'
+    END
+WHERE
+    outbox_id = ANY (ARRAY(SELECT outbox_id FROM chosen))
+    AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
+RETURNING outbox_id, execution_id, message::text AS message, attempts, dead_at IS NOT NULL AS is_dead

@@ -1,0 +1,173 @@
+//! Owed messages of all shards. Shards count on their own, so the shard is part of a message's
+//! identity towards others.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use noetl_store::{
+    Failure, Fate, Letter, LetterPage, OUTBOX_TAKE_MAX, Outbox, OutboxRow, Sent, StoreError, Take,
+};
+
+use super::Shards;
+use crate::settings::SHARDS_MAX;
+
+#[async_trait]
+impl Outbox for Shards {
+    /// Takes from one shard after the other, so that no more is taken than is given out; each call
+    /// begins with another one.
+    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+        let limit = take.limit();
+        let first = self.first_to_send.fetch_add(1, Ordering::Relaxed);
+        let mut taken = Vec::new();
+        for step in 0..self.shards.len() {
+            let index = first.wrapping_add(step) % self.shards.len();
+            let wanted = limit - taken.len();
+            if wanted == 0 {
+                break;
+            }
+            let rows = self.shards[index].take(Take { limit: wanted, ..take }).await?;
+            taken.extend(rows.into_iter().map(|row| public(row, index)));
+        }
+        Ok(taken)
+    }
+
+    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+        let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.sent(part));
+        let answers = join_all(asked).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+        let mut unknown: Vec<i64> =
+            ids.iter().copied().filter(|id| shard_and_id(*id).0 >= self.shards.len()).collect();
+        for (index, answer) in answers.iter().enumerate() {
+            unknown.extend(answer.unknown.iter().map(|id| public_id(*id, index)));
+        }
+        Ok(Sent { marked: answers.iter().map(|answer| answer.marked).sum(), unknown })
+    }
+
+    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+        let parts = self.parts(
+            failures.iter().cloned(),
+            |failure| failure.id,
+            |failure, id| Failure { id, ..failure },
+        );
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.failed(part));
+        let answers = join_all(asked).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+        let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
+        let fates =
+            failures.iter().map(|failure| match answers.get_mut(shard_and_id(failure.id).0) {
+                Some(part) => part.next().expect("a shard answers for each failure"),
+                None => Fate::Unknown,
+            });
+        Ok(fates.collect())
+    }
+
+    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+        let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.postpone(part, delay));
+        join_all(asked).await.into_iter().collect()
+    }
+
+    async fn owed(&self) -> Result<u64, StoreError> {
+        Ok(self.all(|shard| shard.owed()).await?.into_iter().sum())
+    }
+
+    async fn pending(&self) -> Result<u64, StoreError> {
+        Ok(self.all(|shard| shard.pending()).await?.into_iter().sum())
+    }
+
+    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+        let asked = self.shards.iter().enumerate().map(async |(index, shard)| {
+            let after = after_in(page.after, index);
+            let letters = shard.letters(LetterPage { after, ..page }).await?;
+            let letters = letters.into_iter();
+            Ok(letters.map(|letter| Letter { row: public(letter.row, index), ..letter }).collect())
+        });
+        let listed: Result<Vec<Vec<Letter>>, StoreError> =
+            join_all(asked).await.into_iter().collect();
+        let mut listed = listed?.concat();
+        listed.sort_by_key(|letter| letter.row.id);
+        listed.truncate(page.limit.min(OUTBOX_TAKE_MAX));
+        Ok(listed)
+    }
+
+    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.revive(part));
+        join_all(asked).await.into_iter().sum()
+    }
+
+    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.discard(part));
+        join_all(asked).await.into_iter().sum()
+    }
+}
+
+impl Shards {
+    /// What of it is each shard's, under the shard's own ids; what is no shard's is left out.
+    fn parts<T: Clone>(
+        &self,
+        all: impl Iterator<Item = T>,
+        id_of: impl Fn(T) -> i64,
+        with_id: impl Fn(T, i64) -> T,
+    ) -> Vec<Vec<T>> {
+        let mut parts: Vec<Vec<T>> = self.shards.iter().map(|_| Vec::new()).collect();
+        for it in all {
+            let (shard, id) = shard_and_id(id_of(it.clone()));
+            if let Some(part) = parts.get_mut(shard) {
+                part.push(with_id(it, id));
+            }
+        }
+        parts
+    }
+}
+
+fn public(row: OutboxRow, shard: usize) -> OutboxRow {
+    OutboxRow { id: public_id(row.id, shard), ..row }
+}
+
+/// The last id of a shard that is not after this public one.
+fn after_in(public_id: i64, shard: usize) -> i64 {
+    public_id.saturating_sub(index(shard)).div_euclid(shards_max())
+}
+
+fn public_id(id: i64, shard: usize) -> i64 {
+    id * shards_max() + index(shard)
+}
+
+fn shard_and_id(public_id: i64) -> (usize, i64) {
+    let shard = public_id.rem_euclid(shards_max());
+    (usize::try_from(shard).expect("a remainder fits"), public_id.div_euclid(shards_max()))
+}
+
+fn index(shard: usize) -> i64 {
+    i64::try_from(shard).expect("an index of a shard fits")
+}
+
+fn shards_max() -> i64 {
+    i64::try_from(SHARDS_MAX).expect("the bound on shards fits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_messages_identity_tells_its_shard() {
+        for (id, shard) in [(1, 0), (1, 1), (7, SHARDS_MAX - 1), (i64::MAX / 1024 - 1, 3)] {
+            assert_eq!(shard_and_id(public_id(id, shard)), (shard, id));
+        }
+    }
+
+    #[test]
+    fn a_page_goes_on_after_the_same_message_in_every_shard() {
+        for (id, shard) in [(1, 0), (5, 2)] {
+            let after = public_id(id, shard);
+            for other in 0..4 {
+                let last = after_in(after, other);
+                assert!(public_id(last, other) <= after && public_id(last + 1, other) > after);
+            }
+        }
+    }
+}
