@@ -7,8 +7,10 @@ mod control_plane;
 mod id;
 mod names;
 mod remote;
+mod replay;
 mod view;
 pub mod wire;
+mod wording;
 
 pub use control_plane::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
@@ -17,4 +19,5 @@ pub use control_plane::{
 pub use id::AnyId;
 pub use names::{Posted, name_of, public_name};
 pub use remote::RemoteControl;
+pub use replay::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted, digest_named};
 pub use view::{PublicEvent, Teller, command_id, value_or_reference};

@@ -2,6 +2,8 @@
 //!
 //! Invariant: the help of every command ends with examples that can be pasted.
 
+mod replay;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -12,6 +14,8 @@ use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Pool, S
 use url::Url;
 
 use crate::workload::Assignment;
+
+pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 
 /// Runs playbooks: workflows in YAML whose every event is kept, so that nothing is lost or stuck.
 #[derive(Debug, Parser)]
@@ -41,6 +45,8 @@ pub(crate) enum Command {
     Executions(ExecutionsCommand),
     /// Continue executions that were interrupted, to their end
     Resume(ResumeArgs),
+    /// Show an execution as it was at some moment, or what changed between two
+    Replay(ReplayArgs),
     /// Serve the HTTP API, and run what is started through it
     Server(ServerArgs),
     /// Run commands for a server
@@ -61,6 +67,8 @@ pub(crate) enum ExecutionsCommand {
     Get(GetArgs),
     /// Show the events of one execution
     Events(EventsArgs),
+    /// Draw when each step of one execution waited and ran
+    Timeline(TimelineArgs),
     /// Cancel an execution and everything it has under way
     Cancel(CancelArgs),
     /// Run the same playbook version again with the same workload

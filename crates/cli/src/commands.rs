@@ -5,6 +5,7 @@ mod conclude;
 mod doctor;
 mod executions;
 mod graph;
+mod replay;
 mod run;
 mod schema;
 mod server;
@@ -34,11 +35,13 @@ pub(crate) async fn dispatch(
             ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
             ExecutionsCommand::Get(args) => executions::get(args, config, terminal).await,
             ExecutionsCommand::Events(args) => executions::events(args, config, terminal).await,
+            ExecutionsCommand::Timeline(args) => executions::timeline(args, config, terminal).await,
             ExecutionsCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
             ExecutionsCommand::Rerun(args) => executions::rerun(args, config, terminal).await,
             ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
         },
         Command::Resume(args) => executions::resume(args, config, terminal).await,
+        Command::Replay(args) => replay::replay(args, config, terminal).await,
         Command::Server(args) => server::server(args, config, terminal).await,
         Command::Worker(args) => worker::worker(args, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),

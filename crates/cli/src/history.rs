@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use noetl_api::Wanted;
 use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, Store, StoreError};
 use serde_json::Value;
@@ -87,6 +88,25 @@ impl History {
         after: Seq,
     ) -> Result<Vec<Recorded>, Failure> {
         self.store.read(execution, after, READ_EVENTS_MAX).await.map_err(unread)
+    }
+
+    /// Reads a log in order, a page at a time, until it ends or enough is seen.
+    pub(crate) async fn read(
+        &self,
+        execution: ExecutionId,
+        mut see: impl FnMut(&Recorded) -> Result<Wanted, Failure>,
+    ) -> Result<(), Failure> {
+        let mut after = Seq::ZERO;
+        loop {
+            let page = self.page(execution, after).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.seq;
+            for recorded in &page {
+                if see(recorded)? == Wanted::Enough {
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// An execution as far as it has come.

@@ -3,8 +3,10 @@
 pub(crate) mod events;
 pub(crate) mod execution;
 pub(crate) mod problems;
+pub(crate) mod replay;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod timeline;
 
 use serde::Serialize;
 

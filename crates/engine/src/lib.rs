@@ -26,4 +26,4 @@ pub use given::{
 };
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{ChildCall, ChildRequest, child_request, lease_of};
-pub use state::Execution;
+pub use state::{Execution, StepView};

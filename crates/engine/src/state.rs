@@ -217,6 +217,17 @@ impl Execution {
         self.steps.get(step).map(|record| record.status)
     }
 
+    /// Every step that was entered or passed over, with what became of it.
+    pub fn steps(&self) -> impl Iterator<Item = StepView<'_>> {
+        self.steps.iter().map(|(name, record)| StepView {
+            name,
+            status: record.status,
+            runs: record.runs,
+            output: &record.output,
+            error: record.error.as_ref(),
+        })
+    }
+
     /// What has been written to `ctx`.
     pub fn context(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.context.iter()
@@ -246,6 +257,18 @@ impl Execution {
             error: self.error.clone(),
         }
     }
+}
+
+/// A step as an execution knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct StepView<'a> {
+    pub name: &'a StepName,
+    pub status: StepStatus,
+    /// How often it was entered.
+    pub runs: u32,
+    /// What its latest run that ended brought.
+    pub output: &'a Payload,
+    pub error: Option<&'a ToolError>,
 }
 
 impl OpenCommand {

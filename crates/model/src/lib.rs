@@ -21,7 +21,7 @@ mod tool;
 
 pub use canonical::canonical;
 pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report};
-pub use cutoff::Cutoff;
+pub use cutoff::{Cutoff, ParseCutoffError};
 pub use error::{ErrorKind, ToolError};
 pub use event::{
     Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded, ScopeTarget,

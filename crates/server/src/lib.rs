@@ -10,6 +10,7 @@ mod access;
 mod error;
 mod extract;
 mod issued;
+mod large;
 mod outcome;
 mod roster;
 mod routes;

@@ -9,6 +9,7 @@ mod health;
 mod metrics;
 mod outbox;
 mod pools;
+mod replay;
 mod stream;
 mod ui_schema;
 mod vars;
@@ -31,6 +32,7 @@ pub(crate) fn all() -> OpenApiRouter<AppState> {
         .merge(events::routes())
         .merge(commands::routes())
         .merge(pools::routes())
+        .merge(replay::routes())
         .merge(worker::routes())
         .merge(outbox::routes())
 }

@@ -10,6 +10,7 @@ mod native_worker;
 mod openapi;
 mod outbox;
 mod remote;
+mod replay;
 mod start_keys;
 mod stream;
 

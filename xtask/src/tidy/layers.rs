@@ -23,6 +23,7 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-expr", Only(&["noetl-model"])),
     ("noetl-playbook", Only(&["noetl-model", "noetl-expr"])),
     ("noetl-engine", Only(&["noetl-model", "noetl-expr", "noetl-playbook"])),
+    ("noetl-replay", Only(&["noetl-model", "noetl-engine"])),
     ("noetl-store", Only(&["noetl-model"])),
     ("noetl-bus", Only(&["noetl-model"])),
     ("noetl-store-postgres", Only(&["noetl-model", "noetl-store"])),
@@ -33,13 +34,14 @@ const LAYERS: &[(&str, Allowed)] = &[
         Only(&["noetl-model", "noetl-playbook", "noetl-engine", "noetl-store", "noetl-bus"]),
     ),
     ("noetl-secrets", Only(&["noetl-model", "noetl-store"])),
-    ("noetl-api", Only(&["noetl-model"])),
+    ("noetl-api", Only(&["noetl-model", "noetl-replay"])),
     (
         "noetl-server",
         Only(&[
             "noetl-model",
             "noetl-playbook",
             "noetl-engine",
+            "noetl-replay",
             "noetl-store",
             "noetl-bus",
             "noetl-control",

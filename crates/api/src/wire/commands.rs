@@ -57,6 +57,15 @@ pub struct PostedItem {
     pub event_id: Option<AnyId>,
     #[serde(default)]
     pub created_at: Option<String>,
+    /// `{status, context, reference}`, where a result is kept elsewhere.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub result: Option<Map<String, Value>>,
+    /// `stage`, `frame` or `business_object`, if the event is about one.
+    #[serde(default)]
+    pub aggregate_type: Option<String>,
+    #[serde(default)]
+    pub aggregate_id: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]

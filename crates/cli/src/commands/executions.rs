@@ -6,6 +6,7 @@ mod get;
 mod list;
 mod rerun;
 mod resume;
+mod timeline;
 
 pub(crate) use cancel::cancel;
 pub(crate) use events::events;
@@ -13,3 +14,4 @@ pub(crate) use get::get;
 pub(crate) use list::list;
 pub(crate) use rerun::rerun;
 pub(crate) use resume::resume;
+pub(crate) use timeline::timeline;

@@ -7,6 +7,7 @@ mod help;
 mod history;
 mod kill;
 mod playbooks;
+mod replay;
 mod run;
 mod sandbox;
 mod server;

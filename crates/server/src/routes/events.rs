@@ -176,6 +176,9 @@ async fn record(
         "meta": item.meta,
         "worker_id": item.worker_id,
         "created_at": item.created_at,
+        "result": item.result,
+        "aggregate_type": item.aggregate_type,
+        "aggregate_id": item.aggregate_id,
     });
     let step = item.step.map(StepName::new);
     let input = Input::Reported { name: item.event_type, step, body };

@@ -3,6 +3,7 @@
 mod conformance;
 mod database;
 mod differential;
+mod golden;
 mod machine;
 mod partitions;
 mod rivals;

@@ -3,6 +3,7 @@
 mod conformance;
 mod differential;
 mod file;
+mod golden;
 mod statements;
 
 use std::path::{Path, PathBuf};

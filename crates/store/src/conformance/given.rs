@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use noetl_model::{
     Attempt, CatalogId, CommandId, Event, EventId, ExecutionId, ExecutionStatus, PlaybookRef, Pool,
-    Recorded, Seq, StepCounts, Summary, Timestamp, WorkerId,
+    Recorded, Seq, StepCounts, StepName, Summary, Timestamp, WorkerId,
 };
 use serde_json::Value;
 
@@ -65,6 +65,24 @@ pub fn events_after(execution: ExecutionId, expected: Seq, count: u64) -> Append
         payloads: Vec::new(),
         key: None,
     }
+}
+
+/// Appends a log that other programs have told, from `{execution_id, events}` in the public words.
+pub fn told_log(published: &Value) -> Append {
+    let execution = ExecutionId(published["execution_id"].as_i64().expect("an id"));
+    let told = published["events"].as_array().expect("a list of events");
+    let events = (1..).zip(told).map(|(seq, event)| Recorded {
+        seq: Seq(seq),
+        event_id: EventId(event["event_id"].as_i64().expect("an id")),
+        at: T0,
+        event: Event::Reported {
+            name: event["event_type"].as_str().expect("a name").to_owned(),
+            step: event["node_name"].as_str().map(StepName::new),
+            body: event.clone(),
+        },
+    });
+    let count = u64::try_from(told.len()).expect("a length fits");
+    Append { events: events.collect(), ..events_after(execution, Seq::ZERO, count) }
 }
 
 /// Starts an execution with one event.

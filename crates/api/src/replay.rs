@@ -1,0 +1,81 @@
+//! A replay of one execution's log into the public projections.
+
+use noetl_model::{Cutoff, Digest, ExecutionId, Recorded};
+use noetl_replay::{Fold, Projection, ReplayState};
+use serde_json::Value;
+
+use crate::wording::Wording;
+
+/// The tenant and the organization that every execution belongs to.
+pub const DEFAULT_TENANT: &str = "default";
+
+/// What somebody wants to know about the past of an execution.
+#[derive(Debug, Clone)]
+pub struct ReplayQuestion {
+    pub execution: ExecutionId,
+    pub tenant: String,
+    pub organization: String,
+    pub cutoff: Cutoff,
+    pub projection: Projection,
+    /// How many events may be folded.
+    pub limit: u64,
+}
+
+/// Whether a reader of a log should go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    More,
+    Enough,
+}
+
+/// Takes the events of an execution in order, and keeps what they show.
+#[derive(Debug, Clone)]
+pub struct Replayer {
+    wording: Wording,
+    fold: Fold,
+    cutoff: Cutoff,
+    left: u64,
+    is_ours: bool,
+}
+
+impl Replayer {
+    pub fn new(question: &ReplayQuestion) -> Self {
+        let ReplayQuestion { execution, tenant, organization, cutoff, projection, limit } =
+            question;
+        Self {
+            wording: Wording::new(*execution),
+            fold: Fold::new(tenant, organization, execution.0, *projection),
+            cutoff: *cutoff,
+            left: *limit,
+            is_ours: tenant == DEFAULT_TENANT && organization == DEFAULT_TENANT,
+        }
+    }
+
+    /// Takes the next event, unless it lies behind the cutoff or is one too many.
+    pub fn see(&mut self, recorded: &Recorded) -> Wanted {
+        if !self.is_ours || !self.cutoff.admits(recorded) {
+            return Wanted::Enough;
+        }
+        if self.left == 0 {
+            self.fold.cut_short();
+            return Wanted::Enough;
+        }
+        self.left -= 1;
+        self.fold.see(&self.wording.word(recorded));
+        Wanted::More
+    }
+
+    /// What the events show, with digests.
+    pub fn finish(self) -> ReplayState {
+        self.fold.finish()
+    }
+}
+
+/// The digest that a reference of ours names; none for references to other stores.
+pub fn digest_named(reference: &Value) -> Option<Digest> {
+    let named = reference.get("ref")?.as_str()?.strip_prefix("/api/payloads/")?;
+    serde_json::from_value(Value::from(named)).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! `noetl executions timeline`: where the time of one execution went.
+
+use noetl_api::Wanted;
+use noetl_replay::TimelineFold;
+use noetl_store::{Clock as _, SystemClock};
+
+use crate::args::TimelineArgs;
+use crate::config::Config;
+use crate::database;
+use crate::failure::{Exit, Failure};
+use crate::history::History;
+use crate::output::document;
+use crate::output::timeline::drawn;
+use crate::terminal::Terminal;
+
+pub(crate) async fn timeline(
+    args: &TimelineArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let history = History::open(&database::path_of(&args.database, config)).await?;
+    let execution = history.chosen(args.execution).await?.execution;
+    let mut fold = TimelineFold::new(execution);
+    history
+        .read(execution, |recorded| {
+            fold.see(recorded);
+            Ok(Wanted::More)
+        })
+        .await?;
+    let timeline = fold.finish(Some(SystemClock.now()));
+    let shown = match args.output.document() {
+        Some(format) => document(format, &timeline),
+        None => drawn(&timeline),
+    };
+    terminal.data(&shown)?;
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,125 @@
+//! A timeline, drawn: a line for each step, with what it did when.
+
+use std::time::Duration;
+
+use noetl_model::Timestamp;
+use noetl_replay::{CommandSpan, Outcome, Spent, StepSpan, Timeline};
+
+use crate::output::table::{line, table};
+use crate::output::time::took;
+use crate::terminal::{BAD, FAINT, STRONG, paint};
+
+/// How wide the bars are.
+const WIDTH: usize = 48;
+/// How many steps are drawn; `--output json` has all of them.
+const STEPS_MAX: usize = 200;
+/// How long a step's name may be.
+const NAME_MAX: usize = 32;
+
+/// A whole timeline.
+pub(crate) fn drawn(timeline: &Timeline) -> String {
+    let Some(started) = timeline.started_at else { return "nothing has happened yet\n".to_owned() };
+    let total = timeline.spent.total().max(1);
+    let scale = Scale { started, total };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for span in timeline.steps.iter().take(STEPS_MAX) {
+        let commands = timeline.commands.iter().filter(|command| command.run == span.run);
+        rows.push(vec![
+            if span.is_critical { "*".to_owned() } else { String::new() },
+            line(span.step.as_str(), NAME_MAX),
+            scale.bar(span, commands),
+            took(Duration::from_micros(span.spent.total())),
+            ended(span.outcome),
+        ]);
+    }
+    let mut text = format!(
+        "{} took {}, {} events\n\n{}",
+        paint(STRONG, timeline.execution_id),
+        took(Duration::from_micros(timeline.spent.total())),
+        timeline.event_count,
+        table(&rows),
+    );
+    if timeline.steps.len() > STEPS_MAX || timeline.truncated {
+        text += &paint(FAINT, "there is more than is drawn; --output json has more\n");
+    }
+    text += &format!("\n{}", paint(FAINT, "█ running  ▒ child  ░ waiting for a worker  · other\n"));
+    let path: Vec<&str> = timeline.critical_path.iter().map(|step| step.as_str()).collect();
+    text += &format!("\ncritical path (*)  {}\n", path.join(" → "));
+    text += &where_it_went(&timeline.spent);
+    text
+}
+
+fn ended(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Completed => String::new(),
+        Outcome::Running => "running".to_owned(),
+        Outcome::Failed => paint(BAD, "failed"),
+        Outcome::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+/// Where the time went, the most first.
+fn where_it_went(spent: &Spent) -> String {
+    let total = spent.total().max(1);
+    let mut parts = [
+        ("running", spent.running),
+        ("in child executions", spent.child),
+        ("waiting for a worker", spent.worker),
+        ("waiting for a timer", spent.timer),
+        ("other", spent.other),
+    ];
+    parts.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
+    let rows: Vec<Vec<String>> = parts
+        .iter()
+        .filter(|(_, micros)| *micros > 0)
+        .map(|(name, micros)| {
+            let share = format!("{} %", micros * 100 / total);
+            vec![(*name).to_owned(), took(Duration::from_micros(*micros)), share]
+        })
+        .collect();
+    table(&rows)
+}
+
+/// Instants to places on a line.
+struct Scale {
+    started: Timestamp,
+    /// How long the line is, in microseconds.
+    total: u64,
+}
+
+impl Scale {
+    fn place(&self, at: Timestamp) -> usize {
+        let micros = at.since(self.started).as_micros();
+        let place = micros * WIDTH as u128 / u128::from(self.total);
+        usize::try_from(place).unwrap_or(WIDTH).min(WIDTH)
+    }
+
+    /// What a step did when: what is under way in any part of a cell is drawn, running before waiting.
+    fn bar<'a>(
+        &self,
+        span: &StepSpan,
+        commands: impl Iterator<Item = &'a CommandSpan> + Clone,
+    ) -> String {
+        let end = self.started.after(Duration::from_micros(self.total));
+        let mut cells = [' '; WIDTH];
+        self.fill(&mut cells, span.entered_at, span.ended_at.unwrap_or(end), '·');
+        for command in commands.clone() {
+            let until = command.claimed_at.or(command.ended_at).unwrap_or(end);
+            self.fill(&mut cells, command.issued_at, until, '░');
+        }
+        for command in commands {
+            if let Some(from) = command.claimed_at {
+                let mark = if command.attempts == 0 { '▒' } else { '█' };
+                self.fill(&mut cells, from, command.ended_at.unwrap_or(end), mark);
+            }
+        }
+        let cells: String = cells.iter().collect();
+        format!("|{cells}|")
+    }
+
+    fn fill(&self, cells: &mut [char; WIDTH], from: Timestamp, to: Timestamp, mark: char) {
+        let from = self.place(from).min(WIDTH - 1);
+        let to = self.place(to).clamp(from + 1, WIDTH);
+        cells[from..to].fill(mark);
+    }
+}

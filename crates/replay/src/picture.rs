@@ -1,0 +1,217 @@
+//! A picture of an execution at some moment, to be compared with another: its context, steps,
+//! commands and loops.
+//!
+//! Invariant: nothing in it depends on ids or times, so that two executions that did the same look
+//! the same.
+
+use std::collections::BTreeMap;
+
+use noetl_engine::{Execution, Illegal, begin, evolve};
+use noetl_model::{
+    CommandId, Event, ExecutionId, ItemSource, Payload, Place, Recorded, RunId, StepName,
+    TaskAddress,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// How many commands a picture shows; of those beyond, only their number is kept.
+const COMMANDS_MAX: usize = 10_000;
+
+/// Takes the events of an execution in order.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    execution: ExecutionId,
+    state: Option<Execution>,
+    commands: BTreeMap<String, CommandPicture>,
+    commands_left_out: u64,
+    open: BTreeMap<CommandId, String>,
+    runs: BTreeMap<RunId, StepName>,
+    loops: BTreeMap<String, LoopPicture>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct CommandPicture {
+    tool: String,
+    status: &'static str,
+    attempts: u32,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct LoopPicture {
+    total: Option<u64>,
+    completed: u64,
+    failed: u64,
+    frames: u64,
+}
+
+impl Picture {
+    pub fn new(execution: ExecutionId) -> Self {
+        Self {
+            execution,
+            state: None,
+            commands: BTreeMap::new(),
+            commands_left_out: 0,
+            open: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            loops: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next event. On an error the log is not one of an execution.
+    pub fn see(&mut self, recorded: &Recorded) -> Result<(), Illegal> {
+        match &mut self.state {
+            None => self.state = Some(begin(self.execution, recorded)?),
+            Some(state) => evolve(state, recorded)?,
+        }
+        self.note(&recorded.event);
+        Ok(())
+    }
+
+    /// How many events it shows.
+    pub fn event_count(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.seq().0)
+    }
+
+    /// What it shows.
+    pub fn document(&self) -> Value {
+        let Some(state) = &self.state else { return json!({}) };
+        let context: Map<String, Value> =
+            state.context().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let steps: Map<String, Value> = state
+            .steps()
+            .map(|step| {
+                let shown = json!({
+                    "status": step.status,
+                    "runs": step.runs,
+                    "output": shown(step.output),
+                    "error": step.error.map(|error| &error.message),
+                });
+                (step.name.to_string(), shown)
+            })
+            .collect();
+        let mut document = json!({
+            "status": state.status(),
+            "workload": shown(state.workload()),
+            "context": context,
+            "steps": steps,
+            "commands": self.commands,
+            "loops": self.loops,
+        });
+        if self.commands_left_out > 0 {
+            document["commands_left_out"] = json!(self.commands_left_out);
+        }
+        document
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::StepEntered { run, step, .. } => {
+                self.runs.insert(*run, step.clone());
+            }
+            Event::StepCompleted { run, .. } | Event::StepFailed { run, .. } => {
+                self.runs.remove(run);
+            }
+            Event::CommandIssued { command, task, step, tool, .. } => {
+                let key = command_key(step, *task);
+                if self.commands.len() == COMMANDS_MAX {
+                    self.commands_left_out += 1;
+                    return;
+                }
+                self.open.insert(*command, key.clone());
+                let issued =
+                    CommandPicture { tool: tool.to_string(), status: "PENDING", attempts: 0 };
+                self.commands.insert(key, issued);
+            }
+            Event::CommandClaimed { command, attempt, .. } => {
+                if let Some(command) = self.command(*command) {
+                    command.status = "RUNNING";
+                    command.attempts = attempt.0;
+                }
+            }
+            Event::CommandCompleted { command, .. } => self.ended(*command, "COMPLETED"),
+            Event::CommandFailed { command, .. } => self.ended(*command, "FAILED"),
+            Event::CommandCancelled { command, .. } => self.ended(*command, "CANCELLED"),
+            Event::ChildStarted { command, .. } => {
+                if let Some(command) = self.command(*command) {
+                    command.status = "RUNNING";
+                }
+            }
+            Event::LoopOpened { run, items, .. } => {
+                let total = match items {
+                    ItemSource::Range(len) | ItemSource::List { len, .. } => Some(*len),
+                    ItemSource::Cursor => None,
+                };
+                if let Some(repeat) = self.repeat(*run) {
+                    repeat.total = total;
+                }
+            }
+            Event::FrameOpened { run, .. } => {
+                if let Some(repeat) = self.repeat(*run) {
+                    repeat.frames += 1;
+                }
+            }
+            Event::IterationCompleted { run, .. } => {
+                if let Some(repeat) = self.repeat(*run) {
+                    repeat.completed += 1;
+                }
+            }
+            Event::IterationFailed { run, .. } => {
+                if let Some(repeat) = self.repeat(*run) {
+                    repeat.failed += 1;
+                }
+            }
+            Event::ExecutionStarted { .. }
+            | Event::StepSkipped { .. }
+            | Event::StepAwaited { .. }
+            | Event::AttemptSuperseded { .. }
+            | Event::ContextUpdated { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerFired { .. }
+            | Event::TimerCancelled { .. }
+            | Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. }
+            | Event::ExecutionStalled { .. }
+            | Event::Reported { .. } => {}
+        }
+    }
+
+    fn command(&mut self, command: CommandId) -> Option<&mut CommandPicture> {
+        self.commands.get_mut(self.open.get(&command)?)
+    }
+
+    fn ended(&mut self, command: CommandId, status: &'static str) {
+        if let Some(command) = self.command(command) {
+            command.status = status;
+        }
+        self.open.remove(&command);
+    }
+
+    fn repeat(&mut self, run: RunId) -> Option<&mut LoopPicture> {
+        let step = self.runs.get(&run)?;
+        Some(self.loops.entry(format!("{step}#{run}")).or_default())
+    }
+}
+
+/// A command by its place in the playbook: `step#run`, `[item]` and `.task` where there are several,
+/// `~retry` where a rule had it done again.
+fn command_key(step: &StepName, task: TaskAddress) -> String {
+    let TaskAddress { run, place, retry } = task;
+    let place = match place {
+        Place::Task(0) => String::new(),
+        Place::Task(task) => format!(".{task}"),
+        Place::Item { index, task: 0 } => format!("[{index}]"),
+        Place::Item { index, task } => format!("[{index}].{task}"),
+        Place::Claim { frame } => format!("[claim {frame}]"),
+    };
+    let again = if retry == 0 { String::new() } else { format!("~{retry}") };
+    format!("{step}#{run}{place}{again}")
+}
+
+/// A value, or what it is known by if it is kept elsewhere.
+fn shown(payload: &Payload) -> Value {
+    match payload {
+        Payload::Inline(value) => (**value).clone(),
+        Payload::Ref(reference) => json!({ "sha256": reference.digest, "bytes": reference.size }),
+    }
+}

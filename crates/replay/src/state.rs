@@ -1,0 +1,174 @@
+//! What a replay shows, in the shape in which it is answered.
+//!
+//! Invariant: what is not known is left out, never null: checksums depend on it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::canon::Checksum;
+use crate::reference::PayloadSummary;
+
+/// Text that many entries share.
+pub(crate) type Word = Arc<str>;
+
+/// All that a log shows, up to some event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayState {
+    pub tenant_id: String,
+    pub organization_id: String,
+    pub execution_id: i64,
+    pub projection: String,
+    pub event_count: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_type: Option<String>,
+    pub execution: ExecutionState,
+    pub stages: BTreeMap<Word, Stage>,
+    pub frames: BTreeMap<Word, Frame>,
+    pub commands: BTreeMap<Word, Command>,
+    pub business_objects: BTreeMap<Word, BusinessObject>,
+    pub loops: BTreeMap<Word, Loop>,
+    /// Whether there were more events than were asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<Checksums>,
+}
+
+/// The digests of the whole and of its parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksums {
+    pub checksum: Checksum,
+    pub projection_checksums: BTreeMap<String, Checksum>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecutionState {
+    pub status: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_node_name: Option<Word>,
+    pub payload_refs: Vec<PayloadRef>,
+}
+
+/// A result that is kept elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PayloadRef {
+    pub event_id: i64,
+    pub reference: Value,
+    pub summary: PayloadSummary,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    pub stage_id: Word,
+    pub status: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_name: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_stage_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_event_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_event_id: Option<i64>,
+    pub frame_count: i64,
+    pub row_count: i64,
+    pub events_emitted: i64,
+    pub failed_count: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    pub frame_id: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_frame_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_event_id: Option<i64>,
+    pub status: Word,
+    pub row_count: i64,
+    pub attempts: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+    pub events_emitted: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_ref: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_ref_summary: Option<PayloadSummary>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    pub command_id: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_command_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_locator: Option<Word>,
+    pub status: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loop {
+    pub loop_id: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_name: Option<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<i64>,
+    pub done: u64,
+    pub failed: u64,
+    pub completed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BusinessObject {
+    pub object_key: Word,
+    pub object_type: Word,
+    pub object_id: Word,
+    pub status: Word,
+    pub version: i64,
+    pub event_count: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_type: Option<Word>,
+    pub attributes: Map<String, Value>,
+    pub payload_refs: Vec<PayloadRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_payload_ref: Option<PayloadRef>,
+}

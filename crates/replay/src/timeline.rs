@@ -1,0 +1,375 @@
+//! When each step and command was waiting and when it ran, and which steps the end waited for.
+//!
+//! Invariant: memory is bounded by the open work and by [`TIMELINE_SPANS_MAX`].
+
+mod spent;
+
+use std::collections::BTreeMap;
+
+use noetl_model::{
+    CommandId, Event, ExecutionId, Place, Recorded, RunId, StepName, TimerId, TimerPurpose,
+    Timestamp,
+};
+use serde::Serialize;
+
+use spent::{Activity, Meter};
+
+pub use spent::Spent;
+
+/// How many steps and how many commands a timeline tells one by one.
+pub const TIMELINE_SPANS_MAX: usize = 10_000;
+
+/// How something ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Outcome {
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+/// One run of a step.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepSpan {
+    pub step: StepName,
+    pub run: RunId,
+    #[serde(serialize_with = "time")]
+    pub entered_at: Timestamp,
+    #[serde(serialize_with = "maybe_time")]
+    pub ended_at: Option<Timestamp>,
+    pub outcome: Outcome,
+    pub commands: u64,
+    /// Whether the end of the execution waited for it.
+    pub is_critical: bool,
+    #[serde(flatten)]
+    pub spent: Spent,
+    /// Where among the spans the run is that led here.
+    #[serde(skip)]
+    after: Option<usize>,
+}
+
+/// One command.
+#[derive(Debug, Clone, Serialize)]
+pub struct CommandSpan {
+    pub step: StepName,
+    pub run: RunId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<u64>,
+    /// How often a worker took it.
+    pub attempts: u32,
+    #[serde(serialize_with = "time")]
+    pub issued_at: Timestamp,
+    /// When a worker took it first.
+    #[serde(serialize_with = "maybe_time")]
+    pub claimed_at: Option<Timestamp>,
+    /// When the attempt began that ended it.
+    #[serde(serialize_with = "maybe_time")]
+    pub started_at: Option<Timestamp>,
+    #[serde(serialize_with = "maybe_time")]
+    pub ended_at: Option<Timestamp>,
+    pub outcome: Outcome,
+}
+
+/// What took how long.
+#[derive(Debug, Clone, Serialize)]
+pub struct Timeline {
+    pub execution_id: i64,
+    #[serde(serialize_with = "maybe_time")]
+    pub started_at: Option<Timestamp>,
+    /// The time of the last event.
+    #[serde(serialize_with = "maybe_time")]
+    pub until: Option<Timestamp>,
+    pub outcome: Outcome,
+    pub event_count: u64,
+    pub spent: Spent,
+    /// The steps that the end waited for, in order.
+    pub critical_path: Vec<StepName>,
+    pub steps: Vec<StepSpan>,
+    pub commands: Vec<CommandSpan>,
+    /// Whether there are more steps or commands than are told.
+    pub truncated: bool,
+}
+
+/// Takes the events of an execution in order.
+#[derive(Debug, Clone)]
+pub struct TimelineFold {
+    execution: ExecutionId,
+    started_at: Option<Timestamp>,
+    meter: Meter,
+    outcome: Outcome,
+    event_count: u64,
+    steps: Vec<StepSpan>,
+    commands: Vec<CommandSpan>,
+    truncated: bool,
+    runs: BTreeMap<RunId, OpenRun>,
+    open: BTreeMap<CommandId, OpenCommand>,
+    timers: BTreeMap<TimerId, RunId>,
+    /// The run of each step that ended last, and which number it had among the ends.
+    ended: BTreeMap<StepName, (u64, usize)>,
+    ends: u64,
+    last: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct OpenRun {
+    meter: Meter,
+    span: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct OpenCommand {
+    run: RunId,
+    activity: Activity,
+    span: Option<usize>,
+}
+
+impl TimelineFold {
+    pub fn new(execution: ExecutionId) -> Self {
+        Self {
+            execution,
+            started_at: None,
+            meter: Meter::from(Timestamp::from_micros(0)),
+            outcome: Outcome::Running,
+            event_count: 0,
+            steps: Vec::new(),
+            commands: Vec::new(),
+            truncated: false,
+            runs: BTreeMap::new(),
+            open: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            ends: 0,
+            last: None,
+        }
+    }
+
+    pub fn see(&mut self, recorded: &Recorded) {
+        let at = recorded.at;
+        if self.started_at.is_none() {
+            self.started_at = Some(at);
+            self.meter = Meter::from(at);
+        }
+        self.event_count += 1;
+        if self.outcome == Outcome::Running {
+            self.meter.advance(at);
+        }
+        match &recorded.event {
+            Event::StepEntered { run, step, from } => self.entered(*run, step, from, at),
+            Event::StepCompleted { run, .. } => self.step_ended(*run, at, Outcome::Completed),
+            Event::StepFailed { run, .. } => self.step_ended(*run, at, Outcome::Failed),
+            Event::CommandIssued { command, task, step, .. } => {
+                let item = match task.place {
+                    Place::Item { index, .. } => Some(index),
+                    Place::Task(_) | Place::Claim { .. } => None,
+                };
+                self.issued(*command, task.run, step, item, at);
+            }
+            Event::CommandClaimed { command, attempt, .. } => {
+                self.taken(*command, Activity::Running, attempt.0, at);
+            }
+            Event::ChildStarted { command, .. } => self.taken(*command, Activity::Child, 0, at),
+            Event::CommandCompleted { command, .. } => {
+                self.command_ended(*command, at, Outcome::Completed);
+            }
+            Event::CommandFailed { command, .. } => {
+                self.command_ended(*command, at, Outcome::Failed);
+            }
+            Event::CommandCancelled { command, .. } => {
+                self.command_ended(*command, at, Outcome::Cancelled);
+            }
+            Event::TimerSet { timer, purpose: TimerPurpose::Retry { task }, .. } => {
+                self.timers.insert(*timer, task.run);
+                self.change(task.run, None, Some(Activity::Timer), at);
+            }
+            Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
+                if let Some(run) = self.timers.remove(timer) {
+                    self.change(run, Some(Activity::Timer), None, at);
+                }
+            }
+            Event::ExecutionCompleted { .. } => self.outcome = Outcome::Completed,
+            Event::ExecutionFailed { .. } => self.outcome = Outcome::Failed,
+            Event::ExecutionCancelled { .. } => self.outcome = Outcome::Cancelled,
+            Event::TimerSet { .. }
+            | Event::ExecutionStarted { .. }
+            | Event::StepSkipped { .. }
+            | Event::StepAwaited { .. }
+            | Event::LoopOpened { .. }
+            | Event::FrameOpened { .. }
+            | Event::IterationCompleted { .. }
+            | Event::IterationFailed { .. }
+            | Event::AttemptSuperseded { .. }
+            | Event::ContextUpdated { .. }
+            | Event::ExecutionStalled { .. }
+            | Event::Reported { .. } => {}
+        }
+    }
+
+    /// What took how long, up to `now` if the execution is still under way.
+    pub fn finish(mut self, now: Option<Timestamp>) -> Timeline {
+        let still = now.filter(|_| self.outcome == Outcome::Running);
+        if let (Some(now), Some(_)) = (still, self.started_at) {
+            self.meter.advance(now);
+            for open in self.runs.values_mut() {
+                open.meter.advance(now);
+            }
+        }
+        for open in self.runs.values() {
+            if let Some(span) = open.span {
+                self.steps[span].spent = open.meter.spent;
+                self.steps[span].outcome = match self.outcome {
+                    Outcome::Running => Outcome::Running,
+                    Outcome::Completed | Outcome::Failed | Outcome::Cancelled => Outcome::Cancelled,
+                };
+            }
+        }
+        let open = self.runs.values().filter_map(|open| open.span).max();
+        let mut next =
+            if self.outcome == Outcome::Running { open.or(self.last) } else { self.last };
+        let mut critical_path = Vec::new();
+        while let Some(index) = next {
+            let span = &mut self.steps[index];
+            span.is_critical = true;
+            critical_path.push(span.step.clone());
+            // A span leads only to earlier ones, so this ends.
+            next = span.after;
+        }
+        critical_path.reverse();
+        let started_at = self.started_at;
+        let total = std::time::Duration::from_micros(self.meter.spent.total());
+        Timeline {
+            execution_id: self.execution.0,
+            started_at,
+            until: started_at.map(|at| at.after(total)),
+            outcome: self.outcome,
+            event_count: self.event_count,
+            spent: self.meter.spent,
+            critical_path,
+            steps: self.steps,
+            commands: self.commands,
+            truncated: self.truncated,
+        }
+    }
+
+    fn entered(&mut self, run: RunId, step: &StepName, from: &[StepName], at: Timestamp) {
+        let latest = from.iter().filter_map(|step| self.ended.get(step)).max();
+        let after = latest.map(|(_, span)| *span);
+        let span = (self.steps.len() < TIMELINE_SPANS_MAX).then_some(self.steps.len());
+        self.runs.insert(run, OpenRun { meter: Meter::from(at), span });
+        if span.is_none() {
+            self.truncated = true;
+            return;
+        }
+        self.steps.push(StepSpan {
+            step: step.clone(),
+            run,
+            entered_at: at,
+            ended_at: None,
+            outcome: Outcome::Running,
+            commands: 0,
+            is_critical: false,
+            spent: Spent::default(),
+            after,
+        });
+    }
+
+    fn step_ended(&mut self, run: RunId, at: Timestamp, outcome: Outcome) {
+        let Some(mut open) = self.runs.remove(&run) else { return };
+        open.meter.advance(at);
+        let Some(index) = open.span else { return };
+        let span = &mut self.steps[index];
+        span.ended_at = Some(at);
+        span.outcome = outcome;
+        span.spent = open.meter.spent;
+        self.ends += 1;
+        self.ended.insert(span.step.clone(), (self.ends, index));
+        self.last = Some(index);
+    }
+
+    fn issued(
+        &mut self,
+        command: CommandId,
+        run: RunId,
+        step: &StepName,
+        item: Option<u64>,
+        at: Timestamp,
+    ) {
+        let span = (self.commands.len() < TIMELINE_SPANS_MAX).then_some(self.commands.len());
+        self.truncated |= span.is_none();
+        self.open.insert(command, OpenCommand { run, activity: Activity::Worker, span });
+        self.change(run, None, Some(Activity::Worker), at);
+        if let Some(of_run) = self.runs.get(&run).and_then(|open| open.span) {
+            self.steps[of_run].commands += 1;
+        }
+        if span.is_some() {
+            self.commands.push(CommandSpan {
+                step: step.clone(),
+                run,
+                item,
+                attempts: 0,
+                issued_at: at,
+                claimed_at: None,
+                started_at: None,
+                ended_at: None,
+                outcome: Outcome::Running,
+            });
+        }
+    }
+
+    fn taken(&mut self, command: CommandId, activity: Activity, attempts: u32, at: Timestamp) {
+        let Some(open) = self.open.get_mut(&command) else { return };
+        let before = std::mem::replace(&mut open.activity, activity);
+        let (run, span) = (open.run, open.span);
+        if let Some(span) = span {
+            let span = &mut self.commands[span];
+            span.attempts = attempts;
+            span.claimed_at.get_or_insert(at);
+            span.started_at = Some(at);
+        }
+        self.change(run, Some(before), Some(activity), at);
+    }
+
+    fn command_ended(&mut self, command: CommandId, at: Timestamp, outcome: Outcome) {
+        let Some(open) = self.open.remove(&command) else { return };
+        self.change(open.run, Some(open.activity), None, at);
+        if let Some(span) = open.span {
+            let span = &mut self.commands[span];
+            span.ended_at = Some(at);
+            span.outcome = outcome;
+        }
+    }
+
+    /// Something of a run goes from one activity to another.
+    fn change(
+        &mut self,
+        run: RunId,
+        before: Option<Activity>,
+        after: Option<Activity>,
+        at: Timestamp,
+    ) {
+        let of_run = self.runs.get_mut(&run).map(|open| &mut open.meter);
+        for meter in [Some(&mut self.meter), of_run].into_iter().flatten() {
+            meter.advance(at);
+            if let Some(before) = before {
+                meter.end(before);
+            }
+            if let Some(after) = after {
+                meter.begin(after);
+            }
+        }
+    }
+}
+
+fn time<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(at)
+}
+
+fn maybe_time<S: serde::Serializer>(
+    at: &Option<Timestamp>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => time(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}

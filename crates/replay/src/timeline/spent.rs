@@ -1,0 +1,102 @@
+//! Where time goes: at every moment the most that is being done counts.
+
+use noetl_model::Timestamp;
+use serde::{Serialize, Serializer};
+
+/// How long something was in which way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Spent {
+    /// A worker ran a tool.
+    #[serde(rename = "running_seconds", serialize_with = "seconds")]
+    pub running: u64,
+    /// An execution that a step had started ran.
+    #[serde(rename = "child_seconds", serialize_with = "seconds")]
+    pub child: u64,
+    /// A command was there and no worker had taken it.
+    #[serde(rename = "waiting_for_worker_seconds", serialize_with = "seconds")]
+    pub worker: u64,
+    /// A rule wanted to wait before it tried again.
+    #[serde(rename = "waiting_for_timer_seconds", serialize_with = "seconds")]
+    pub timer: u64,
+    /// Nothing of this: the control plane decided, or other steps were waited for.
+    #[serde(rename = "other_seconds", serialize_with = "seconds")]
+    pub other: u64,
+}
+
+impl Spent {
+    pub fn total(&self) -> u64 {
+        self.running + self.child + self.worker + self.timer + self.other
+    }
+}
+
+/// Microseconds as seconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a time span of years is far below 2^52 microseconds"
+)]
+fn seconds<S: Serializer>(micros: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*micros as f64 / 1e6)
+}
+
+/// What may be under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    Running,
+    Child,
+    Worker,
+    Timer,
+}
+
+/// Adds time up, from change to change.
+#[derive(Debug, Clone)]
+pub(super) struct Meter {
+    since: Timestamp,
+    running: u32,
+    child: u32,
+    worker: u32,
+    timer: u32,
+    pub(super) spent: Spent,
+}
+
+impl Meter {
+    pub(super) fn from(at: Timestamp) -> Self {
+        Self { since: at, running: 0, child: 0, worker: 0, timer: 0, spent: Spent::default() }
+    }
+
+    /// Counts the time up to an instant; one that lies before the last counts for nothing.
+    pub(super) fn advance(&mut self, at: Timestamp) {
+        let micros = u64::try_from(at.since(self.since).as_micros()).unwrap_or(u64::MAX);
+        let spent = &mut self.spent;
+        let counter = if self.running > 0 {
+            &mut spent.running
+        } else if self.child > 0 {
+            &mut spent.child
+        } else if self.worker > 0 {
+            &mut spent.worker
+        } else if self.timer > 0 {
+            &mut spent.timer
+        } else {
+            &mut spent.other
+        };
+        *counter += micros;
+        self.since = self.since.max(at);
+    }
+
+    pub(super) fn begin(&mut self, activity: Activity) {
+        *self.count(activity) += 1;
+    }
+
+    pub(super) fn end(&mut self, activity: Activity) {
+        let count = self.count(activity);
+        *count = count.saturating_sub(1);
+    }
+
+    fn count(&mut self, activity: Activity) -> &mut u32 {
+        match activity {
+            Activity::Running => &mut self.running,
+            Activity::Child => &mut self.child,
+            Activity::Worker => &mut self.worker,
+            Activity::Timer => &mut self.timer,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The past of an execution: what was known at some moment, what changed, where the time went.
+
+mod compare;
+mod resolve;
+mod state;
+mod timeline;
+
+use noetl_api::Wanted;
+use noetl_model::{Cutoff, ExecutionId, Recorded, Seq};
+use noetl_store::READ_EVENTS_MAX;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::error::ApiError;
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().merge(state::routes()).merge(compare::routes()).merge(timeline::routes())
+}
+
+/// Reads a log in order, a page at a time, until it ends or enough is seen.
+async fn read_log(
+    state: &AppState,
+    execution: ExecutionId,
+    mut see: impl FnMut(&Recorded) -> Result<Wanted, ApiError>,
+) -> Result<(), ApiError> {
+    let mut after = Seq::ZERO;
+    loop {
+        let page = state.control().events(execution, after, READ_EVENTS_MAX).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.seq;
+        for recorded in &page {
+            if see(recorded)? == Wanted::Enough {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The moment that a parameter names.
+fn cutoff_of(name: &str, text: Option<&str>) -> Result<Cutoff, ApiError> {
+    let Some(text) = text else { return Ok(Cutoff::Latest) };
+    text.parse().map_err(|error| {
+        let detail = format!("`{name}`: {error}");
+        ApiError::new(axum::http::StatusCode::BAD_REQUEST, "invalid-cutoff", detail)
+    })
+}

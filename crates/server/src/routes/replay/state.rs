@@ -1,0 +1,119 @@
+//! What a log shows, up to a moment.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use noetl_api::{AnyId, DEFAULT_TENANT, ReplayQuestion, Replayer};
+use noetl_model::{Cutoff, EventId, Timestamp};
+use noetl_replay::{Projection, ReplayState};
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::read_log;
+use super::resolve::{Resolved, resolve};
+use crate::error::ApiError;
+use crate::extract::InQuery;
+use crate::large::large_json;
+use crate::state::AppState;
+
+/// How many events are folded if the question does not say.
+const EVENTS: u64 = 10_000;
+/// How many events may be folded.
+const EVENTS_MAX: u64 = 2_000_000;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(replay_state))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct StateQuery {
+    execution_id: AnyId,
+    tenant_id: Option<String>,
+    organization_id: Option<String>,
+    /// Up to this event. At most one of the three cutoffs may be given.
+    as_of_event_id: Option<AnyId>,
+    /// Up to this place in the log (1, 2, 3, …), or up to the event with this id.
+    as_of_position: Option<AnyId>,
+    /// Up to this instant, in RFC 3339.
+    as_of_time: Option<String>,
+    /// `execution`, `stage`, `frame`, `command`, `business_object`, `loop` or `all`; what a
+    /// projection refers to comes with it.
+    projection: Option<String>,
+    /// How many events to fold; if there are more, the answer says `truncated`.
+    limit: Option<i64>,
+    /// Whether to look up the values that are referred to, and say what is known of them.
+    #[serde(default)]
+    resolve_payloads: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    state: ReplayState,
+    #[serde(flatten)]
+    resolved: Option<Resolved>,
+}
+
+/// Replays an execution up to a moment, and shows its projections with their checksums.
+#[utoipa::path(
+    get, path = "/api/replay/state", tag = "replay", params(StateQuery),
+    responses((status = 200, body = Object), (status = 400, description = "more than one cutoff"))
+)]
+async fn replay_state(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<StateQuery>,
+) -> Result<Response, ApiError> {
+    let question = question_of(&query)?;
+    let mut replayer = Replayer::new(&question);
+    read_log(&state, question.execution, |recorded| Ok(replayer.see(recorded))).await?;
+    let digested = tokio::task::spawn_blocking(move || replayer.finish()).await;
+    let replayed = digested.map_err(|error| ApiError::internal(&error))?;
+    let resolved = match query.resolve_payloads {
+        true => Some(resolve(&state, &replayed).await?),
+        false => None,
+    };
+    Ok(match resolved {
+        // Flattening holds the whole answer once more, so it is left out where nothing is added.
+        None => large_json(replayed),
+        Some(_) => large_json(Answer { state: replayed, resolved }),
+    })
+}
+
+fn question_of(query: &StateQuery) -> Result<ReplayQuestion, ApiError> {
+    let projection = query.projection.as_deref().map_or(Ok(Projection::All), str::parse);
+    let projection =
+        projection.map_err(|error| bad("unknown-projection", format!("`projection`: {error}")))?;
+    let limit = u64::try_from(query.limit.unwrap_or(EVENTS.cast_signed())).unwrap_or(1);
+    let named = |name: &Option<String>| name.as_deref().unwrap_or(DEFAULT_TENANT).to_owned();
+    Ok(ReplayQuestion {
+        execution: query.execution_id.into(),
+        tenant: named(&query.tenant_id),
+        organization: named(&query.organization_id),
+        cutoff: cutoff_of(query)?,
+        projection,
+        limit: limit.clamp(1, EVENTS_MAX),
+    })
+}
+
+fn cutoff_of(query: &StateQuery) -> Result<Cutoff, ApiError> {
+    match (query.as_of_event_id, query.as_of_position, query.as_of_time.as_deref()) {
+        (None, None, None) => Ok(Cutoff::Latest),
+        (Some(event), None, None) => Ok(Cutoff::Event(EventId(event.0))),
+        (None, Some(position), None) => Ok(Cutoff::at_number(position.0)),
+        (None, None, Some(time)) => time
+            .parse::<Timestamp>()
+            .map(Cutoff::Time)
+            .map_err(|error| bad("invalid-cutoff", format!("`as_of_time`: {error}"))),
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => Err(bad(
+            "several-cutoffs",
+            "give one of `as_of_event_id`, `as_of_position` and `as_of_time`",
+        )),
+    }
+}
+
+fn bad(code: &'static str, detail: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, code, detail)
+}

@@ -1,0 +1,49 @@
+//! When each step and command of an execution waited and ran.
+
+use axum::extract::State;
+use axum::response::Response;
+use noetl_api::{AnyId, Wanted};
+use noetl_model::ExecutionId;
+use noetl_replay::TimelineFold;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::read_log;
+use crate::error::ApiError;
+use crate::extract::InQuery;
+use crate::large::large_json;
+use crate::routes::executions::known;
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(replay_timeline))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct TimelineQuery {
+    execution_id: AnyId,
+}
+
+/// Says when each step and command waited and ran, which steps the end waited for, and where the
+/// time went.
+#[utoipa::path(
+    get, path = "/api/replay/timeline", tag = "replay", params(TimelineQuery),
+    responses((status = 200, body = Object))
+)]
+async fn replay_timeline(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<TimelineQuery>,
+) -> Result<Response, ApiError> {
+    let execution = ExecutionId::from(query.execution_id);
+    known(&state, execution).await?;
+    let mut fold = TimelineFold::new(execution);
+    read_log(&state, execution, |recorded| {
+        fold.see(recorded);
+        Ok(Wanted::More)
+    })
+    .await?;
+    Ok(large_json(fold.finish(Some(state.now()))))
+}
