@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    CommandId, Event, ExecutionId, Payload, Place, Recorded, RunId, StepName, ToolError,
+    CommandId, Event, ExecutionId, Payload, Recorded, RunId, StepName, ToolError,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -167,9 +167,9 @@ fn subject(event: &Event) -> Subject<'_> {
 pub fn command_id(execution: ExecutionId, issued: &Recorded) -> Option<String> {
     let Event::CommandIssued { step, task, .. } = &issued.event else { return None };
     let id = format!("{execution}:{step}:{}", issued.event_id);
-    Some(match task.place {
-        Place::Item { index, .. } => format!("{id}:i{index}"),
-        Place::Task(_) | Place::Claim { .. } => id,
+    Some(match task.place.item() {
+        Some(index) => format!("{id}:i{index}"),
+        None => id,
     })
 }
 
@@ -198,11 +198,7 @@ fn meta(event: &Event) -> Map<String, Value> {
             json!({ "execution_pool": pool, "trace": trace })
         }
         Event::CommandIssued { pool, task, .. } => {
-            let index = match task.place {
-                Place::Item { index, .. } => Some(index),
-                Place::Task(_) | Place::Claim { .. } => None,
-            };
-            json!({ "execution_pool": pool, "iteration_index": index })
+            json!({ "execution_pool": pool, "iteration_index": task.place.item() })
         }
         Event::CommandClaimed { attempt, worker, lease_until, .. } => json!({
             "attempt": attempt, "worker_id": worker, "lease_until": lease_until.to_string(),

@@ -12,7 +12,7 @@ pub mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use noetl_model::{CommandId, CommandName, ExecutionId, Pool};
+use noetl_model::{Attempt, CommandId, CommandName, ExecutionId, Pool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -36,12 +36,20 @@ pub enum Hint {
 /// A command waits for a worker that is told and does not ask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// The outbox row that owes it: the same each time it is sent, so that a repetition is known.
-    pub message_id: i64,
+    pub occasion: Occasion,
     pub pool: Pool,
     pub command: CommandName,
     /// The W3C trace context the execution came with.
     pub trace: Option<Arc<Value>>,
+}
+
+/// Why workers are told: the same each time a notification is repeated, so that it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// The command was issued: the outbox row that says so.
+    Issued { row: i64 },
+    /// It still waits, or waits again because this attempt was lost; the n-th time of saying so.
+    Reminder { attempt: Attempt, count: u32 },
 }
 
 /// Why a notification is still owed.

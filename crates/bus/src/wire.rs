@@ -6,7 +6,7 @@ use noetl_model::{EventId, ExecutionId, StepName};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Notification;
+use crate::{Notification, Occasion};
 
 /// What every subject of a notification begins with.
 pub const COMMANDS: &str = "noetl.commands";
@@ -37,9 +37,14 @@ pub fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
 }
 
 /// Under which id the stream knows a repetition. Each store counts its rows from one, and several
-/// may share the stream, so the event, which is unique among them, stands before the row.
+/// may share the stream, so the event, which is unique among them, stands before the row. Servers
+/// that remind of the same command at the same time say it once.
 pub fn message_id(notification: &Notification) -> String {
-    format!("{}-{}", notification.command.event_id, notification.message_id)
+    let event = notification.command.event_id;
+    match notification.occasion {
+        Occasion::Issued { row } => format!("{event}-{row}"),
+        Occasion::Reminder { attempt, count } => format!("{event}-again-{attempt}-{count}"),
+    }
 }
 
 /// Where a notification is published.
@@ -69,7 +74,7 @@ mod tests {
 
     fn check(pool: &str, item: Option<u64>, trace: Option<Value>, expected: Expect) {
         let notification = Notification {
-            message_id: 17,
+            occasion: Occasion::Issued { row: 17 },
             pool: Pool::new(pool),
             command: CommandName {
                 execution: ExecutionId(380_247_909_993_574_400),
@@ -124,7 +129,8 @@ mod tests {
                 item: None,
             };
             let pool = Pool::new(pool);
-            let notification = Notification { message_id: 1, pool, command, trace: None };
+            let notification =
+                Notification { occasion: Occasion::Issued { row: 1 }, pool, command, trace: None };
             assert_eq!(subject(&notification), expected);
         }
     }

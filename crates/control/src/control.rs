@@ -83,6 +83,7 @@ impl Control {
         tasks.spawn(self.clone().start_children(shutdown.clone()));
         tasks.spawn(self.clone().fire_timers(shutdown.clone()));
         tasks.spawn(self.clone().sweep_leases(shutdown.clone()));
+        tasks.spawn(self.clone().remind_workers(shutdown.clone()));
         tasks.spawn(self.clone().sweep_stalls(shutdown));
         tasks.finished().await;
     }

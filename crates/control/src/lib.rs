@@ -21,6 +21,7 @@ mod mailbox;
 mod needs;
 mod payloads;
 mod relay;
+mod remind;
 mod report;
 mod reserve;
 mod settings;

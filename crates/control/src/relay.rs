@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_bus::{BusError, Hint, Notification};
+use noetl_bus::{BusError, Hint, Notification, Occasion};
 use noetl_engine::{Ended, Input};
 use noetl_model::{
     CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
@@ -212,7 +212,8 @@ pub fn notification(row: &OutboxRow) -> Option<Notification> {
             let (step, event_id, item) = (step.clone(), *event_id, *item);
             let command = CommandName { execution: row.execution, step, event_id, item };
             let (pool, trace) = (pool.clone(), trace.clone());
-            is_notified(&pool).then_some(Notification { message_id: row.id, pool, command, trace })
+            let occasion = Occasion::Issued { row: row.id };
+            is_notified(&pool).then_some(Notification { occasion, pool, command, trace })
         }
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
@@ -237,7 +238,7 @@ fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
 }
 
 /// What the control plane carries out itself is no worker's business.
-fn is_notified(pool: &Pool) -> bool {
+pub(crate) fn is_notified(pool: &Pool) -> bool {
     pool.as_str() != Pool::CONTROL
 }
 

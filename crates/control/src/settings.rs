@@ -14,6 +14,10 @@ pub struct Settings {
     pub sweep_every: Duration,
     /// How often executions that nothing moves are looked for, and how long they have to be idle.
     pub stall_after: Duration,
+    /// How often commands are looked for that workers have to be told of again, and for how long a
+    /// new one may wait before they are.
+    pub remind_every: Duration,
+    pub remind_after: Duration,
     /// After how many events the state of an execution is saved.
     pub snapshot_every: NonZeroU64,
     /// How many executions' states are kept in memory.
@@ -35,6 +39,8 @@ impl Default for Settings {
             poll: Duration::from_secs(1),
             sweep_every: Duration::from_secs(1),
             stall_after: Duration::from_secs(30),
+            remind_every: Duration::from_secs(2),
+            remind_after: Duration::from_secs(30),
             snapshot_every: NonZeroU64::new(1000).expect("not zero"),
             states_max: NonZeroUsize::new(4096).expect("not zero"),
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Place, Pool,
+    Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Pool,
     Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
 };
 
@@ -57,7 +57,7 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
                 command,
                 event_id: recorded.event_id,
                 step: step.clone(),
-                item: item_of(task.place),
+                item: task.place.item(),
                 trace: before.trace.clone(),
             };
             vec![Effect::Enqueue { command, pool, step }, Effect::Send(ready)]
@@ -103,13 +103,6 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::StepFailed { .. }
         | Event::ExecutionStalled { .. }
         | Event::Reported { .. } => Vec::new(),
-    }
-}
-
-fn item_of(place: Place) -> Option<u64> {
-    match place {
-        Place::Item { index, .. } => Some(index),
-        Place::Task(_) | Place::Claim { .. } => None,
     }
 }
 

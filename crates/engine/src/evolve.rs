@@ -122,7 +122,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
             let (step, bindings) = (step.clone(), bindings.clone());
             let holder = Holder::Nobody;
-            let open = OpenCommand { task: *task, step, tool: *tool, bindings, holder };
+            let issued = state.seq;
+            let open = OpenCommand { task: *task, step, tool: *tool, bindings, issued, holder };
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until } => {

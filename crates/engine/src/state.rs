@@ -146,6 +146,8 @@ pub(crate) struct OpenCommand {
     pub(crate) step: StepName,
     pub(crate) tool: ToolKind,
     pub(crate) bindings: Bindings,
+    /// The event that issued it.
+    pub(crate) issued: Seq,
     pub(crate) holder: Holder,
 }
 
@@ -159,7 +161,7 @@ pub(crate) enum Holder {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 2;
+    pub const SHAPE: u32 = 3;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -231,6 +233,11 @@ impl Execution {
     /// What has been written to `ctx`.
     pub fn context(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.context.iter()
+    }
+
+    /// The event that issued a command which is open.
+    pub fn issued_by(&self, command: CommandId) -> Option<Seq> {
+        self.commands.get(&command).map(|open| open.issued)
     }
 
     /// Whether anything is under way that will move the execution by itself.

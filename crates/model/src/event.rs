@@ -93,6 +93,16 @@ pub enum Place {
     Claim { frame: u64 },
 }
 
+impl Place {
+    /// Which item of a loop it is about.
+    pub fn item(self) -> Option<u64> {
+        match self {
+            Self::Item { index, .. } => Some(index),
+            Self::Task(_) | Self::Claim { .. } => None,
+        }
+    }
+}
+
 /// Whose variables a `set` writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

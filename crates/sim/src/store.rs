@@ -151,6 +151,10 @@ impl CommandQueue for Connection {
         self.ask(self.store.exhausted(attempts, limit)).await
     }
 
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        self.ask(self.store.ready_pools()).await
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         self.ask(self.store.ready_count(pool)).await
     }

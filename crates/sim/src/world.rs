@@ -157,6 +157,8 @@ fn settings(rng: &mut Rng) -> Settings {
         poll: rng.millis(500..2500),
         sweep_every: rng.millis(500..4000),
         stall_after: rng.millis(5000..30_000),
+        remind_every: Duration::from_secs(2),
+        remind_after: Duration::from_secs(30),
         snapshot_every: NonZeroU64::new(rng.between(2..40)).expect("not zero"),
         states_max: NonZeroUsize::new(*rng.pick(&[1, 64, 64, 64])).expect("not zero"),
         playbooks_max: NonZeroUsize::new(*rng.pick(&[1, 8, 8, 8])).expect("not zero"),

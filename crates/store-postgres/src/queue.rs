@@ -87,6 +87,16 @@ impl CommandQueue for PgStore {
         Ok(run_out.into_iter().map(|(_, held)| held).collect())
     }
 
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        let pools: Vec<String> = query_scalar(include_str!("../sql/ready_pools.sql"))
+            .bind(self.now())
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(pools.into_iter().map(Pool::new).collect())
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(plain(pool.as_str()))

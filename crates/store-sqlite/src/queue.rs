@@ -108,6 +108,16 @@ impl CommandQueue for SqliteStore {
             .collect())
     }
 
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        let pools: Vec<String> = query_scalar(include_str!("../sql/ready_pools.sql"))
+            .bind(self.clock.now().as_micros())
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        Ok(pools.into_iter().map(Pool::new).collect())
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(pool.as_str())

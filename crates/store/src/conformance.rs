@@ -61,6 +61,7 @@ macro_rules! conformance {
             queue::a_removed_command_is_gone_and_removing_it_again_is_fine,
             queue::exhausted_lists_only_expired_leases_with_enough_attempts,
             queue::ready_is_oldest_first_and_per_pool,
+            queue::the_pools_with_a_command_to_lease_are_listed_once,
             queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
             timers::timers_come_due_in_order,
             timers::a_timer_set_again_moves,

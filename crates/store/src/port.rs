@@ -56,6 +56,9 @@ pub trait CommandQueue: Send + Sync {
     /// Commands whose lease has run out and which have been leased `attempts` times or more.
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError>;
 
+    /// The pools with a command that may be leased now, at most `PAGE_MAX` of them.
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError>;
+
     /// How many commands of a pool may be leased now.
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
 }

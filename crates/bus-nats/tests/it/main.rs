@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::{self, AckKind, Context};
 use futures::StreamExt as _;
-use noetl_bus::{Bus as _, Hint, Notification};
+use noetl_bus::{Bus as _, Hint, Notification, Occasion};
 use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{CommandName, EventId, ExecutionId, Pool, StepName};
 use noetl_testkit::NatsServer;
@@ -47,7 +47,7 @@ async fn outsider(nats: &NatsServer) -> Context {
 
 fn notification(row: i64, pool: &str) -> Notification {
     Notification {
-        message_id: row,
+        occasion: Occasion::Issued { row },
         pool: Pool::new(pool),
         command: CommandName {
             execution: ExecutionId(7),

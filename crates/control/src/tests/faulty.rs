@@ -90,6 +90,10 @@ impl CommandQueue for FaultyStore {
         self.store.exhausted(attempts, limit).await
     }
 
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        self.store.ready_pools().await
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         self.store.ready_count(pool).await
     }

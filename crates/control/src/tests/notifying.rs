@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification};
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification, Occasion, Reach};
 use noetl_store::Outbox as _;
 use serde_json::json;
 use tokio::sync::watch;
@@ -85,6 +85,13 @@ impl Bus for BrokeredBus {
 
     fn subscribe(&self) -> HintReceiver {
         self.hints.subscribe()
+    }
+
+    fn reach(&self) -> Reach {
+        match &*self.broker.lock().unwrap() {
+            Broker::Down => Reach::Disconnected,
+            Broker::Up | Broker::Without(_) => Reach::Connected,
+        }
     }
 }
 
@@ -193,5 +200,36 @@ async fn a_notification_names_its_command_and_carries_the_trace_of_the_start() {
     let child = log(&plane.control, heard.command.execution).await;
     let issued = child.iter().find(|recorded| recorded.event_id == heard.command.event_id);
     assert_eq!(issued.unwrap().event.tag().as_str(), "command.issued");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_whose_worker_died_is_named_to_workers_again() {
+    let bus = BrokeredBus::new(Broker::Up);
+    let plane = plane_with(&World::new(), bus.clone());
+    register(&plane.control, CHAIN).await;
+    start(&plane.control).await;
+    assert_eq!(lease(&plane.control, "dies", 1).await.len(), 1);
+    let begun = Instant::now();
+    bus.heard(2).await;
+    let waited = begun.elapsed();
+    assert!((30..=32).contains(&waited.as_secs()), "named again after {waited:?}");
+    let heard = bus.heard.borrow().clone();
+    assert_eq!(heard[0].command, heard[1].command);
+    let again = Occasion::Reminder { attempt: noetl_model::Attempt(1), count: 0 };
+    assert_eq!(heard[1].occasion, again);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_broker_has_lost_is_named_again() {
+    let bus = BrokeredBus::new(Broker::Up);
+    let plane = plane_with(&World::new(), bus.clone());
+    register(&plane.control, CHAIN).await;
+    start(&plane.control).await;
+    let begun = Instant::now();
+    bus.heard(3).await;
+    let waited = begun.elapsed();
+    assert!((60..=64).contains(&waited.as_secs()), "named twice more after {waited:?}");
     plane.stop().await;
 }

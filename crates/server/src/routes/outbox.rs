@@ -15,7 +15,9 @@ use noetl_api::wire::{
 };
 use noetl_bus::{Notification, wire};
 use noetl_control::notification;
-use noetl_store::{Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_TAKE_MAX, Take, Taker};
+use noetl_store::{
+    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_TAKE_MAX, OutboxRow, Take, Taker,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -60,7 +62,7 @@ async fn claim(
     for row in &taken {
         match notification(row) {
             Some(it) => {
-                rows.push(claimed(&it, row.attempts, request.payload_codec, &server_url));
+                rows.push(claimed(&it, row, request.payload_codec, &server_url));
             }
             None => for_nobody.push(row.id),
         }
@@ -73,13 +75,13 @@ async fn claim(
 
 fn claimed(
     it: &Notification,
-    attempts: u32,
+    row: &OutboxRow,
     codec: PayloadCodec,
     server_url: &str,
 ) -> ClaimedMessage {
     let bytes = wire::body(it, server_url);
     ClaimedMessage {
-        outbox_id: it.message_id,
+        outbox_id: row.id,
         event_id: it.command.event_id.0,
         execution_id: it.command.execution.0,
         subject: wire::subject(it),
@@ -89,7 +91,7 @@ fn claimed(
             PayloadCodec::JsonBase64 => Value::String(STANDARD.encode(bytes)),
         },
         payload_codec: codec,
-        attempts,
+        attempts: row.attempts,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is about all executions: every shard is asked at the same time, and the answers are merged in
 //! the order each of them has.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -51,6 +52,12 @@ impl CommandQueue for Shards {
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
         let run_out = self.all(|shard| shard.run_out(attempts, limit)).await?;
         Ok(merged(run_out, limit))
+    }
+
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        let pools = self.all(|shard| shard.ready_pools()).await?;
+        let pools: BTreeSet<Pool> = pools.into_iter().flatten().collect();
+        Ok(pools.into_iter().take(PAGE_MAX).collect())
     }
 
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {

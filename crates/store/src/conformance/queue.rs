@@ -229,6 +229,19 @@ pub async fn ready_is_oldest_first_and_per_pool(subject: Subject) {
     assert_eq!((first[0].execution, &first[0].pool), (B, &Pool::shared()));
 }
 
+pub async fn the_pools_with_a_command_to_lease_are_listed_once(subject: Subject) {
+    let pools = async || subject.store.ready_pools().await.expect("the store answers");
+    assert_eq!(pools().await, []);
+    let (gpu, idle) = (Pool::new("gpu"), Pool::new("idle"));
+    let queue = vec![add(1), add(2), add_to(gpu.clone(), 3), lease(3, 1, 30), add_to(idle, 4)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    let parked = Append { queue: vec![park(4)], ..after(A, 1) };
+    assert_eq!(subject.append(parked).await, Ok(()));
+    assert_eq!(pools().await, [Pool::shared()]);
+    subject.at(30);
+    assert_eq!(pools().await, [gpu, Pool::shared()]);
+}
+
 pub async fn a_fresh_command_is_ready_even_if_the_clock_goes_back(subject: Subject) {
     subject.at(3600);
     assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));

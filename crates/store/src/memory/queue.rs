@@ -1,6 +1,6 @@
 //! Open commands in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -108,6 +108,11 @@ impl CommandTable {
         released
     }
 
+    fn ready_pools(&self, now: Timestamp) -> BTreeSet<Pool> {
+        let ready = self.rows.values().filter(|row| row.open.ready_since(now).is_some());
+        ready.map(|row| row.open.pool.clone()).collect()
+    }
+
     /// Leases that have run out, the one that ran out first before the others.
     fn expired(&self, now: Timestamp) -> Vec<Held> {
         let mut expired: Vec<_> = self
@@ -163,6 +168,16 @@ impl CommandQueue for MemoryStore {
         let expired = self.tables().commands.expired(self.clock.now());
         let exhausted = expired.into_iter().filter(|held| held.attempt.0 >= attempts);
         Ok(exhausted.take(limit.min(PAGE_MAX)).collect())
+    }
+
+    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        Ok(self
+            .tables()
+            .commands
+            .ready_pools(self.clock.now())
+            .into_iter()
+            .take(PAGE_MAX)
+            .collect())
     }
 
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {

@@ -1,0 +1,14 @@
+-- At most ?2 pools with a command that can be leased at ?1. One step of the index for each pool,
+-- however many commands wait in it; leases that have run out are few.
+WITH RECURSIVE issued (pool) AS (
+    SELECT min(pool) FROM command WHERE status = 'ISSUED'
+    UNION ALL
+    SELECT (SELECT min(pool) FROM command WHERE status = 'ISSUED' AND command.pool > issued.pool)
+    FROM issued
+    WHERE issued.pool IS NOT NULL
+)
+SELECT pool FROM issued WHERE pool IS NOT NULL
+UNION
+SELECT pool FROM command WHERE status = 'CLAIMED' AND lease_until <= ?1
+ORDER BY pool
+LIMIT +?2
