@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{
-    CommandId, Event, ExecutionId, Payload, Recorded, RunId, StepName, ToolError,
-};
+use noetl_model::{CommandId, Event, ExecutionId, Payload, Recorded, RunId, StepName, ToolError};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
