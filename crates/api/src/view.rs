@@ -298,8 +298,8 @@ pub fn value_or_reference(payload: &Payload) -> Value {
 mod tests {
     use expect_test::{Expect, expect};
     use noetl_model::{
-        Attempt, Bindings, Digest, EventId, Logs, PayloadRef, Pool, Seq, TaskAddress, Timestamp,
-        ToolKind,
+        Attempt, Bindings, Digest, EventId, Logs, PayloadRef, Place, Pool, Seq, TaskAddress,
+        Timestamp, ToolKind,
     };
 
     use super::*;
