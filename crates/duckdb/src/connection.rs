@@ -1,0 +1,420 @@
+//! A database that is open, statements that run on it, and how one is stopped.
+
+use std::ffi::{CString, c_int};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::api::{Handle, Index, RawResult, SUCCESS};
+use crate::library::{Library, text};
+use crate::value::{Column, row};
+
+/// `duckdb_result_type`
+const CHANGED_ROWS: c_int = 1;
+const QUERY_RESULT: c_int = 3;
+
+/// What DuckDB says is wrong, or what it cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Failure {
+    #[error("{0}")]
+    Said(String),
+    #[error("stopped")]
+    Stopped,
+    #[error("the column `{column}` has a type that is not understood here: cast it to VARCHAR")]
+    Type { column: String },
+    #[error("a text with a NUL character cannot be a statement or a path")]
+    Nul,
+    #[error("parameter {0} has no value")]
+    Parameter(u64),
+}
+
+/// What a statement gave beside its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Produced {
+    Rows { columns: Vec<String> },
+    Affected(u64),
+}
+
+/// A connection to a database that is open for it alone. Not for two threads at a time.
+pub struct Connection {
+    open: Arc<Open>,
+}
+
+/// Stops what runs on a connection, from any thread.
+#[derive(Clone)]
+pub struct Interrupter {
+    open: Arc<Open>,
+}
+
+/// The handles, closed when the last who knows them is gone.
+struct Open {
+    library: Arc<Library>,
+    database: Handle,
+    connection: Handle,
+    stopped: AtomicBool,
+}
+
+// SAFETY: DuckDB's database may be used from any thread. Of its connection only `duckdb_interrupt` is
+// called from another thread than the one that has the `Connection`, which is what it is for.
+unsafe impl Send for Open {}
+// SAFETY: as above; `Connection` itself is not `Sync`.
+unsafe impl Sync for Open {}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let api = &self.library.api;
+        // SAFETY: both are null or were made by this library, nobody else has them, and each is
+        // closed once.
+        unsafe {
+            (api.duckdb_disconnect)(&raw mut self.connection);
+            (api.duckdb_close)(&raw mut self.database);
+        }
+    }
+}
+
+impl Interrupter {
+    /// Stops the statement that runs and those that would follow. To be repeated until the thread
+    /// that runs them has answered: one that is just being prepared does not hear it.
+    pub fn stop(&self) {
+        self.open.stopped.store(true, Ordering::Release);
+        // SAFETY: the connection is open for as long as `open` is, and may be interrupted any time.
+        unsafe { (self.open.library.api.duckdb_interrupt)(self.open.connection) };
+    }
+}
+
+impl Connection {
+    /// Opens a file, or a database in memory, with settings such as `access_mode`.
+    pub fn open(
+        library: &Arc<Library>,
+        path: Option<&str>,
+        settings: &[(&str, &str)],
+    ) -> Result<Self, Failure> {
+        let api = &library.api;
+        let path = CString::new(path.unwrap_or(":memory:")).map_err(|_| Failure::Nul)?;
+        let config = Config::new(library, settings)?;
+        let mut open = Open {
+            library: library.clone(),
+            database: ptr::null_mut(),
+            connection: ptr::null_mut(),
+            stopped: AtomicBool::new(false),
+        };
+        let mut reason = ptr::null_mut();
+        // SAFETY: path and config live through the call; the others are places to write to.
+        let opened = unsafe {
+            (api.duckdb_open_ext)(
+                path.as_ptr(),
+                &raw mut open.database,
+                config.raw,
+                &raw mut reason,
+            )
+        };
+        if opened != SUCCESS {
+            // SAFETY: a reason that was written is a text that is ours to free.
+            let told = unsafe { text(reason) };
+            // SAFETY: as above; freeing null does nothing.
+            unsafe { (api.duckdb_free)(reason.cast()) };
+            return Err(Failure::Said(told));
+        }
+        // SAFETY: the database is open, the other is a place to write to.
+        if unsafe { (api.duckdb_connect)(open.database, &raw mut open.connection) } != SUCCESS {
+            return Err(Failure::Said("IO Error: cannot connect to the database".into()));
+        }
+        Ok(Self { open: Arc::new(open) })
+    }
+
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter { open: self.open.clone() }
+    }
+
+    /// Runs a statement and hands over each row as it comes, for as long as `take` says so.
+    pub fn run(
+        &self,
+        sql: &str,
+        values: &[Value],
+        mut take: impl FnMut(Vec<Value>) -> bool,
+    ) -> Result<Produced, Failure> {
+        let extracted = Extracted::new(&self.open, sql)?;
+        let mut produced = Produced::Affected(0);
+        // One statement of the author's may be several of DuckDB's, such as a PIVOT.
+        for index in 0..extracted.count {
+            let prepared = extracted.prepare(index)?;
+            prepared.bind(values)?;
+            let mut result = prepared.execute()?;
+            let last = index + 1 == extracted.count;
+            produced = result.read(|row| !last || take(row))?;
+        }
+        Ok(produced)
+    }
+}
+
+/// Settings for opening a database.
+struct Config<'a> {
+    library: &'a Library,
+    raw: Handle,
+}
+
+impl<'a> Config<'a> {
+    fn new(library: &'a Library, settings: &[(&str, &str)]) -> Result<Self, Failure> {
+        let mut config = Self { library, raw: ptr::null_mut() };
+        // SAFETY: it is a place to write to.
+        unsafe { (library.api.duckdb_create_config)(&raw mut config.raw) };
+        for (name, value) in settings {
+            let name_text = CString::new(*name).map_err(|_| Failure::Nul)?;
+            let value = CString::new(*value).map_err(|_| Failure::Nul)?;
+            // SAFETY: the config was made above, the texts live through the call.
+            let set = unsafe {
+                (library.api.duckdb_set_config)(config.raw, name_text.as_ptr(), value.as_ptr())
+            };
+            if set != SUCCESS {
+                return Err(Failure::Said(format!("Invalid Input Error: no setting `{name}`")));
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl Drop for Config<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was made by this library and is destroyed once.
+        unsafe { (self.library.api.duckdb_destroy_config)(&raw mut self.raw) };
+    }
+}
+
+/// The statements of a text.
+struct Extracted<'a> {
+    open: &'a Open,
+    raw: Handle,
+    count: Index,
+}
+
+impl<'a> Extracted<'a> {
+    fn new(open: &'a Open, sql: &str) -> Result<Self, Failure> {
+        let sql = CString::new(sql).map_err(|_| Failure::Nul)?;
+        let mut extracted = Self { open, raw: ptr::null_mut(), count: 0 };
+        let api = &open.library.api;
+        // SAFETY: the connection is open, the text lives through the call, the last is a place to
+        // write to.
+        extracted.count = unsafe {
+            (api.duckdb_extract_statements)(open.connection, sql.as_ptr(), &raw mut extracted.raw)
+        };
+        if extracted.count == 0 {
+            // SAFETY: it was written by the call before, and has a text if there is an error.
+            let told = unsafe { text((api.duckdb_extract_statements_error)(extracted.raw)) };
+            if !told.is_empty() {
+                return Err(Failure::Said(told));
+            }
+        }
+        Ok(extracted)
+    }
+
+    fn prepare(&self, index: Index) -> Result<Prepared<'a>, Failure> {
+        let api = &self.open.library.api;
+        let mut prepared = Prepared { open: self.open, raw: ptr::null_mut() };
+        // SAFETY: the connection is open, the statements are extracted and so many, the last is a
+        // place to write to.
+        let state = unsafe {
+            (api.duckdb_prepare_extracted_statement)(
+                self.open.connection,
+                self.raw,
+                index,
+                &raw mut prepared.raw,
+            )
+        };
+        if state == SUCCESS {
+            return Ok(prepared);
+        }
+        // SAFETY: a statement that could not be prepared is there to be asked why.
+        Err(Failure::Said(unsafe { text((api.duckdb_prepare_error)(prepared.raw)) }))
+    }
+}
+
+impl Drop for Extracted<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is null or was made by this library, and is destroyed once.
+        unsafe { (self.open.library.api.duckdb_destroy_extracted)(&raw mut self.raw) };
+    }
+}
+
+struct Prepared<'a> {
+    open: &'a Open,
+    raw: Handle,
+}
+
+impl<'a> Prepared<'a> {
+    fn bind(&self, values: &[Value]) -> Result<(), Failure> {
+        // SAFETY: the statement is prepared.
+        let count = unsafe { (self.open.library.api.duckdb_nparams)(self.raw) };
+        for number in 1..=count {
+            let value = usize::try_from(number - 1).ok().and_then(|index| values.get(index));
+            let value = value.ok_or(Failure::Parameter(number))?;
+            if self.bind_one(number, value) != SUCCESS {
+                return Err(Failure::Parameter(number));
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_one(&self, number: Index, value: &Value) -> c_int {
+        let api = &self.open.library.api;
+        let bind_text = |text: &str| {
+            // SAFETY: the statement is prepared and has this parameter; the text is copied by the
+            // call, which is told its length.
+            unsafe {
+                let length = text.len() as Index;
+                (api.duckdb_bind_varchar_length)(self.raw, number, text.as_ptr().cast(), length)
+            }
+        };
+        match value {
+            // SAFETY: the statement is prepared and has this parameter.
+            Value::Null => unsafe { (api.duckdb_bind_null)(self.raw, number) },
+            // SAFETY: as above.
+            Value::Bool(flag) => unsafe { (api.duckdb_bind_boolean)(self.raw, number, *flag) },
+            Value::Number(it) => match (it.as_i64(), it.as_u64(), it.as_f64()) {
+                // SAFETY: as above.
+                (Some(it), _, _) => unsafe { (api.duckdb_bind_int64)(self.raw, number, it) },
+                // SAFETY: as above.
+                (None, Some(it), _) => unsafe { (api.duckdb_bind_uint64)(self.raw, number, it) },
+                // SAFETY: as above.
+                (None, None, Some(it)) => unsafe { (api.duckdb_bind_double)(self.raw, number, it) },
+                (None, None, None) => bind_text(&it.to_string()),
+            },
+            Value::String(text) => bind_text(text),
+            Value::Array(_) | Value::Object(_) => bind_text(&value.to_string()),
+        }
+    }
+
+    fn execute(&self) -> Result<Running<'a>, Failure> {
+        if self.open.stopped.load(Ordering::Acquire) {
+            return Err(Failure::Stopped);
+        }
+        let mut running = Running { open: self.open, raw: RawResult::empty() };
+        // SAFETY: the statement is prepared and bound, the other is a place to write to.
+        let state = unsafe {
+            (self.open.library.api.duckdb_execute_prepared_streaming)(
+                self.raw,
+                &raw mut running.raw,
+            )
+        };
+        if state == SUCCESS { Ok(running) } else { Err(running.failure()) }
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is null or was made by this library, and is destroyed once.
+        unsafe { (self.open.library.api.duckdb_destroy_prepare)(&raw mut self.raw) };
+    }
+}
+
+/// A statement whose rows are being fetched.
+struct Running<'a> {
+    open: &'a Open,
+    raw: RawResult,
+}
+
+impl Running<'_> {
+    fn read(&mut self, mut take: impl FnMut(Vec<Value>) -> bool) -> Result<Produced, Failure> {
+        let api = &self.open.library.api;
+        // SAFETY: the result is there.
+        let kind = unsafe { (api.duckdb_result_return_type)(self.raw) };
+        let columns = self.columns()?;
+        let mut affected = 0;
+        while let Some(chunk) = self.chunk()? {
+            let vectors: Vec<Handle> = (0..columns.len() as Index)
+                // SAFETY: the chunk is there and has as many vectors as the result has columns.
+                .map(|index| unsafe { (api.duckdb_data_chunk_get_vector)(chunk.raw, index) })
+                .collect();
+            // SAFETY: the chunk is there.
+            let size = unsafe { (api.duckdb_data_chunk_get_size)(chunk.raw) };
+            for index in 0..size {
+                // SAFETY: the vectors are those of the columns, and have so many rows.
+                let row = unsafe { row(api, &columns, &vectors, index) };
+                let goes_on = match kind {
+                    QUERY_RESULT => take(row),
+                    CHANGED_ROWS => {
+                        affected += row.first().and_then(Value::as_u64).unwrap_or(0);
+                        true
+                    }
+                    _ => true,
+                };
+                if !goes_on {
+                    return Err(Failure::Stopped);
+                }
+            }
+        }
+        Ok(match kind {
+            QUERY_RESULT => {
+                Produced::Rows { columns: columns.into_iter().map(|column| column.name).collect() }
+            }
+            _ => Produced::Affected(affected),
+        })
+    }
+
+    fn columns(&mut self) -> Result<Vec<Column>, Failure> {
+        let library = self.open.library.clone();
+        let api = &library.api;
+        // SAFETY: the result is there.
+        let count = unsafe { (api.duckdb_column_count)(&raw mut self.raw) };
+        (0..count)
+            .map(|index| {
+                // SAFETY: the result has this column; its name is a text of the result's.
+                let name = unsafe { text((api.duckdb_column_name)(&raw mut self.raw, index)) };
+                // SAFETY: the result has this column; the type is ours, and is given away.
+                let column = unsafe {
+                    let kind = (api.duckdb_column_logical_type)(&raw mut self.raw, index);
+                    Column::new(&library, name.clone(), kind)
+                };
+                column.ok_or(Failure::Type { column: name })
+            })
+            .collect()
+    }
+
+    /// The next rows; none at the end.
+    fn chunk(&mut self) -> Result<Option<Chunk<'_>>, Failure> {
+        if self.open.stopped.load(Ordering::Acquire) {
+            return Err(Failure::Stopped);
+        }
+        // SAFETY: the result is there.
+        let raw = unsafe { (self.open.library.api.duckdb_fetch_chunk)(self.raw) };
+        if !raw.is_null() {
+            return Ok(Some(Chunk { library: &self.open.library, raw }));
+        }
+        match self.failure() {
+            Failure::Said(told) if told.is_empty() => Ok(None),
+            failure => Err(failure),
+        }
+    }
+
+    fn failure(&mut self) -> Failure {
+        if self.open.stopped.load(Ordering::Acquire) {
+            return Failure::Stopped;
+        }
+        // SAFETY: the result is there; its error, if any, is a text of the result's.
+        let told = unsafe { (self.open.library.api.duckdb_result_error)(&raw mut self.raw) };
+        // SAFETY: as above.
+        Failure::Said(unsafe { text(told) })
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was written by this library, and is destroyed once.
+        unsafe { (self.open.library.api.duckdb_destroy_result)(&raw mut self.raw) };
+    }
+}
+
+/// Some rows, by column.
+struct Chunk<'a> {
+    library: &'a Library,
+    raw: Handle,
+}
+
+impl Drop for Chunk<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was made by this library and is destroyed once.
+        unsafe { (self.library.api.duckdb_destroy_data_chunk)(&raw mut self.raw) };
+    }
+}

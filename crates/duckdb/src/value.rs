@@ -1,0 +1,450 @@
+//! From DuckDB's vectors to JSON, without loss: what JSON cannot hold exactly becomes a text.
+
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Number, Value, json};
+
+use crate::api::{Api, Handle, Index};
+use crate::library::{Library, text};
+use crate::time;
+
+/// A column of a result.
+pub(crate) struct Column {
+    pub(crate) name: String,
+    shape: Shape,
+}
+
+/// How the values of a type lie in a vector.
+enum Shape {
+    Null,
+    Bool,
+    Integer(Width),
+    Float,
+    Double,
+    Decimal {
+        width: Width,
+        scale: usize,
+    },
+    Text,
+    Json,
+    Blob,
+    Bits,
+    Uuid,
+    Date,
+    Time,
+    TimeWithZone,
+    /// Units of which a second has so many, and what follows the text.
+    Timestamp {
+        per_second: i64,
+        zone: &'static str,
+    },
+    Interval,
+    Enum {
+        width: Width,
+        words: Vec<String>,
+    },
+    List(Box<Shape>),
+    Array {
+        item: Box<Shape>,
+        size: Index,
+    },
+    Struct(Vec<(String, Shape)>),
+    Map {
+        key: Box<Shape>,
+        value: Box<Shape>,
+    },
+    Union(Vec<Shape>),
+}
+
+#[derive(Clone, Copy)]
+enum Width {
+    I8,
+    I16,
+    I32,
+    I64,
+    I128,
+    U8,
+    U16,
+    U32,
+    U64,
+    U128,
+}
+
+impl Column {
+    /// Reads the type, which it takes; none if it is not understood.
+    ///
+    /// # Safety
+    ///
+    /// `kind` is a logical type of this library's that nobody else has.
+    pub(crate) unsafe fn new(library: &Arc<Library>, name: String, kind: Handle) -> Option<Self> {
+        // SAFETY: the caller says so.
+        let shape = unsafe { shape(&library.api, kind) }?;
+        Some(Self { name, shape })
+    }
+}
+
+/// One row of a chunk.
+///
+/// # Safety
+///
+/// The vectors are those of the columns, in order, and have more than `index` rows.
+pub(crate) unsafe fn row(
+    api: &Api,
+    columns: &[Column],
+    vectors: &[Handle],
+    index: Index,
+) -> Vec<Value> {
+    let cells = columns.iter().zip(vectors);
+    // SAFETY: the caller says so.
+    cells.map(|(column, vector)| unsafe { value(api, &column.shape, *vector, index) }).collect()
+}
+
+/// What a type is, by its number in the header. Takes the type.
+///
+/// # Safety
+///
+/// `kind` is a logical type of this library's that nobody else has.
+unsafe fn shape(api: &Api, mut kind: Handle) -> Option<Shape> {
+    // SAFETY: the type is there, as the caller says, until it is destroyed below.
+    let found = unsafe {
+        match (api.duckdb_get_type_id)(kind) {
+            19 => width((api.duckdb_decimal_internal_type)(kind)).map(|width| Shape::Decimal {
+                width,
+                scale: usize::from((api.duckdb_decimal_scale)(kind)),
+            }),
+            17 => Some(match taken(api, (api.duckdb_logical_type_get_alias)(kind)).as_str() {
+                "JSON" => Shape::Json,
+                _ => Shape::Text,
+            }),
+            23 => width((api.duckdb_enum_internal_type)(kind)).map(|width| Shape::Enum {
+                width,
+                words: (0..Index::from((api.duckdb_enum_dictionary_size)(kind)))
+                    .map(|index| taken(api, (api.duckdb_enum_dictionary_value)(kind, index)))
+                    .collect(),
+            }),
+            24 => {
+                shape(api, (api.duckdb_list_type_child_type)(kind)).map(Box::new).map(Shape::List)
+            }
+            33 => shape(api, (api.duckdb_array_type_child_type)(kind)).map(|item| Shape::Array {
+                item: Box::new(item),
+                size: (api.duckdb_array_type_array_size)(kind),
+            }),
+            25 => (0..(api.duckdb_struct_type_child_count)(kind))
+                .map(|index| {
+                    let name = taken(api, (api.duckdb_struct_type_child_name)(kind, index));
+                    let child = shape(api, (api.duckdb_struct_type_child_type)(kind, index))?;
+                    Some((name, child))
+                })
+                .collect::<Option<_>>()
+                .map(Shape::Struct),
+            26 => match (
+                shape(api, (api.duckdb_map_type_key_type)(kind)),
+                shape(api, (api.duckdb_map_type_value_type)(kind)),
+            ) {
+                (Some(key), Some(value)) => {
+                    Some(Shape::Map { key: Box::new(key), value: Box::new(value) })
+                }
+                _ => None,
+            },
+            28 => (0..(api.duckdb_union_type_member_count)(kind))
+                .map(|index| shape(api, (api.duckdb_union_type_member_type)(kind, index)))
+                .collect::<Option<_>>()
+                .map(Shape::Union),
+            id => plain(id),
+        }
+    };
+    // SAFETY: it is ours, and is destroyed once.
+    unsafe { (api.duckdb_destroy_logical_type)(&raw mut kind) };
+    found
+}
+
+/// The types that have no parameters.
+fn plain(id: c_int) -> Option<Shape> {
+    let timestamp = |per_second, zone| Some(Shape::Timestamp { per_second, zone });
+    match id {
+        1 => Some(Shape::Bool),
+        10 => Some(Shape::Float),
+        11 => Some(Shape::Double),
+        12 => timestamp(1_000_000, ""),
+        13 => Some(Shape::Date),
+        14 => Some(Shape::Time),
+        15 => Some(Shape::Interval),
+        18 => Some(Shape::Blob),
+        20 => timestamp(1, ""),
+        21 => timestamp(1000, ""),
+        22 => timestamp(1_000_000_000, ""),
+        27 => Some(Shape::Uuid),
+        29 => Some(Shape::Bits),
+        30 => Some(Shape::TimeWithZone),
+        31 => timestamp(1_000_000, "+00:00"),
+        36 => Some(Shape::Null),
+        id => width(id).map(Shape::Integer),
+    }
+}
+
+fn width(id: c_int) -> Option<Width> {
+    Some(match id {
+        2 => Width::I8,
+        3 => Width::I16,
+        4 => Width::I32,
+        5 => Width::I64,
+        6 => Width::U8,
+        7 => Width::U16,
+        8 => Width::U32,
+        9 => Width::U64,
+        16 => Width::I128,
+        32 => Width::U128,
+        _ => return None,
+    })
+}
+
+/// A text that DuckDB made for us: copied and freed.
+///
+/// # Safety
+///
+/// The pointer is null, or a text of this library's that nobody else has.
+unsafe fn taken(api: &Api, pointer: *mut c_char) -> String {
+    // SAFETY: the caller says so.
+    let copy = unsafe { text(pointer) };
+    // SAFETY: as above; freeing null does nothing.
+    unsafe { (api.duckdb_free)(pointer.cast()) };
+    copy
+}
+
+/// An integer of any width; those of 128 bits beyond an `i128` as a text.
+enum Whole {
+    Signed(i128),
+    Unsigned(u128),
+}
+
+impl Whole {
+    fn json(&self) -> Value {
+        let (small, text) = match self {
+            Whole::Signed(it) => (i64::try_from(*it).map(Number::from).ok(), it.to_string()),
+            Whole::Unsigned(it) => (u64::try_from(*it).map(Number::from).ok(), it.to_string()),
+        };
+        small.map_or(Value::String(text), Value::Number)
+    }
+
+    fn decimal(&self, scale: usize) -> String {
+        let (sign, digits) = match self {
+            Whole::Signed(it) => (if *it < 0 { "-" } else { "" }, it.unsigned_abs()),
+            Whole::Unsigned(it) => ("", *it),
+        };
+        if scale == 0 {
+            return format!("{sign}{digits}");
+        }
+        let digits = format!("{digits:0>width$}", width = scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        format!("{sign}{whole}.{fraction}")
+    }
+
+    fn index(&self) -> usize {
+        match self {
+            Whole::Signed(it) => usize::try_from(*it).unwrap_or(usize::MAX),
+            Whole::Unsigned(it) => usize::try_from(*it).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// The element of a vector's data.
+///
+/// # Safety
+///
+/// The data are elements of type `T`, more than `index`.
+unsafe fn element<T: Copy>(data: Handle, index: Index) -> T {
+    let index = usize::try_from(index).expect("a vector fits into memory");
+    // SAFETY: the caller says so; DuckDB's elements may lie closer than Rust would have them.
+    unsafe { data.cast::<T>().add(index).read_unaligned() }
+}
+
+/// # Safety
+///
+/// The data are integers of this width, more than `index`.
+unsafe fn integer(width: Width, data: Handle, index: Index) -> Whole {
+    // SAFETY: the caller says so.
+    unsafe {
+        match width {
+            Width::I8 => Whole::Signed(element::<i8>(data, index).into()),
+            Width::I16 => Whole::Signed(element::<i16>(data, index).into()),
+            Width::I32 => Whole::Signed(element::<i32>(data, index).into()),
+            Width::I64 => Whole::Signed(element::<i64>(data, index).into()),
+            Width::I128 => Whole::Signed(element::<i128>(data, index)),
+            Width::U8 => Whole::Unsigned(element::<u8>(data, index).into()),
+            Width::U16 => Whole::Unsigned(element::<u16>(data, index).into()),
+            Width::U32 => Whole::Unsigned(element::<u32>(data, index).into()),
+            Width::U64 => Whole::Unsigned(element::<u64>(data, index).into()),
+            Width::U128 => Whole::Unsigned(element::<u128>(data, index)),
+        }
+    }
+}
+
+/// The bytes of a text or a blob: short ones lie in the element itself.
+///
+/// # Safety
+///
+/// The data are `duckdb_string_t`, more than `index`, and live through the call.
+unsafe fn bytes(data: Handle, index: Index) -> Vec<u8> {
+    const INLINE_MAX: usize = 12;
+    // SAFETY: the caller says so.
+    let raw = unsafe { element::<[u8; 16]>(data, index) };
+    let length = u32::from_ne_bytes(raw[..4].try_into().expect("four bytes"));
+    let length = usize::try_from(length).expect("a text fits into memory");
+    if length <= INLINE_MAX {
+        return raw[4..4 + length].to_vec();
+    }
+    let address = usize::from_ne_bytes(raw[8..].try_into().expect("eight bytes"));
+    // SAFETY: a long text has its address there, and lives as long as its vector.
+    unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), length) }
+        .to_vec()
+}
+
+/// # Safety
+///
+/// The vector is there and has more than `index` rows.
+unsafe fn is_valid(api: &Api, vector: Handle, index: Index) -> bool {
+    // SAFETY: the vector is there; without nulls it has no mask.
+    let mask = unsafe { (api.duckdb_vector_get_validity)(vector) };
+    // SAFETY: a mask has a bit for each row, in words of 64.
+    mask.is_null() || unsafe { element::<u64>(mask.cast(), index / 64) } >> (index % 64) & 1 == 1
+}
+
+/// # Safety
+///
+/// The vector has values of this shape, more than `index`.
+unsafe fn value(api: &Api, shape: &Shape, vector: Handle, index: Index) -> Value {
+    // SAFETY: the caller says so.
+    if !unsafe { is_valid(api, vector, index) } {
+        return Value::Null;
+    }
+    // SAFETY: the vector is there.
+    let data = unsafe { (api.duckdb_vector_get_data)(vector) };
+    // SAFETY: each shape says what the data are, as the header has it.
+    unsafe {
+        match shape {
+            Shape::Null => Value::Null,
+            Shape::Bool => Value::Bool(element::<u8>(data, index) != 0),
+            Shape::Integer(width) => integer(*width, data, index).json(),
+            Shape::Float => float(&element::<f32>(data, index).to_string()),
+            Shape::Double => float(&element::<f64>(data, index).to_string()),
+            Shape::Decimal { width, scale } => integer(*width, data, index).decimal(*scale).into(),
+            Shape::Text => String::from_utf8_lossy(&bytes(data, index)).into_owned().into(),
+            Shape::Json => {
+                let text = String::from_utf8_lossy(&bytes(data, index)).into_owned();
+                serde_json::from_str(&text).unwrap_or(Value::String(text))
+            }
+            Shape::Blob => STANDARD.encode(bytes(data, index)).into(),
+            Shape::Bits => bits(&bytes(data, index)).into(),
+            Shape::Uuid => uuid(element::<u128>(data, index)).into(),
+            Shape::Date => time::date(element::<i32>(data, index)).into(),
+            Shape::Time => time::time(element::<i64>(data, index)).into(),
+            Shape::TimeWithZone => time::time_with_zone(element::<u64>(data, index)).into(),
+            Shape::Timestamp { per_second, zone } => {
+                let text = time::timestamp(element::<i64>(data, index), *per_second);
+                if text.ends_with("infinity") { text } else { text + zone }.into()
+            }
+            Shape::Interval => {
+                let raw = element::<Interval>(data, index);
+                time::interval(raw.months, raw.days, raw.microseconds).into()
+            }
+            Shape::Enum { width, words } => {
+                let word = words.get(integer(*width, data, index).index());
+                word.map_or(Value::Null, |word| Value::String(word.clone()))
+            }
+            Shape::List(_)
+            | Shape::Array { .. }
+            | Shape::Struct(_)
+            | Shape::Map { .. }
+            | Shape::Union(_) => nested(api, shape, vector, data, index),
+        }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Interval {
+    months: i32,
+    days: i32,
+    microseconds: i64,
+}
+
+/// # Safety
+///
+/// The vector has values of this shape, more than `index`, and these are its data.
+unsafe fn nested(api: &Api, shape: &Shape, vector: Handle, data: Handle, index: Index) -> Value {
+    // SAFETY: each shape says what children its vector has, as the header has it.
+    unsafe {
+        match shape {
+            Shape::List(item) => {
+                let [offset, length] = element::<[u64; 2]>(data, index);
+                let child = (api.duckdb_list_vector_get_child)(vector);
+                (offset..offset + length).map(|at| value(api, item, child, at)).collect()
+            }
+            Shape::Array { item, size } => {
+                let child = (api.duckdb_array_vector_get_child)(vector);
+                (index * size..(index + 1) * size).map(|at| value(api, item, child, at)).collect()
+            }
+            Shape::Struct(fields) => fields
+                .iter()
+                .zip(0..)
+                .map(|((name, field), place)| {
+                    let child = (api.duckdb_struct_vector_get_child)(vector, place);
+                    (name.clone(), value(api, field, child, index))
+                })
+                .collect::<Map<_, _>>()
+                .into(),
+            Shape::Map { key, value: held } => {
+                let [offset, length] = element::<[u64; 2]>(data, index);
+                let entries = (api.duckdb_list_vector_get_child)(vector);
+                let keys = (api.duckdb_struct_vector_get_child)(entries, 0);
+                let values = (api.duckdb_struct_vector_get_child)(entries, 1);
+                map((offset..offset + length)
+                    .map(|at| (value(api, key, keys, at), value(api, held, values, at)))
+                    .collect())
+            }
+            Shape::Union(members) => {
+                let tags = (api.duckdb_struct_vector_get_child)(vector, 0);
+                let tag = element::<u8>((api.duckdb_vector_get_data)(tags), index);
+                let child = (api.duckdb_struct_vector_get_child)(vector, Index::from(tag) + 1);
+                let member = members.get(usize::from(tag));
+                member.map_or(Value::Null, |member| value(api, member, child, index))
+            }
+            _ => Value::Null,
+        }
+    }
+}
+
+/// A map whose keys are texts as one; others as a list of pairs, which loses nothing.
+fn map(entries: Vec<(Value, Value)>) -> Value {
+    if entries.iter().all(|(key, _)| key.is_string()) {
+        let entries = entries.into_iter().filter_map(|(key, value)| match key {
+            Value::String(key) => Some((key, value)),
+            _ => None,
+        });
+        return Value::Object(entries.collect());
+    }
+    entries.into_iter().map(|(key, value)| json!({"key": key, "value": value})).collect()
+}
+
+/// By its shortest text, so that 0.1 of 32 bits is 0.1; `NaN` and infinities stay texts.
+fn float(text: &str) -> Value {
+    let number = text.parse().ok().and_then(Number::from_f64);
+    number.map_or_else(|| Value::String(text.to_owned()), Value::Number)
+}
+
+/// `0101`: the first byte says how many bits of the second are none.
+fn bits(bytes: &[u8]) -> String {
+    let Some((padding, bytes)) = bytes.split_first() else { return String::new() };
+    let all: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    all.chars().skip(usize::from(*padding)).collect()
+}
+
+/// Kept with its first bit flipped, so that it sorts.
+fn uuid(raw: u128) -> String {
+    let digits = format!("{:032x}", raw ^ (1 << 127));
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    parts.join("-")
+}
