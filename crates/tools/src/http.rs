@@ -25,6 +25,23 @@ impl Http {
         Self { outgoing, credentials }
     }
 
+    /// The body of a response, which must be JSON.
+    pub(crate) async fn json(
+        &self,
+        keys: Keys<'_>,
+        idempotency_key: &str,
+    ) -> Result<serde_json::Value, ToolError> {
+        let auth = auth::Auth::read(keys, self.credentials.as_ref()).await?;
+        let request = request::build(keys, auth, idempotency_key)?;
+        let name = outgoing::named(&request);
+        let response = self.outgoing.send(request).await?;
+        match response::error(&name, &response) {
+            Some(error) => Err(error),
+            None => serde_json::from_slice(&response.body)
+                .map_err(|reason| response::not_as_wanted(&name, &reason)),
+        }
+    }
+
     async fn exchange(&self, call: &Call) -> Result<Ended, ToolError> {
         let keys = Keys::new("http", &call.config);
         let wanted = response::Wanted::read(keys)?;

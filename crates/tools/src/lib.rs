@@ -11,6 +11,7 @@ mod artifact;
 mod call;
 mod capture;
 mod credentials;
+mod duckdb;
 mod group;
 mod http;
 mod keys;
@@ -26,6 +27,8 @@ mod rhai;
 mod settings;
 mod shell;
 mod sql;
+mod sqlite;
+mod transfer;
 
 #[cfg(test)]
 mod testing;
@@ -35,4 +38,4 @@ pub use credentials::{Credentials, FixedCredentials};
 pub use outgoing::Egress;
 pub use registry::{Registry, TIMEOUT_DEFAULT};
 pub use results::{NoResults, Reference, Results};
-pub use settings::Settings;
+pub use settings::{Settings, library_place};

@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
 use crate::call::{Call, Ended, Tool};
+use crate::duckdb::Duckdb;
+use crate::duckdb::engine::Engine;
 use crate::http::Http;
 use crate::nats::Nats;
 use crate::noop::Noop;
@@ -21,6 +23,8 @@ use crate::python::Python;
 use crate::rhai::Rhai;
 use crate::settings::Settings;
 use crate::shell::Shell;
+use crate::sqlite::Sqlite;
+use crate::transfer::Transfer;
 
 /// How long a tool may run if nobody says.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
@@ -49,16 +53,27 @@ impl Registry {
     pub fn standard(settings: Settings) -> Self {
         let outgoing = Arc::new(Outgoing::new(settings.egress, settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
+        let duckdb =
+            Arc::new(Engine::new(settings.duckdb_library.clone(), settings.library_places.clone()));
+        let transfer = Transfer {
+            pools: pools.clone(),
+            duckdb: duckdb.clone(),
+            http: Http::new(outgoing.clone(), settings.credentials.clone()),
+            credentials: settings.credentials.clone(),
+        };
         Self::empty()
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
             .with(ToolKind::Nats, Nats::new(settings.credentials.clone()))
+            .with(ToolKind::Duckdb, Duckdb::new(duckdb))
             .with(ToolKind::Http, Http::new(outgoing.clone(), settings.credentials.clone()))
             .with(ToolKind::Noop, Noop)
             .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))
             .with(ToolKind::Python, Python::new(&settings, outgoing))
             .with(ToolKind::Rhai, Rhai)
             .with(ToolKind::Shell, Shell::new(settings.environment))
+            .with(ToolKind::Sqlite, Sqlite)
+            .with(ToolKind::Transfer, transfer)
     }
 
     /// Adds a tool, or replaces the one of that kind.

@@ -1,6 +1,7 @@
 //! What the tools need to know of the worker they run in.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::credentials::{Credentials, FixedCredentials};
@@ -40,19 +41,26 @@ pub struct Settings {
     pub credentials: Arc<dyn Credentials>,
     /// Where results come from that are too large to travel with a command.
     pub results: Arc<dyn Results>,
+    /// The file of DuckDB's library, if it was named.
+    pub duckdb_library: Option<PathBuf>,
+    /// Where libraries that were installed for this user are.
+    pub library_places: Vec<PathBuf>,
 }
 
 impl Settings {
     /// The settings that `variables`, the environment of the worker, ask for.
     pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let variables: BTreeMap<String, String> = variables.into_iter().collect();
-        let python = variables.get("NOETL_PYTHON").filter(|name| !name.is_empty());
+        let said = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+        let python = said("NOETL_PYTHON");
         Self {
             python: python.cloned().unwrap_or_else(|| "python3".into()),
             python_idle_max: 16,
             egress: Egress::Any,
             proxy_from_environment: false,
             results: Arc::new(NoResults),
+            duckdb_library: said("NOETL_DUCKDB_LIBRARY").map(PathBuf::from),
+            library_places: library_place(|name| said(name).cloned()).into_iter().collect(),
             environment: variables
                 .iter()
                 .filter(|(name, _)| is_inherited(name))
@@ -61,6 +69,15 @@ impl Settings {
             credentials: Arc::new(FixedCredentials::from_environment(variables)),
         }
     }
+}
+
+/// The directory that `noetl tools install` puts libraries into, below the user's cache.
+pub fn library_place(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let cache = match variable("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => PathBuf::from(variable("HOME")?).join(".cache"),
+    };
+    Some(cache.join("noetl/lib"))
 }
 
 fn is_inherited(name: &str) -> bool {

@@ -156,18 +156,7 @@ impl Session {
         bound: &Bound,
         budget: &mut Budget,
     ) -> Result<Produced, ToolError> {
-        let prepared =
-            self.client().prepare(&bound.sql).await.map_err(|error| failure::of(&error))?;
-        let columns: Vec<(String, Type)> = prepared
-            .columns()
-            .iter()
-            .map(|column| (column.name().to_owned(), column.type_().clone()))
-            .collect();
-        let sql = match bound.values.is_empty() {
-            true => bound.sql.clone(),
-            false => with_arguments(bound, prepared.params())?,
-        };
-        drop(prepared);
+        let (columns, sql) = self.describe(bound).await?;
         let stream =
             self.client().simple_query_raw(&sql).await.map_err(|error| failure::of(&error))?;
         let mut stream = std::pin::pin!(stream);
@@ -190,6 +179,23 @@ impl Session {
                 rows,
             },
         })
+    }
+
+    /// The columns of what a statement returns, and the text to run with its values.
+    pub(crate) async fn describe(
+        &self,
+        bound: &Bound,
+    ) -> Result<(Vec<(String, Type)>, String), ToolError> {
+        let prepared = self.client().prepare(&bound.sql).await;
+        let prepared = prepared.map_err(|error| failure::of(&error))?;
+        let columns = prepared.columns().iter();
+        let columns =
+            columns.map(|column| (column.name().to_owned(), column.type_().clone())).collect();
+        let sql = match bound.values.is_empty() {
+            true => bound.sql.clone(),
+            false => with_arguments(bound, prepared.params())?,
+        };
+        Ok((columns, sql))
     }
 
     /// Stops the statement that runs on the server, if one does.

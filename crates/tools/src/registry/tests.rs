@@ -14,7 +14,7 @@ async fn a_tool_that_is_not_there_is_a_config_error_that_lists_the_others() {
     let ended = run(&lease(ToolKind::Snowflake, json!({}))).await;
     assert_eq!(
         show(&ended),
-        "failed config: this worker has no tool `snowflake`; it has: http, noop, postgres, python, rhai, shell\n"
+        "failed config: this worker has no tool `snowflake`; it has: artifact, duckdb, http, nats, noop, postgres, python, result_fetch, rhai, shell, sqlite, transfer\n"
     );
 }
 

@@ -7,6 +7,7 @@
 pub(crate) enum Dialect {
     Postgres,
     Sqlite,
+    Duckdb,
 }
 
 /// What a token is.

@@ -130,7 +130,7 @@ fn named(
 
 fn placeholder(dialect: Dialect, number: usize) -> String {
     match dialect {
-        Dialect::Postgres => format!("${number}"),
+        Dialect::Postgres | Dialect::Duckdb => format!("${number}"),
         Dialect::Sqlite => format!("?{number}"),
     }
 }
@@ -179,6 +179,7 @@ mod tests {
             json!([1, 2]),
             expect!["SELECT ?1, ?2, ?1 [1,2]"],
         );
+        check(Dialect::Duckdb, "SELECT ?", json!([1]), expect!["SELECT $1 [1]"]);
     }
 
     #[test]

@@ -1,0 +1,122 @@
+//! `duckdb`: a script of statements on a DuckDB file, or on a database that lives for one call.
+
+pub(crate) mod engine;
+mod failure;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use noetl_duckdb::{Connection, Produced as Gave};
+use noetl_model::ToolError;
+use serde_json::Value;
+
+use self::engine::{Engine, Place};
+pub(crate) use self::failure::of as said_by;
+use crate::call::{Call, Ended, Tool};
+use crate::keys::Keys;
+use crate::sql::lex::Dialect;
+use crate::sql::params::{Bound, Params};
+use crate::sql::result::{Budget, Produced, output};
+use crate::sql::split::{left_open, statements};
+use crate::sql::{script, statement_failed};
+
+pub(crate) struct Duckdb {
+    engine: Arc<Engine>,
+}
+
+/// The statements of a call, ready to run one after the other.
+struct Work {
+    statements: Vec<(Bound, usize)>,
+    whole: bool,
+}
+
+impl Work {
+    async fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        let script = script::read(keys).await?;
+        let params = Params::read(keys)?;
+        let found = statements(Dialect::Duckdb, &script);
+        if let Some(index) = left_open(Dialect::Duckdb, &found) {
+            return Err(keys.error(format!(
+                "statement {} begins a transaction that no other ends: add COMMIT, or leave it out and say `transaction: true`",
+                index + 1
+            )));
+        }
+        let bound = found.iter().map(|statement| {
+            Ok((params.bind(keys, Dialect::Duckdb, statement.sql)?, statement.line))
+        });
+        Ok(Self {
+            statements: bound.collect::<Result<_, ToolError>>()?,
+            whole: keys.flag(&["transaction"])?.unwrap_or(false),
+        })
+    }
+
+    fn run(&self, connection: &Connection) -> Result<Vec<Produced>, ToolError> {
+        let mut budget = Budget::new();
+        if self.whole {
+            engine::execute(connection, "BEGIN")?;
+        }
+        let count = self.statements.len();
+        let results = self.statements.iter().enumerate().map(|(index, (bound, line))| {
+            query(connection, bound, &mut budget)
+                .map_err(|error| statement_failed(error, index, count, *line))
+        });
+        let results = results.collect::<Result<_, ToolError>>()?;
+        if self.whole {
+            engine::execute(connection, "COMMIT")?;
+        }
+        Ok(results)
+    }
+}
+
+fn query(
+    connection: &Connection,
+    bound: &Bound,
+    budget: &mut Budget,
+) -> Result<Produced, ToolError> {
+    let mut rows = Vec::new();
+    let mut spent = Ok(());
+    let gave = connection.run(&bound.sql, &bound.values, |row: Vec<Value>| {
+        spent = budget.spend(row.iter().map(size).sum());
+        rows.push(row);
+        spent.is_ok()
+    });
+    spent?;
+    Ok(match gave.map_err(|error| failure::of(&error))? {
+        Gave::Rows { columns } => Produced::Rows { columns, rows },
+        Gave::Affected(count) => Produced::Affected(count),
+    })
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields.values().map(size).sum(),
+    }
+}
+
+impl Duckdb {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
+    }
+
+    async fn carry_out(&self, call: &Call) -> Result<Ended, ToolError> {
+        let keys = Keys::new("duckdb", &call.config);
+        let form = script::row_form(keys)?;
+        let work = Work::read(keys).await?;
+        let place = Place::read(keys)?;
+        let results = self.engine.work(place, &call.cancel, move |it| work.run(it)).await?;
+        Ok(Ended::completed(output(results, form)))
+    }
+}
+
+#[async_trait]
+impl Tool for Duckdb {
+    async fn run(&self, call: &Call) -> Ended {
+        self.carry_out(call).await.into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

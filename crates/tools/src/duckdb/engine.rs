@@ -1,0 +1,118 @@
+//! DuckDB's library, loaded when it is first needed, and its work on threads that may wait.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use noetl_duckdb::{Connection, Interrupter, Library};
+use noetl_model::{ErrorKind, ToolError};
+use tokio_util::sync::CancellationToken;
+
+use super::failure;
+use crate::keys::Keys;
+
+/// How often a statement that was told to stop is told again.
+const STOP_AGAIN: Duration = Duration::from_millis(20);
+
+/// Where to look for the library, and the library once it was found.
+pub(crate) struct Engine {
+    named: Option<PathBuf>,
+    places: Vec<PathBuf>,
+    loaded: Mutex<Option<Arc<Library>>>,
+}
+
+/// Which database.
+pub(crate) struct Place {
+    path: Option<String>,
+    read_only: bool,
+}
+
+impl Place {
+    /// `database`, a path; in memory if left out.
+    pub(crate) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
+        Ok(Self {
+            path: path.filter(|path| path != ":memory:"),
+            read_only: keys.flag(&["read_only"])?.unwrap_or(false),
+        })
+    }
+
+    fn open(&self, library: &Arc<Library>) -> Result<Connection, ToolError> {
+        let mode = if self.read_only { "READ_ONLY" } else { "AUTOMATIC" };
+        // A statement that needs an extension says so, instead of waiting for the network.
+        let settings = [("autoinstall_known_extensions", "false"), ("access_mode", mode)];
+        let opened = Connection::open(library, self.path.as_deref(), &settings);
+        opened.map_err(|error| {
+            let mut told = failure::of(&error);
+            let name = self.path.as_deref().unwrap_or("a database in memory");
+            told.message = format!("cannot open {name}: {}", told.message);
+            told
+        })
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(named: Option<PathBuf>, places: Vec<PathBuf>) -> Self {
+        Self { named, places, loaded: Mutex::new(None) }
+    }
+
+    /// The library; looked for again if it was not there the last time.
+    fn library(&self) -> Result<Arc<Library>, ToolError> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = &*loaded {
+            return Ok(library.clone());
+        }
+        let library = Library::load(self.named.as_deref(), &self.places)
+            .map_err(|error| ToolError::new(ErrorKind::Config, format!("duckdb: {error}")))?;
+        tracing::debug!(version = library.version(), "loaded DuckDB");
+        Ok(loaded.insert(library).clone())
+    }
+
+    /// Does some work on a database, on a thread of its own, until done or cancelled.
+    pub(crate) async fn work<T: Send + 'static>(
+        self: &Arc<Self>,
+        place: Place,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&Connection) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let engine = self.clone();
+        let opened = tokio::task::spawn_blocking(move || place.open(&engine.library()?)).await;
+        let connection = opened.map_err(broken)??;
+        let stop = StopWhenDropped(connection.interrupter());
+        let mut running = tokio::task::spawn_blocking(move || work(&connection));
+        let done = tokio::select! {
+            done = &mut running => done,
+            () = cancel.cancelled() => loop {
+                stop.0.stop();
+                if let Ok(done) = tokio::time::timeout(STOP_AGAIN, &mut running).await {
+                    break done;
+                }
+            },
+        };
+        done.map_err(broken)?
+    }
+}
+
+/// Also when nobody waits for the work any more, it does not go on.
+struct StopWhenDropped(Interrupter);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn broken(error: tokio::task::JoinError) -> ToolError {
+    ToolError::new(ErrorKind::Unknown, format!("duckdb: the work ended early: {error}"))
+}
+
+/// Runs a statement whose result nobody wants.
+pub(crate) fn execute(connection: &Connection, sql: &str) -> Result<(), ToolError> {
+    connection.run(sql, &[], |_| true).map_err(|error| failure::of(&error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+pub(crate) fn is_missing(engine: &Engine) -> bool {
+    engine.library().is_err()
+}

@@ -1,0 +1,174 @@
+//! One connection to an SQLite database for one call, interrupted when the call is cancelled.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
+use noetl_model::ToolError;
+use serde_json::{Number, Value};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow};
+use sqlx::{
+    AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Executor as _, Row as _,
+    SqlSafeStr as _, SqliteConnection, Statement as _, TypeInfo as _, ValueRef as _,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::failure;
+use crate::keys::Keys;
+use crate::sql::params::Bound;
+use crate::sql::result::{Budget, Produced};
+
+/// How long a statement waits for another that holds the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// After so many steps of a statement it is looked whether the call goes on: some microseconds.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
+
+/// What makes a statement's count of changed rows its own, not the one before's.
+const CHANGING: &[&str] = &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
+
+/// A database that is open.
+pub(crate) struct Database {
+    connection: SqliteConnection,
+}
+
+impl Database {
+    /// `database`, a path; in memory if left out.
+    pub(crate) async fn open(
+        keys: Keys<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, ToolError> {
+        let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
+        let path = path.unwrap_or_else(|| ":memory:".into());
+        let read_only = keys.flag(&["read_only"])?.unwrap_or(false);
+        let options = match path.as_str() {
+            ":memory:" => SqliteConnectOptions::new().in_memory(true),
+            path => SqliteConnectOptions::new()
+                .filename(Path::new(path))
+                .create_if_missing(!read_only)
+                .read_only(read_only),
+        };
+        let options = options.busy_timeout(BUSY_TIMEOUT).disable_statement_logging();
+        let opened = SqliteConnection::connect_with(&options).await;
+        let mut connection = opened.map_err(|error| failure::of_opening(&error, &path))?;
+        let cancel = cancel.clone();
+        let mut raw = connection.lock_handle().await.map_err(|error| failure::of(&error))?;
+        raw.set_progress_handler(STEPS_BETWEEN_LOOKS, move || !cancel.is_cancelled());
+        drop(raw);
+        Ok(Self { connection })
+    }
+
+    /// Runs one statement whose result nobody wants.
+    pub(crate) async fn execute(&mut self, sql: &str) -> Result<u64, ToolError> {
+        let done = sqlx::query(AssertSqlSafe(sql)).execute(&mut self.connection).await;
+        Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
+    }
+
+    /// The columns of what a statement returns.
+    pub(crate) async fn columns(&mut self, sql: &str) -> Result<Vec<String>, ToolError> {
+        let sql = AssertSqlSafe(sql.to_owned()).into_sql_str();
+        let prepared = (&mut self.connection).prepare(sql).await;
+        let prepared = prepared.map_err(|error| failure::of(&error))?;
+        Ok(prepared.columns().iter().map(|column| column.name().to_owned()).collect())
+    }
+
+    /// Runs one statement.
+    pub(crate) async fn query(
+        &mut self,
+        bound: &Bound,
+        budget: &mut Budget,
+    ) -> Result<Produced, ToolError> {
+        let columns = self.columns(&bound.sql).await?;
+        if columns.is_empty() {
+            let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
+            let done = query.execute(&mut self.connection).await;
+            let affected = done.map_err(|error| failure::of(&error))?.rows_affected();
+            return Ok(Produced::Affected(if changes(&bound.sql) { affected } else { 0 }));
+        }
+        let mut rows = Vec::new();
+        let mut found = self.rows(bound);
+        while let Some(row) = found.try_next().await? {
+            budget.spend(row.iter().map(size).sum())?;
+            rows.push(row);
+        }
+        drop(found);
+        Ok(Produced::Rows { columns, rows })
+    }
+
+    /// Runs one statement that returns rows, each read as it is asked for.
+    pub(crate) fn rows<'a>(
+        &'a mut self,
+        bound: &Bound,
+    ) -> BoxStream<'a, Result<Vec<Value>, ToolError>> {
+        let query = bind(sqlx::query(AssertSqlSafe(bound.sql.clone())), &bound.values);
+        let found = query.fetch(&mut self.connection);
+        Box::pin(found.map_ok(|row| values(&row)).map_err(|error| failure::of(&error)))
+    }
+
+    /// Ends the connection; what a transaction left open is undone.
+    pub(crate) async fn close(self) {
+        if let Err(error) = self.connection.close().await {
+            tracing::debug!(%error, "an SQLite connection did not close");
+        }
+    }
+}
+
+type Values<'q> = Query<'q, sqlx::Sqlite, SqliteArguments>;
+
+fn bind<'q>(query: Values<'q>, values: &[Value]) -> Values<'q> {
+    values.iter().fold(query, |query, value| match value {
+        Value::Null => query.bind(None::<String>),
+        Value::Bool(flag) => query.bind(*flag),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(integer), _) => query.bind(integer),
+            (None, Some(float)) if !number.is_u64() => query.bind(float),
+            (None, _) => query.bind(number.to_string()),
+        },
+        Value::String(text) => query.bind(text.clone()),
+        Value::Array(_) | Value::Object(_) => query.bind(value.to_string()),
+    })
+}
+
+fn changes(sql: &str) -> bool {
+    let word = sql.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    CHANGING.iter().any(|changing| changing.eq_ignore_ascii_case(word))
+}
+
+fn values(row: &SqliteRow) -> Vec<Value> {
+    (0..row.len()).map(|index| value(row, index)).collect()
+}
+
+/// By what the value is, not by what its column was declared as: SQLite keeps any in any.
+fn value(row: &SqliteRow, index: usize) -> Value {
+    let Ok(raw) = row.try_get_raw(index) else { return Value::Null };
+    if raw.is_null() {
+        return Value::Null;
+    }
+    match raw.type_info().name() {
+        "INTEGER" => row.try_get_unchecked::<i64, _>(index).map_or(Value::Null, Value::from),
+        "REAL" => {
+            let float = row.try_get_unchecked::<f64, _>(index).unwrap_or(f64::NAN);
+            Number::from_f64(float).map_or_else(|| float.to_string().into(), Value::Number)
+        }
+        "TEXT" => bytes(row, index, |bytes| match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => STANDARD.encode(error.as_bytes()),
+        }),
+        _ => bytes(row, index, |bytes| STANDARD.encode(bytes)),
+    }
+}
+
+fn bytes(row: &SqliteRow, index: usize, text: impl FnOnce(Vec<u8>) -> String) -> Value {
+    let bytes = row.try_get_unchecked::<Vec<u8>, _>(index);
+    bytes.map_or(Value::Null, |bytes| Value::String(text(bytes)))
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => 8,
+    }
+}

@@ -1,0 +1,163 @@
+//! `transfer`: rows from one place to another, a chunk at a time, so that memory stays flat however
+//! many there are.
+
+mod chunk;
+mod file;
+mod postgres;
+mod source;
+mod table;
+mod target;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use noetl_model::{Logs, ToolError};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use self::source::Source;
+use self::target::Target;
+use crate::call::{Call, Ended, Tool};
+use crate::credentials::Credentials;
+use crate::duckdb::engine::Engine;
+use crate::http::Http;
+use crate::keys::Keys;
+use crate::postgres::pool::Pools;
+
+/// How many rows are moved at a time, if nobody says.
+const CHUNK_ROWS_DEFAULT: usize = 1000;
+const CHUNK_ROWS_MAX: usize = 100_000;
+/// How many chunks may wait between reader and writer.
+const CHUNKS_WAITING_MAX: usize = 2;
+
+/// What reading and writing need of the worker.
+pub(crate) struct Transfer {
+    pub(crate) pools: Arc<Pools>,
+    pub(crate) duckdb: Arc<Engine>,
+    pub(crate) http: Http,
+    pub(crate) credentials: Arc<dyn Credentials>,
+}
+
+/// What becomes of the rows that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Append,
+    /// All of them go, and the new ones come, at once.
+    Replace,
+    /// Those with the same key are changed.
+    Upsert,
+}
+
+impl Mode {
+    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        match keys.text(&["mode"])?.as_deref() {
+            None | Some("append" | "insert") => Ok(Mode::Append),
+            Some("replace" | "overwrite") => Ok(Mode::Replace),
+            Some("upsert" | "merge") => Ok(Mode::Upsert),
+            Some(other) => {
+                Err(keys
+                    .error(format!("`mode` is `{other}`; known are append, replace and upsert")))
+            }
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Mode::Append => "append",
+            Mode::Replace => "replace",
+            Mode::Upsert => "upsert",
+        }
+    }
+}
+
+/// How far the work is.
+#[derive(Default)]
+struct Progress {
+    rows: AtomicU64,
+    chunks: AtomicU64,
+}
+
+impl Progress {
+    fn add(&self, rows: usize) {
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        self.chunks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+}
+
+impl Transfer {
+    async fn carry_out(&self, call: &Call) -> Result<Ended, ToolError> {
+        let keys = Keys::new("transfer", &call.config);
+        let mode = Mode::read(keys)?;
+        let rows_max = keys.count(&["chunk_size", "batch_size"], CHUNK_ROWS_MAX)?;
+        let rows_max = rows_max.unwrap_or(CHUNK_ROWS_DEFAULT);
+        let source_keys = Keys::new("transfer: source", section(keys, "source")?);
+        let target_keys = Keys::new("transfer: target", section(keys, "target")?);
+        let target = Target::read(keys, target_keys, mode, self, call).await?;
+        let source = Source::read(source_keys, self, call).await?;
+        let (from, to) = (source.kind(), target.kind());
+        let name = target.name();
+        let progress = Arc::new(Progress::default());
+        let (sender, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
+        let reading = source.pump(sender, rows_max, call);
+        let writing = target.drain(receiver, progress.clone(), call);
+        let (read, written) = tokio::join!(reading, writing);
+        // A reader whose writer has gone just ends; the writer says why.
+        let columns = match (read, written) {
+            (Ok(()), Ok(columns)) => columns,
+            (Err(error), _) | (Ok(()), Err(error)) => return Err(told(error, mode, &progress)),
+        };
+        Ok(Ended::completed(json!({
+            "status": "success",
+            "direction": format!("{from}_to_{to}"),
+            "source_type": from,
+            "target_type": to,
+            "target_table": name,
+            "mode": mode.as_str(),
+            "rows_transferred": progress.rows(),
+            "chunks_processed": progress.chunks.load(Ordering::Relaxed),
+            "columns": columns,
+        })))
+    }
+}
+
+fn section<'a>(keys: Keys<'a>, name: &'static str) -> Result<&'a Map<String, Value>, ToolError> {
+    keys.map(&[name])?
+        .ok_or_else(|| keys.error(format!("`{name}` is missing: a map with its `type`")))
+}
+
+/// The error, and what is left of the work.
+fn told(mut error: ToolError, mode: Mode, progress: &Progress) -> ToolError {
+    let rows = match mode {
+        Mode::Append | Mode::Upsert => progress.rows(),
+        Mode::Replace => 0,
+    };
+    error.message.push_str(&match mode {
+        Mode::Append | Mode::Upsert => format!("; {rows} rows had been written"),
+        Mode::Replace => "; nothing was replaced, the target is as it was".to_owned(),
+    });
+    let mut details = match error.details.take().map(|details| *details) {
+        Some(Value::Object(details)) => details,
+        _ => Map::new(),
+    };
+    details.insert("rows_written".into(), rows.into());
+    error.details = Some(Box::new(Value::Object(details)));
+    error
+}
+
+#[async_trait]
+impl Tool for Transfer {
+    async fn run(&self, call: &Call) -> Ended {
+        tokio::select! {
+            ended = self.carry_out(call) => ended.into(),
+            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The statements that write rows into a table.
+
+use noetl_model::ToolError;
+use serde_json::Value;
+
+use super::Mode;
+use crate::keys::Keys;
+use crate::postgres::literal::identifier;
+use crate::sql::lex::Dialect;
+
+/// How many values one statement takes.
+const VALUES_MAX: usize = 10_000;
+
+/// A table and what happens to the rows in it.
+#[derive(Clone)]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) mode: Mode,
+    pub(super) keys: Vec<String>,
+    pub(super) mapping: Vec<(String, String)>,
+}
+
+impl Table {
+    /// `table`, `mapping`, and of the transfer itself `keys`, which an upsert needs.
+    pub(super) fn read(keys: Keys<'_>, own: Keys<'_>, mode: Mode) -> Result<Self, ToolError> {
+        let key_columns = match own
+            .find(&["keys", "key", "key_columns"])
+            .or_else(|| keys.find(&["keys", "key", "key_columns"]))
+        {
+            None => Vec::new(),
+            Some((_, Value::String(key))) => vec![key.clone()],
+            Some((key, Value::Array(items))) => items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect::<Option<_>>()
+                .ok_or_else(|| keys.error(format!("`{key}` must be a list of columns")))?,
+            Some((key, other)) => return Err(keys.wrong(key, "a list of columns", other)),
+        };
+        if mode == Mode::Upsert && key_columns.is_empty() {
+            return Err(keys.error("`mode: upsert` needs `keys`: the columns that tell rows apart"));
+        }
+        Ok(Self {
+            name: own.required_text(&["table"])?,
+            mode,
+            keys: key_columns,
+            mapping: own.texts(&["mapping"])?,
+        })
+    }
+
+    /// Its name in quotes, part by part: `public.orders` is a schema and a table.
+    pub(super) fn quoted(&self) -> String {
+        let parts: Vec<String> =
+            self.name.split('.').map(|part| identifier(part.trim_matches('"'))).collect();
+        parts.join(".")
+    }
+
+    pub(super) fn delete(&self) -> String {
+        format!("DELETE FROM {}", self.quoted())
+    }
+
+    /// What follows an INSERT: nothing, or what becomes of a row whose key is there.
+    pub(super) fn on_conflict(&self, columns: &[String]) -> String {
+        match self.mode {
+            Mode::Append | Mode::Replace => String::new(),
+            Mode::Upsert => {
+                let changes: Vec<String> = columns
+                    .iter()
+                    .filter(|column| !self.keys.contains(column))
+                    .map(|column| format!("{0} = excluded.{0}", identifier(column)))
+                    .collect();
+                let action = match changes.is_empty() {
+                    true => "NOTHING".to_owned(),
+                    false => format!("UPDATE SET {}", changes.join(", ")),
+                };
+                format!(" ON CONFLICT ({}) DO {action}", list(&self.keys))
+            }
+        }
+    }
+
+    /// An INSERT of so many rows, with a placeholder for each value.
+    pub(super) fn insert(&self, dialect: Dialect, columns: &[String], rows: usize) -> String {
+        let sign = match dialect {
+            Dialect::Postgres | Dialect::Duckdb => '$',
+            Dialect::Sqlite => '?',
+        };
+        let width = columns.len();
+        let rows: Vec<String> = (0..rows)
+            .map(|row| {
+                let values: Vec<String> =
+                    (1..=width).map(|column| format!("{sign}{}", row * width + column)).collect();
+                format!("({})", values.join(","))
+            })
+            .collect();
+        let conflict = self.on_conflict(columns);
+        format!(
+            "INSERT INTO {} ({}) VALUES {}{conflict}",
+            self.quoted(),
+            list(columns),
+            rows.join(",")
+        )
+    }
+
+    /// How many rows of so many columns one statement takes.
+    pub(super) fn rows_at_once(columns: &[String]) -> usize {
+        (VALUES_MAX / columns.len().max(1)).clamp(1, 500)
+    }
+}
+
+pub(super) fn list(columns: &[String]) -> String {
+    columns.iter().map(|column| identifier(column)).collect::<Vec<_>>().join(", ")
+}

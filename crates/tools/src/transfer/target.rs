@@ -1,0 +1,274 @@
+//! Where rows go to.
+//!
+//! Rows that are added are kept chunk by chunk; rows that replace others are kept at the end, all of
+//! them or none.
+
+use std::sync::Arc;
+
+use noetl_duckdb::Connection;
+use noetl_model::ToolError;
+use serde_json::Value;
+use tokio::sync::mpsc::Receiver;
+
+use super::chunk::{Chunk, check_whole};
+use super::file::{RowFile, RowWriter};
+use super::source::connect;
+use super::table::Table;
+use super::{Mode, Progress, Transfer, postgres};
+use crate::call::Call;
+use crate::duckdb::engine::{Engine, Place, execute};
+use crate::duckdb::said_by;
+use crate::keys::Keys;
+use crate::postgres::failure;
+use crate::postgres::session::Session;
+use crate::sql::lex::Dialect;
+use crate::sql::params::Bound;
+use crate::sql::redact::Secrets;
+use crate::sql::result::Budget;
+use crate::sqlite::database::Database;
+
+/// What is written to, ready to be.
+pub(super) enum Target {
+    Postgres { session: Box<Session>, table: Table, secrets: Secrets },
+    Sqlite { database: Box<Database>, table: Table },
+    Duckdb { engine: Arc<Engine>, place: Place, table: Table },
+    File { file: RowFile, mode: Mode, mapping: Vec<(String, String)> },
+}
+
+impl Target {
+    pub(super) async fn read(
+        keys: Keys<'_>,
+        own: Keys<'_>,
+        mode: Mode,
+        of: &Transfer,
+        call: &Call,
+    ) -> Result<Self, ToolError> {
+        let kind = own.required_text(&["type", "tool", "kind"])?;
+        match kind.as_str() {
+            "postgres" => {
+                let table = Table::read(keys, own, mode)?;
+                let (session, secrets) = connect(own, &of.pools, of, call).await?;
+                Ok(Target::Postgres { session: Box::new(session), table, secrets })
+            }
+            "sqlite" => {
+                let table = Table::read(keys, own, mode)?;
+                let database = Box::new(Database::open(own, &call.cancel).await?);
+                Ok(Target::Sqlite { database, table })
+            }
+            "duckdb" => Ok(Target::Duckdb {
+                table: Table::read(keys, own, mode)?,
+                engine: of.duckdb.clone(),
+                place: Place::read(own)?,
+            }),
+            "file" | "csv" | "jsonl" if mode == Mode::Upsert => {
+                Err(keys
+                    .error("`mode: upsert` needs a table; a file can be appended to or replaced"))
+            }
+            "file" | "csv" | "jsonl" => Ok(Target::File {
+                file: RowFile::read(own)?,
+                mode,
+                mapping: own.texts(&["mapping"])?,
+            }),
+            other => Err(own.error(format!(
+                "`type` is `{other}`; known are postgres, sqlite, duckdb and file"
+            ))),
+        }
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Target::Postgres { .. } => "postgres",
+            Target::Sqlite { .. } => "sqlite",
+            Target::Duckdb { .. } => "duckdb",
+            Target::File { .. } => "file",
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Target::Postgres { table, .. }
+            | Target::Sqlite { table, .. }
+            | Target::Duckdb { table, .. } => table.name.clone(),
+            Target::File { file, .. } => file.path.display().to_string(),
+        }
+    }
+
+    /// Writes all rows that come; the columns they were written to.
+    pub(super) async fn drain(
+        self,
+        from: Receiver<Chunk>,
+        progress: Arc<Progress>,
+        call: &Call,
+    ) -> Result<Vec<String>, ToolError> {
+        match self {
+            Target::File { file, mode, mapping } => {
+                drain_file(RowWriter::open(file, mode).await?, &mapping, from, &progress).await
+            }
+            Target::Postgres { session, table, secrets } => {
+                let drained = drain_postgres(&session, &table, from, &progress).await;
+                let columns = drained.map_err(|error| failure::redacted(error, &secrets))?;
+                (*session).give_back().await?;
+                Ok(columns)
+            }
+            Target::Sqlite { mut database, table } => {
+                let drained = drain_sqlite(&mut database, &table, from, &progress).await;
+                database.close().await;
+                drained
+            }
+            Target::Duckdb { engine, place, table } => {
+                let work = move |it: &Connection| drain_duckdb(it, &table, from, &progress);
+                engine.work(place, &call.cancel, work).await
+            }
+        }
+    }
+}
+
+/// A chunk as the table takes it.
+fn fitted(chunk: Chunk, table: &Table) -> Result<Chunk, ToolError> {
+    let mut chunk = chunk.mapped(&table.mapping)?;
+    match table.mode {
+        Mode::Append | Mode::Replace => {}
+        Mode::Upsert if chunk.columns.is_empty() => {}
+        Mode::Upsert => chunk.unique_by(&table.keys)?,
+    }
+    Ok(chunk)
+}
+
+async fn drain_file(
+    mut writer: RowWriter,
+    mapping: &[(String, String)],
+    mut from: Receiver<Chunk>,
+    progress: &Progress,
+) -> Result<Vec<String>, ToolError> {
+    let mut columns = Vec::new();
+    let mut is_whole = false;
+    while let Some(chunk) = from.recv().await {
+        let chunk = chunk.mapped(mapping)?;
+        writer.write(&chunk).await?;
+        progress.add(chunk.rows.len());
+        columns = chunk.columns.to_vec();
+        is_whole = chunk.is_last;
+    }
+    check_whole(is_whole)?;
+    writer.finish().await?;
+    Ok(columns)
+}
+
+async fn drain_postgres(
+    session: &Session,
+    table: &Table,
+    mut from: Receiver<Chunk>,
+    progress: &Progress,
+) -> Result<Vec<String>, ToolError> {
+    let at_once = table.mode == Mode::Replace;
+    if at_once {
+        session.execute(&format!("BEGIN; {}", table.delete())).await?;
+    }
+    let mut columns = Vec::new();
+    let mut is_whole = false;
+    while let Some(chunk) = from.recv().await {
+        let given = chunk.rows.len();
+        let chunk = fitted(chunk, table)?;
+        if !chunk.rows.is_empty() {
+            if !at_once {
+                session.execute("BEGIN").await?;
+            }
+            postgres::write(session, table, &chunk).await?;
+            if !at_once {
+                session.execute("COMMIT").await?;
+            }
+            progress.add(given);
+        }
+        columns = chunk.columns.to_vec();
+        is_whole = chunk.is_last;
+    }
+    check_whole(is_whole)?;
+    if at_once {
+        session.execute("COMMIT").await?;
+    }
+    Ok(columns)
+}
+
+async fn drain_sqlite(
+    database: &mut Database,
+    table: &Table,
+    mut from: Receiver<Chunk>,
+    progress: &Progress,
+) -> Result<Vec<String>, ToolError> {
+    let at_once = table.mode == Mode::Replace;
+    if at_once {
+        database.execute("BEGIN IMMEDIATE").await?;
+        database.execute(&table.delete()).await?;
+    }
+    let mut columns = Vec::new();
+    let mut is_whole = false;
+    while let Some(chunk) = from.recv().await {
+        let given = chunk.rows.len();
+        let chunk = fitted(chunk, table)?;
+        if !chunk.rows.is_empty() {
+            if !at_once {
+                database.execute("BEGIN IMMEDIATE").await?;
+            }
+            for rows in chunk.rows.chunks(Table::rows_at_once(&chunk.columns)) {
+                let insert = insert(table, Dialect::Sqlite, &chunk.columns, rows);
+                database.query(&insert, &mut Budget::new()).await?;
+            }
+            if !at_once {
+                database.execute("COMMIT").await?;
+            }
+            progress.add(given);
+        }
+        columns = chunk.columns.to_vec();
+        is_whole = chunk.is_last;
+    }
+    check_whole(is_whole)?;
+    if at_once {
+        database.execute("COMMIT").await?;
+    }
+    Ok(columns)
+}
+
+fn drain_duckdb(
+    connection: &Connection,
+    table: &Table,
+    mut from: Receiver<Chunk>,
+    progress: &Progress,
+) -> Result<Vec<String>, ToolError> {
+    let at_once = table.mode == Mode::Replace;
+    if at_once {
+        execute(connection, "BEGIN")?;
+        execute(connection, &table.delete())?;
+    }
+    let mut columns = Vec::new();
+    let mut is_whole = false;
+    while let Some(chunk) = from.blocking_recv() {
+        let given = chunk.rows.len();
+        let chunk = fitted(chunk, table)?;
+        if !chunk.rows.is_empty() {
+            if !at_once {
+                execute(connection, "BEGIN")?;
+            }
+            for rows in chunk.rows.chunks(Table::rows_at_once(&chunk.columns)) {
+                let insert = insert(table, Dialect::Duckdb, &chunk.columns, rows);
+                let ran = connection.run(&insert.sql, &insert.values, |_| true);
+                ran.map_err(|error| said_by(&error))?;
+            }
+            if !at_once {
+                execute(connection, "COMMIT")?;
+            }
+            progress.add(given);
+        }
+        columns = chunk.columns.to_vec();
+        is_whole = chunk.is_last;
+    }
+    check_whole(is_whole)?;
+    if at_once {
+        execute(connection, "COMMIT")?;
+    }
+    Ok(columns)
+}
+
+fn insert(table: &Table, dialect: Dialect, columns: &[String], rows: &[Vec<Value>]) -> Bound {
+    let values = rows.iter().flatten().cloned().collect();
+    Bound { sql: table.insert(dialect, columns, rows.len()), values }
+}
