@@ -51,6 +51,9 @@ pub(crate) enum Command {
     Server(ServerArgs),
     /// Run commands for a server
     Worker(WorkerArgs),
+    /// Bring what a tool needs beside this binary
+    #[command(subcommand, after_help = TOOLS_EXAMPLES)]
+    Tools(ToolsCommand),
     /// Print the JSON Schema of playbooks, for editors
     Schema(SchemaArgs),
     /// Print the completion script of a shell
@@ -183,6 +186,29 @@ pub(crate) struct WorkerArgs {
     /// How many commands to run at once
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: u16,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// Install a library for this user, by the system's own package tools
+    Install(ToolsInstallArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = TOOLS_EXAMPLES)]
+pub(crate) struct ToolsInstallArgs {
+    /// What to install
+    pub(crate) what: Installable,
+    /// Install it again if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// What can be installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Installable {
+    /// DuckDB's library, for the `duckdb` and `transfer` tools
+    Duckdb,
 }
 
 #[derive(Debug, Args)]
@@ -414,6 +440,11 @@ NOETL_API_TOKEN is sent to the server, if it is set.
 Examples:
   noetl worker
   noetl worker --server http://10.0.0.5:8082 --pool gpu --concurrency 4";
+
+const TOOLS_EXAMPLES: &str = "\
+Examples:
+  noetl tools install duckdb
+  noetl tools install duckdb --force";
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:

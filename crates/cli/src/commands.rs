@@ -9,6 +9,7 @@ mod replay;
 mod run;
 mod schema;
 mod server;
+mod tools;
 mod validate;
 mod worker;
 
@@ -16,7 +17,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Command, ExecutionsCommand};
+use crate::args::{Command, ExecutionsCommand, ToolsCommand};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -44,6 +45,7 @@ pub(crate) async fn dispatch(
         Command::Replay(args) => replay::replay(args, config, terminal).await,
         Command::Server(args) => server::server(args, config, terminal).await,
         Command::Worker(args) => worker::worker(args, config, terminal).await,
+        Command::Tools(ToolsCommand::Install(args)) => tools::install(args, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),
         Command::Completions(args) => completions::completions(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, config, terminal).await,
