@@ -16,11 +16,15 @@ use url::Url;
 
 use crate::wire::{HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply};
 use crate::{
-    Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, ReportAnswer,
+    Cancellation, ClientTls, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest,
+    ReportAnswer,
 };
 
 /// How long an answer may take beyond the time that was asked for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
+/// How long a connection is kept for the next request: less long than a server keeps it, so that no
+/// request meets one that is being closed.
+const IDLE_MAX: Duration = Duration::from_secs(20);
 /// How long to wait before listening for cancellations again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// How many cancellations wait for a worker that is slow to hear them.
@@ -40,8 +44,20 @@ impl RemoteControl {
     /// The control plane at `base`, such as `http://localhost:8082`. A token is sent with every
     /// request if there is one.
     pub fn new(base: Url, token: Option<String>) -> Result<Self, ControlError> {
-        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(ControlError::unavailable)?;
+        Self::with_tls(base, token, &ClientTls::default())
+    }
+
+    /// The same, with certificates of one's own.
+    pub fn with_tls(
+        base: Url,
+        token: Option<String>,
+        tls: &ClientTls,
+    ) -> Result<Self, ControlError> {
+        let builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .pool_idle_timeout(IDLE_MAX);
+        let builder = tls.apply(builder).map_err(ControlError::unavailable)?;
+        let http = builder.build().map_err(ControlError::unavailable)?;
         Ok(Self { http, base, token, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) })
     }
 

@@ -60,7 +60,8 @@ impl Config {
     /// Where workers reach a server that listens at `address`.
     pub(crate) fn public_url(&self, address: SocketAddr) -> String {
         let public = self.get("NOETL_PUBLIC_SERVER_URL").map(str::to_owned);
-        public.unwrap_or_else(|| format!("http://localhost:{}", address.port()))
+        let scheme = if self.get("NOETL_TLS_CERT").is_some() { "https" } else { "http" };
+        public.unwrap_or_else(|| format!("{scheme}://localhost:{}", address.port()))
     }
 
     /// The secret that clients of a server show.

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod database;
+mod edge;
 mod embedded;
 mod failure;
 mod files;

@@ -209,7 +209,7 @@ impl Session {
     /// The catalog has no such playbook; perhaps it has one that was meant.
     async fn unknown(&self, name: &str) -> Failure {
         let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
-        let entries = self.store.paths(PATHS_MAX).await.unwrap_or_default();
+        let entries = self.store.paths(None, PATHS_MAX).await.unwrap_or_default();
         let paths = entries.iter().map(|entry| entry.path.as_str());
         match nearest(name, paths) {
             Some(near) => failure.help(format!("did you mean {near}?")),

@@ -20,6 +20,7 @@ mod load;
 mod mailbox;
 mod needs;
 mod payloads;
+mod possession;
 mod relay;
 mod remind;
 mod report;

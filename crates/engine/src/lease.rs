@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use noetl_expr::{RenderError, Template};
 use noetl_model::{
-    CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, ToolError, ToolKind,
+    Attempt, CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, Timestamp, ToolError,
+    ToolKind, WorkerId,
 };
 use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
@@ -15,6 +16,47 @@ use crate::{Execution, Given, Need, Needs};
 
 /// The words under which a task's parameters may stand.
 const INPUT_WORDS: [&str; 2] = ["input", "args"];
+
+/// Who has a command, or had it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Possession {
+    /// No worker has it: it waits for one, or for a child.
+    Nobody,
+    Worker {
+        worker: WorkerId,
+        attempt: Attempt,
+        /// As it was given; heartbeats move it in the store only.
+        lease_until: Timestamp,
+    },
+    /// It ended in the hands of its first worker.
+    Ended,
+    /// It ended after more than one worker had had it; whose attempt was whose, the log knows.
+    EndedContested,
+    /// It was never issued.
+    Unknown,
+}
+
+/// Reads off who has a command.
+pub fn possession(state: &Execution, command: CommandId) -> Possession {
+    match state.commands.get(&command).map(|open| &open.holder) {
+        Some(Holder::Nobody | Holder::Child(_)) => Possession::Nobody,
+        Some(Holder::Worker { worker, attempt, lease_until }) => Possession::Worker {
+            worker: worker.clone(),
+            attempt: *attempt,
+            lease_until: *lease_until,
+        },
+        None if command.0 >= state.drawn.commands => Possession::Unknown,
+        None if state.contested.contains_key(&command) => Possession::EndedContested,
+        None => Possession::Ended,
+    }
+}
+
+/// The open commands of a step that workers have, with who has each.
+pub fn held_at(state: &Execution, step: &str) -> Vec<(CommandId, Possession)> {
+    let here = state.commands.iter().filter(|(_, open)| open.step.as_str() == step);
+    let held = here.filter(|(_, open)| matches!(open.holder, Holder::Worker { .. }));
+    held.map(|(command, _)| (*command, possession(state, *command))).collect()
+}
 
 /// A command that a worker has claimed, whole: what to run and with which values.
 pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> Option<Lease> {

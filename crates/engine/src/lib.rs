@@ -25,5 +25,7 @@ pub use given::{
     ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, IterationCollector, Iterations, Loaded, Need, Needs,
 };
 pub use input::{Ended, Input, Refusal, Start};
-pub use lease::{ChildCall, ChildRequest, child_request, lease_of};
+pub use lease::{
+    ChildCall, ChildRequest, Possession, child_request, held_at, lease_of, possession,
+};
 pub use state::{Execution, StepView};

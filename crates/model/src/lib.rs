@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod id;
 mod payload;
+mod shard;
 mod snowflake;
 mod status;
 mod summary;
@@ -35,6 +36,7 @@ pub use payload::{
     Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,
     PayloadRef, is_shallow,
 };
+pub use shard::shard_of;
 pub use snowflake::{IdGenerator, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use summary::{ParentCommand, StepCounts, Summary};

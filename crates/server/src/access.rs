@@ -3,53 +3,20 @@
 //! Invariants: a path is open only if it is listed here; a path that no rule names needs the widest
 //! scope; tokens are compared in constant time.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use noetl_model::Digest;
-use subtle::ConstantTimeEq as _;
 
 use crate::error::ApiError;
-use crate::state::AppState;
-
-/// What a token is good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Looking at everything that is not secret.
-    Read,
-    /// Registering, starting and cancelling, and looking.
-    Run,
-    /// Taking commands and reporting on them.
-    Work,
-    /// Everything.
-    Admin,
-}
-
-impl Scope {
-    pub const ALL: &'static [Scope] = &[Scope::Read, Scope::Run, Scope::Work, Scope::Admin];
-
-    fn covers(self, needed: Scope) -> bool {
-        match self {
-            Scope::Admin => true,
-            Scope::Run => matches!(needed, Scope::Run | Scope::Read),
-            Scope::Read | Scope::Work => self == needed,
-        }
-    }
-}
-
-/// A secret and what it is good for. Only its digest is kept.
-#[derive(Debug, Clone)]
-pub struct Token {
-    digest: Digest,
-    scopes: Vec<Scope>,
-}
-
-impl Token {
-    pub fn new(secret: &str, scopes: impl Into<Vec<Scope>>) -> Self {
-        Self { digest: Digest::of(secret.as_bytes()), scopes: scopes.into() }
-    }
-}
+use crate::rate::Limiter;
+use crate::serve::Peer;
+use crate::state::{AppState, Settings};
+use crate::tokens::{Scope, Token};
 
 /// Who is let in.
 #[derive(Debug, Clone)]
@@ -68,8 +35,36 @@ pub enum Hosts {
     Any,
 }
 
+/// Who may ask from a browser, beside pages of the server itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origins(pub Vec<String>);
+
+impl Origins {
+    fn name(&self, origin: &str) -> bool {
+        self.0.iter().any(|known| known == origin)
+    }
+}
+
 /// Paths that everybody may ask, token or not.
-const PUBLIC_PATHS: &[&str] = &["/health", "/api/health", "/livez", "/readyz", "/api/openapi.json"];
+const PUBLIC_PATHS: &[&str] = &[
+    "/health",
+    "/api/health",
+    "/livez",
+    "/readyz",
+    "/api/openapi.json",
+    "/api/docs",
+    "/api/docs/page.css",
+    "/api/docs/page.js",
+];
+
+/// Where paths begin that are for parts of the system only.
+const INTERNAL_PREFIX: &str = "/api/internal/";
+
+/// Paths that only who may do everything may use, whatever the method.
+const ADMIN_PATHS: &[&str] = &["/api/postgres/execute", "/api/db/init", "/api/db/validate"];
+
+/// Where paths begin that change how the server itself runs.
+const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/"];
 
 /// Paths that are only read although they are posted to.
 const READ_POSTS: &[&str] = &["/api/catalog/list", "/api/catalog/resource"];
@@ -77,15 +72,15 @@ const READ_POSTS: &[&str] = &["/api/catalog/list", "/api/catalog/resource"];
 /// Where paths begin that workers use.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
 
-/// Where paths begin that programs of the operator use.
-const INTERNAL_PREFIX: &str = "/api/internal/";
-
 /// Which of these scopes a request needs one of; nothing if everybody may make it.
-fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
+pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if PUBLIC_PATHS.contains(&path) {
         return None;
     }
     if path.starts_with(INTERNAL_PREFIX) {
+        return Some(&[Scope::Internal]);
+    }
+    if ADMIN_PATHS.contains(&path) || ADMIN_PREFIXES.iter().any(|it| path.starts_with(it)) {
         return Some(&[Scope::Admin]);
     }
     let is_read = [Method::GET, Method::HEAD].contains(method);
@@ -102,49 +97,112 @@ fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     })
 }
 
+/// How often clients may ask, and how often they may be wrong.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    requests: Option<Limiter<Client>>,
+    refusals: Limiter<IpAddr>,
+}
+
+/// Whom a request is counted for.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Client {
+    Token([u8; 32]),
+    Address(IpAddr),
+}
+
+impl Patience {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            requests: settings.limits.requests.map(Limiter::new),
+            refusals: Limiter::new(settings.limits.refusals),
+        }
+    }
+}
+
 /// Lets a request through, or answers it.
 pub(crate) async fn admit(
     State(state): State<AppState>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    check_host(state.settings().hosts, &request)?;
+    let settings = state.settings();
+    check_host(settings, &request)?;
     if let Some(scopes) = needed(request.method(), request.uri().path()) {
-        check_token(&state.settings().access, request.headers(), scopes)?;
+        let address = request.extensions().get().map_or(NOWHERE, |Peer(address)| *address);
+        let secret = bearer(request.headers());
+        let given = secret.map(|secret| Digest::of(secret.as_bytes()));
+        check_token(settings, given.as_ref(), scopes).map_err(|refusal| match refusal {
+            Refusal::Unknown(error) => {
+                let patience = state.patience().refusals.take(address);
+                patience.map_or_else(too_many_refusals, |()| error)
+            }
+            Refusal::Unable(error) => error,
+        })?;
+        let client = given.map_or(Client::Address(address), |it| Client::Token(*it.as_bytes()));
+        if let Some(requests) = &state.patience().requests {
+            requests.take(client).map_err(too_many_requests)?;
+        }
     }
     Ok(next.run(request).await)
 }
 
-fn check_token(access: &Access, headers: &HeaderMap, needed: &[Scope]) -> Result<(), ApiError> {
-    let tokens = match access {
-        Access::Open => return Ok(()),
-        Access::Tokens(tokens) => tokens,
-    };
-    let refused = |detail| ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
-    let secret =
-        bearer(headers).ok_or_else(|| refused("send a token: Authorization: Bearer <token>"))?;
-    let given = Digest::of(secret.as_bytes());
-    // Every token is compared, so that the time tells nothing about which one was nearly right.
-    let known = tokens.iter().fold(None, |known, token| {
-        let same = bool::from(token.digest.as_bytes().ct_eq(given.as_bytes()));
-        if same { Some(token) } else { known }
-    });
-    let known = known.ok_or_else(|| refused("this token is not known"))?;
-    if needed.iter().any(|needed| known.scopes.iter().any(|scope| scope.covers(*needed))) {
-        return Ok(());
-    }
-    let needed: Vec<&str> = needed.iter().map(|scope| scope_name(*scope)).collect();
-    let detail = format!("this token lacks the scope `{}`", needed.join("` or `"));
-    Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail))
+/// Whoever asks without a network.
+const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+fn too_many_refusals(wait: Duration) -> ApiError {
+    let detail = "too many requests without a token that is known came from this address";
+    ApiError::later(StatusCode::TOO_MANY_REQUESTS, "too-many-refusals", detail, wait)
 }
 
-fn scope_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Read => "read",
-        Scope::Run => "run",
-        Scope::Work => "work",
-        Scope::Admin => "admin",
+fn too_many_requests(wait: Duration) -> ApiError {
+    let detail = "too many requests; wait as long as Retry-After says";
+    ApiError::later(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", detail, wait)
+}
+
+/// Why somebody is not let in.
+enum Refusal {
+    /// Who it is, is not known: a guess may be next.
+    Unknown(ApiError),
+    /// It does not matter who it is, or it is known.
+    Unable(ApiError),
+}
+
+fn check_token(
+    settings: &Settings,
+    given: Option<&Digest>,
+    needed: &[Scope],
+) -> Result<(), Refusal> {
+    let is_internal = needed == [Scope::Internal];
+    let tokens = match (&settings.access, &settings.internal) {
+        (Access::Open, Some(_)) if is_internal => &[][..],
+        (Access::Open, _) => return Ok(()),
+        (Access::Tokens(tokens), _) => &tokens[..],
+    };
+    let known = || tokens.iter().chain(&settings.internal);
+    let is_enough = |token: &Token| needed.iter().any(|needed| token.covers(*needed));
+    if is_internal && !known().any(is_enough) {
+        let detail = "no token is good for internal routes; set NOETL_INTERNAL_API_TOKEN";
+        let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-internal-token", detail);
+        return Err(Refusal::Unable(error));
     }
+    // Existing parts of the system take 403 for a token that is missing or wrong.
+    let (status, code) = match is_internal {
+        true => (StatusCode::FORBIDDEN, "forbidden"),
+        false => (StatusCode::UNAUTHORIZED, "unauthorized"),
+    };
+    let refused = |detail| Refusal::Unknown(ApiError::new(status, code, detail));
+    let given = given.ok_or_else(|| refused("send a token: Authorization: Bearer <token>"))?;
+    // Every token is compared, so that the time tells nothing about which one was nearly right.
+    let known =
+        known().fold(None, |known, token| if token.is(given) { Some(token) } else { known });
+    let known = known.ok_or_else(|| refused("this token is not known"))?;
+    if is_enough(known) {
+        return Ok(());
+    }
+    let needed: Vec<&str> = needed.iter().map(|scope| scope.name()).collect();
+    let detail = format!("this token lacks the scope `{}`", needed.join("` or `"));
+    Err(Refusal::Unable(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail)))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -153,8 +211,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()).filter(|it| !it.is_empty())
 }
 
-fn check_host(hosts: Hosts, request: &Request) -> Result<(), ApiError> {
-    match hosts {
+fn check_host(settings: &Settings, request: &Request) -> Result<(), ApiError> {
+    match settings.hosts {
         Hosts::Any => return Ok(()),
         Hosts::Loopback => {}
     }
@@ -169,8 +227,9 @@ fn check_host(hosts: Hosts, request: &Request) -> Result<(), ApiError> {
     }
     // Browsers say which page a request comes from.
     let origin = request.headers().get(header::ORIGIN).map(|origin| origin.to_str());
-    let is_foreign =
-        |origin: &str| !origin.split_once("://").is_some_and(|(_scheme, host)| is_loopback(host));
+    let is_local =
+        |origin: &str| origin.split_once("://").is_some_and(|(_scheme, host)| is_loopback(host));
+    let is_foreign = |origin: &str| !is_local(origin) && !settings.origins.name(origin);
     if origin.is_some_and(|origin| origin.map_or(true, is_foreign)) {
         let detail = "a page of another site may not ask this server";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "wrong-origin", detail));
@@ -230,9 +289,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_internal_is_for_the_operator_alone() {
-        check(Method::GET, "/api/internal/outbox/pending-count", &[Scope::Admin]);
-        check(Method::POST, "/api/internal/outbox/claim", &[Scope::Admin]);
+    fn internal_paths_and_the_database_are_not_for_everybody_who_reads_or_runs() {
+        check(Method::GET, "/api/internal/objects/a", &[Scope::Internal]);
+        check(Method::POST, "/api/internal/outbox/claim", &[Scope::Internal]);
+        check(Method::POST, "/api/postgres/execute", &[Scope::Admin]);
+        check(Method::GET, "/api/db/validate", &[Scope::Admin]);
     }
 
     #[test]

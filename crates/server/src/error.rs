@@ -5,6 +5,8 @@
 
 use std::any::Any;
 use std::error::Error as StdError;
+use std::num::NonZeroU16;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -17,8 +19,10 @@ use noetl_playbook::Problems;
 use noetl_store::StoreError;
 use serde_json::{Map, Value, json};
 
-/// For how many seconds a client should wait before it asks again.
-const RETRY_AFTER: &str = "1";
+use crate::body::is_late;
+
+/// For how many seconds a client should wait before it asks again, if nothing better is known.
+const RETRY_AFTER: NonZeroU16 = NonZeroU16::MIN;
 
 /// An answer that is not the one that was hoped for.
 #[derive(Debug)]
@@ -27,11 +31,24 @@ pub(crate) struct ApiError {
     code: &'static str,
     detail: String,
     more: Map<String, Value>,
+    /// In seconds.
+    retry_after: Option<NonZeroU16>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), more: Map::new() }
+        let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(RETRY_AFTER);
+        Self { status, code, detail: detail.into(), more: Map::new(), retry_after }
+    }
+
+    /// The same will work after a while.
+    pub(crate) fn later(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<String>,
+        wait: Duration,
+    ) -> Self {
+        Self { retry_after: Some(whole_seconds(wait)), ..Self::new(status, code, detail) }
     }
 
     pub(crate) fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
@@ -101,17 +118,21 @@ impl IntoResponse for ApiError {
         let mut response = (self.status, Json(problem)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        match self.status {
-            StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
-            }
-            StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            _ => {}
+        if let Some(wait) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, wait.get().into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
+}
+
+/// Rounded up, so that who waits so long has waited long enough.
+fn whole_seconds(wait: Duration) -> NonZeroU16 {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
+    NonZeroU16::new(seconds).unwrap_or(RETRY_AFTER)
 }
 
 impl From<StoreError> for ApiError {
@@ -198,6 +219,10 @@ impl From<Refusal> for ApiError {
 
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
+        if is_late(&rejection) {
+            let detail = "the body took too long to arrive";
+            return Self::new(StatusCode::REQUEST_TIMEOUT, "body-too-slow", detail);
+        }
         let code = match &rejection {
             JsonRejection::JsonDataError(_) => "invalid-body",
             JsonRejection::JsonSyntaxError(_) => "not-json",

@@ -1,8 +1,9 @@
 //! From the event that issued a command to the command, and to who has it.
 
+use noetl_engine::Possession;
 use noetl_model::{
-    Attempt, Bindings, CommandId, Event, EventId, ExecutionId, Pool, Recorded, StepName, Timestamp,
-    ToolKind, WorkerId,
+    Attempt, Bindings, CommandId, Event, EventId, ExecutionId, Pool, Recorded, StepName, ToolKind,
+    WorkerId,
 };
 use noetl_store::READ_EVENTS_MAX;
 
@@ -21,15 +22,6 @@ pub(crate) struct Issued {
     pub(crate) bindings: Bindings,
 }
 
-/// A worker's claim of a command.
-#[derive(Debug, Clone)]
-pub(crate) struct Claim {
-    pub(crate) attempt: Attempt,
-    pub(crate) worker: WorkerId,
-    /// As it was given; heartbeats move it in the store only.
-    pub(crate) lease_until: Timestamp,
-}
-
 pub(crate) async fn find_issued(state: &AppState, event: EventId) -> Result<Issued, ApiError> {
     let unknown =
         || ApiError::not_found("unknown-command", format!("event {event} issued no command"));
@@ -42,22 +34,42 @@ pub(crate) async fn find_issued(state: &AppState, event: EventId) -> Result<Issu
     Ok(Issued { execution, recorded, command, step, tool, pool, bindings })
 }
 
-/// The latest claim of a command, by one worker or by any.
-pub(crate) async fn latest_claim(
+/// The attempt under which a worker, or whoever was last, has or had a command.
+pub(crate) async fn attempt_of(
     state: &AppState,
     issued: &Issued,
     by: Option<&WorkerId>,
-) -> Result<Option<Claim>, ApiError> {
+) -> Result<Option<(Attempt, WorkerId)>, ApiError> {
+    let possession = state.control().possession(issued.execution, issued.command, by).await?;
+    match (possession, by) {
+        (Possession::Worker { worker, attempt, .. }, None) => Ok(Some((attempt, worker))),
+        (Possession::Worker { worker, attempt, .. }, Some(by)) if worker == *by => {
+            Ok(Some((attempt, worker)))
+        }
+        (Possession::Ended, Some(by)) => Ok(Some((Attempt(1), by.clone()))),
+        (Possession::Nobody | Possession::Unknown, _) => Ok(None),
+        (Possession::Worker { .. } | Possession::Ended | Possession::EndedContested, _) => {
+            attempt_in_log(state, issued, by).await
+        }
+    }
+}
+
+/// The same, of a command that several workers have had, or whose last worker does not say its name.
+async fn attempt_in_log(
+    state: &AppState,
+    issued: &Issued,
+    by: Option<&WorkerId>,
+) -> Result<Option<(Attempt, WorkerId)>, ApiError> {
     let (mut after, mut latest) = (issued.recorded.seq, None);
     loop {
         let page = state.control().events(issued.execution, after, READ_EVENTS_MAX).await?;
         for recorded in &page {
-            if let Event::CommandClaimed { command, attempt, worker, lease_until } = &recorded.event
+            if let Event::CommandClaimed { command, attempt, worker, lease_until: _ } =
+                &recorded.event
                 && *command == issued.command
                 && by.is_none_or(|by| by == worker)
             {
-                let (attempt, lease_until) = (*attempt, *lease_until);
-                latest = Some(Claim { attempt, worker: worker.clone(), lease_until });
+                latest = Some((*attempt, worker.clone()));
             }
         }
         match page.last() {

@@ -7,57 +7,74 @@
 //! problem document.
 
 mod access;
+mod body;
+mod description;
 mod error;
 mod extract;
+mod headers;
 mod issued;
 mod large;
+mod limits;
+mod meters;
 mod outcome;
+mod proc;
+mod rate;
 mod roster;
 mod routes;
 mod seen;
 mod serve;
 mod state;
 mod tell;
+mod tls;
+mod tokens;
 
 use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderValue, Method, header};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
+use tower::util::option_layer;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::CorsLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
-use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 
-pub use access::{Access, Hosts, Scope, Token};
+pub use access::{Access, Hosts, Origins};
+pub use limits::Limits;
+pub use rate::Rate;
 pub use serve::serve;
-pub use state::{AppState, Services, Settings};
+pub use state::{AppState, Figures, Services, Settings};
+pub use tls::{Tls, TlsError, TlsFiles};
+pub use tokens::{Scope, Token, TokenError};
 
 /// How many bytes the body of a request may have, where a route does not say otherwise.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
 /// Every route, with what guards them.
 pub fn app(state: AppState) -> Router {
-    let (router, routes) = routes::all().split_for_parts();
-    let document = described(routes);
+    let (router, routes) = routes::all(state.settings().figures).split_for_parts();
+    let document = description::of(routes);
     router
         .route("/api/openapi.json", get(async move || Json(document)))
         .method_not_allowed_fallback(error::wrong_method)
         .fallback(error::unknown_path)
         .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(state.clone(), body::arrive_in_time))
         .layer(middleware::from_fn_with_state(state.clone(), access::admit))
+        .layer(middleware::from_fn_with_state(state.clone(), meters::measure))
         .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(option_layer(cors(&state.settings().origins)))
+        .layer(middleware::from_fn_with_state(state.clone(), headers::say))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .with_state(state)
 }
 
-fn described(routes: OpenApi) -> OpenApi {
-    let info = InfoBuilder::new()
-        .title("noetl")
-        .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("Runs playbooks. Errors are problem documents (RFC 9457)."))
-        .build();
-    let mut document = OpenApiBuilder::new().info(info).build();
-    document.merge(routes);
-    document
+/// Lets pages of these sites ask, and no others.
+fn cors(Origins(origins): &Origins) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|it| it.parse().ok()).collect();
+    let asked = [header::AUTHORIZATION, header::CONTENT_TYPE];
+    let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
+    let layer = || CorsLayer::new().allow_methods(methods).allow_headers(asked);
+    (!origins.is_empty()).then(|| layer().allow_origin(origins))
 }
 
 #[cfg(test)]

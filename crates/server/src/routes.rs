@@ -1,29 +1,40 @@
 //! The routes, a noun to a file.
 
+mod callback;
 mod catalog;
 mod commands;
+mod dashboard;
+mod docs;
 mod events;
 mod execute;
 mod executions;
 mod health;
+mod layout;
 mod metrics;
 mod outbox;
 mod pools;
+mod refused;
 mod replay;
 mod stream;
+mod system;
 mod ui_schema;
 mod vars;
 mod worker;
 
+use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::state::AppState;
+use crate::state::{AppState, Figures};
 
 /// Every route, with its description.
-pub(crate) fn all() -> OpenApiRouter<AppState> {
+pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
+    let metrics = match figures {
+        Figures::Shown => metrics::routes(),
+        Figures::Hidden => OpenApiRouter::new(),
+    };
     OpenApiRouter::new()
         .merge(health::routes())
-        .merge(metrics::routes())
+        .merge(metrics)
         .merge(catalog::routes())
         .merge(execute::routes())
         .merge(executions::routes())
@@ -35,4 +46,15 @@ pub(crate) fn all() -> OpenApiRouter<AppState> {
         .merge(replay::routes())
         .merge(worker::routes())
         .merge(outbox::routes())
+        .merge(callback::routes())
+        .merge(dashboard::routes())
+        .merge(layout::routes())
+        .merge(system::routes())
+        .merge(refused::routes())
+        .merge(docs::routes())
 }
+
+/// What is described apart, because its path has no end of its own.
+#[derive(OpenApi)]
+#[openapi(paths(ui_schema::ui_schema))]
+pub(crate) struct Beside;

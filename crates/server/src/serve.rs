@@ -1,15 +1,45 @@
 //! From a listener to a server that ends without losing a request.
+//!
+//! Invariants: the number of connections is bounded; a client that sends the head of a request too
+//! slowly, or does not finish its handshake, is cut off and costs nobody else anything.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
+use crate::tls::Tls;
 use crate::{AppState, app};
 
 /// How long requests under way may take once the server is told to end.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long a client may take to agree on a key.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// How many bytes the head of a request may have.
+const HEAD_MAX: usize = 64 * 1024;
+/// How long to wait after a connection could not be accepted, for want of files for example.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// How often the files of a certificate are looked at.
+const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
+
+/// Who sent a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Answers requests until `shutdown`, then finishes those under way.
 pub async fn serve(
@@ -17,17 +47,105 @@ pub async fn serve(
     state: AppState,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let drain = state.clone();
-    let ending = shutdown.clone();
-    let served = axum::serve(listener, app(state)).with_graceful_shutdown(async move {
-        ending.cancelled().await;
-        drain.drain();
-    });
+    let host = Host { router: app(state.clone()), state: state.clone() };
+    let slots = Arc::new(Semaphore::new(state.settings().limits.connections_max));
+    let open = GracefulShutdown::new();
+    let certificates = refresh_certificate(state.settings().tls.clone());
     tokio::select! {
-        served = served => served,
-        () = async { shutdown.cancelled().await; tokio::time::sleep(DRAIN_MAX).await } => {
-            tracing::warn!("requests were cut off");
-            Ok(())
+        () = host.accept_all(&listener, &slots, &open) => {}
+        () = certificates => {}
+        () = shutdown.cancelled() => {}
+    }
+    drop(listener);
+    state.drain();
+    if tokio::time::timeout(DRAIN_MAX, open.shutdown()).await.is_err() {
+        tracing::warn!("requests were cut off");
+    }
+    Ok(())
+}
+
+/// What every connection is answered by.
+#[derive(Clone)]
+struct Host {
+    router: Router,
+    state: AppState,
+}
+
+impl Host {
+    async fn accept_all(
+        &self,
+        listener: &TcpListener,
+        slots: &Arc<Semaphore>,
+        open: &GracefulShutdown,
+    ) {
+        loop {
+            let slot = slots.clone().acquire_owned().await.expect("nobody closes it");
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "not accepted");
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                    continue;
+                }
+            };
+            tokio::spawn(self.clone().answer(stream, peer, open.watcher(), slot));
+        }
+    }
+
+    /// Answers the requests of one connection; the slot is free again when it is over.
+    async fn answer(
+        self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        watcher: Watcher,
+        _slot: OwnedSemaphorePermit,
+    ) {
+        // An answer is written at once, so waiting for more to send with it only costs time.
+        let _without = stream.set_nodelay(true);
+        let Some(tls) = &self.state.settings().tls else {
+            return self.converse(stream, peer, watcher).await;
+        };
+        let agreed = TlsAcceptor::from(tls.config()).accept(stream);
+        match tokio::time::timeout(HANDSHAKE_MAX, agreed).await {
+            Ok(Ok(stream)) => self.converse(stream, peer, watcher).await,
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
+            Err(_late) => tracing::debug!(%peer, "handshake took too long"),
+        }
+    }
+
+    async fn converse<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = service_fn(|request: Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(Peer(peer.ip()));
+            self.router.clone().oneshot(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.state.settings().limits.head_wait)
+            .max_buf_size(HEAD_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%peer, %error, "connection ended early");
+        }
+    }
+}
+
+/// Reads a certificate again whenever its files change.
+async fn refresh_certificate(tls: Option<Arc<Tls>>) {
+    let Some(tls) = tls else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(CERTIFICATE_EVERY).await;
+        let refreshing = tls.clone();
+        let refreshed = tokio::task::spawn_blocking(move || refreshing.refresh()).await;
+        match refreshed.expect("reading a certificate does not panic") {
+            Ok(true) => tracing::info!("certificate read again"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "certificate kept");
+            }
         }
     }
 }

@@ -10,17 +10,50 @@ use noetl_store::{Clock, Store};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Access, Hosts};
+use crate::access::{Access, Hosts, Origins, Patience};
+use crate::limits::Limits;
+use crate::meters::Meters;
 use crate::roster::Roster;
 use crate::seen::Seen;
+use crate::tls::Tls;
+use crate::tokens::Token;
 
 /// What an operator may set.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub access: Access,
+    /// What parts of the system show each other; everything they need is allowed with it.
+    pub internal: Option<Token>,
     pub hosts: Hosts,
+    pub origins: Origins,
+    pub tls: Option<Arc<Tls>>,
+    pub limits: Limits,
+    pub figures: Figures,
     /// How long a worker that sends heartbeats may go without one; the control plane's lease.
     pub lease: Duration,
+}
+
+/// Whether the server tells what it measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figures {
+    Shown,
+    Hidden,
+}
+
+impl Settings {
+    /// The usual figures, for those who are let in under these names.
+    pub fn new(access: Access, hosts: Hosts, lease: Duration) -> Self {
+        Self {
+            access,
+            internal: None,
+            hosts,
+            origins: Origins::default(),
+            tls: None,
+            limits: Limits::default(),
+            figures: Figures::Shown,
+            lease,
+        }
+    }
 }
 
 /// What the routes are made of.
@@ -48,17 +81,21 @@ struct Parts {
     draining: CancellationToken,
     roster: Roster,
     seen: Seen,
+    patience: Patience,
+    meters: Meters,
 }
 
 impl AppState {
     pub fn new(services: Services, settings: Settings) -> Self {
         let parts = Parts {
             services,
+            patience: Patience::new(&settings),
             settings,
             started: Instant::now(),
             draining: CancellationToken::new(),
             roster: Roster::default(),
             seen: Seen::default(),
+            meters: Meters::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -98,6 +135,16 @@ impl AppState {
 
     pub(crate) fn uptime(&self) -> Duration {
         self.parts.started.elapsed()
+    }
+
+    /// What is measured.
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.parts.meters
+    }
+
+    /// How often clients may ask.
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.parts.patience
     }
 
     /// The workers that have said that they are there.

@@ -1,18 +1,25 @@
-//! A contract test per route: the whole API as a value, on a store in memory and simulated time.
+//! A contract test per route: the whole API as a value, on a store in memory and simulated time; and
+//! on every other store, over a socket.
 
 mod access;
+mod callback;
 mod catalog;
+mod contract;
+mod dashboard;
 mod execute;
 mod executions;
 mod existing_worker;
 mod health;
 mod native_worker;
+mod network;
 mod openapi;
 mod outbox;
 mod remote;
 mod replay;
 mod start_keys;
+mod stores;
 mod stream;
+mod system;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,11 +75,23 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// A server without a network.
+/// A server for one test.
 struct Server {
-    router: Router,
+    way: Way,
     state: AppState,
+    /// Ends its loops.
+    stop: CancellationToken,
     _loops: DropGuard,
+}
+
+/// How a server is asked.
+enum Way {
+    /// Without a network.
+    Direct(Box<Router>),
+    Socket {
+        base: String,
+        http: reqwest::Client,
+    },
 }
 
 /// An answer, read to its end.
@@ -83,35 +102,68 @@ struct Answer {
     body: Value,
 }
 
+/// A store on the clock of the runtime.
+fn in_memory() -> (Arc<dyn Store>, Arc<dyn Clock>) {
+    let clock = Arc::new(SimulatedClock { begun: Instant::now() });
+    (Arc::new(MemoryStore::new(clock.clone())), clock)
+}
+
 impl Server {
     fn new() -> Self {
         Self::with(Access::Open, Hosts::Any)
     }
 
-    /// A server whose control plane does nothing by itself.
+    /// The same, without its loops.
     fn without_loops() -> Self {
-        Self::idle(Access::Open, Hosts::Any).0
+        let (store, clock) = in_memory();
+        let settings = Settings::new(Access::Open, Hosts::Any, LEASE);
+        Self::idle(settings, store, Arc::new(LocalBus::new()), clock)
     }
 
     fn with(access: Access, hosts: Hosts) -> Self {
-        let (server, control, stop) = Self::idle(access, hosts);
+        Self::set(Settings::new(access, hosts, LEASE))
+    }
+
+    fn set(settings_of_server: Settings) -> Self {
+        let (store, clock) = in_memory();
+        Self::on(settings_of_server, store, Arc::new(LocalBus::new()), clock)
+    }
+
+    fn on(
+        settings_of_server: Settings,
+        store: Arc<dyn Store>,
+        bus: Arc<dyn noetl_bus::Bus>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let server = Self::idle(settings_of_server, store, bus, clock);
+        let (control, stop) = (server.state.control().clone(), server.stop.clone());
         tokio::spawn(async move { control.run(stop).await });
         server
     }
 
-    fn idle(access: Access, hosts: Hosts) -> (Self, Control, CancellationToken) {
-        let clock = Arc::new(SimulatedClock { begun: Instant::now() });
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
-        let bus = Arc::new(LocalBus::new());
+    /// A server whose control plane does nothing by itself.
+    fn idle(
+        settings_of_server: Settings,
+        store: Arc<dyn Store>,
+        bus: Arc<dyn noetl_bus::Bus>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let ids = Arc::new(IdGenerator::new(1));
         let settings = noetl_control::Settings { lease: LEASE, ..Default::default() };
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
         let stop = CancellationToken::new();
-        let services = Services { control: control.clone(), store, bus, clock, ids };
-        let state = AppState::new(services, Settings { access, hosts, lease: LEASE });
-        let _loops = stop.clone().drop_guard();
-        (Self { router: app(state.clone()), state, _loops }, control, stop)
+        let services = Services { control, store, bus, clock, ids };
+        let state = AppState::new(services, settings_of_server);
+        let way = Way::Direct(Box::new(app(state.clone())));
+        Self { way, state, stop: stop.clone(), _loops: stop.drop_guard() }
+    }
+
+    /// The same, asked where it listens.
+    fn at(self, base: String) -> Self {
+        // Another test of this process may have been first.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        Self { way: Way::Socket { base, http: reqwest::Client::new() }, ..self }
     }
 
     /// A server that knows the playbook [`HELLO`].
@@ -151,12 +203,28 @@ impl Server {
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.expect("an answer");
-        let (parts, body) = response.into_parts();
-        let bytes = to_bytes(body, usize::MAX).await.expect("a whole body");
+        let (status, headers, bytes) = match &self.way {
+            Way::Direct(router) => {
+                let response = router.clone().oneshot(request).await.expect("an answer");
+                let (parts, body) = response.into_parts();
+                let bytes = to_bytes(body, usize::MAX).await.expect("a whole body");
+                (parts.status, parts.headers, bytes)
+            }
+            Way::Socket { base, http } => {
+                let (parts, body) = request.into_parts();
+                let body = to_bytes(body, usize::MAX).await.expect("a whole body");
+                let asked = http
+                    .request(parts.method, format!("{base}{}", parts.uri))
+                    .headers(parts.headers)
+                    .body(body);
+                let response = asked.send().await.expect("an answer");
+                let (status, headers) = (response.status(), response.headers().clone());
+                (status, headers, response.bytes().await.expect("a whole body"))
+            }
+        };
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)));
-        Answer { status: parts.status, headers: parts.headers, body }
+        Answer { status, headers, body }
     }
 
     /// Completes the command that waits longest, with nothing.
@@ -224,8 +292,25 @@ fn blank(value: &mut Value) {
             *value = json!("<id as text>");
         }
         Value::String(text) if text.parse::<Timestamp>().is_ok() => *value = json!("<time>"),
+        Value::String(text) => *text = without_ids(text),
         Value::Array(items) => items.iter_mut().for_each(blank),
-        Value::Object(map) => map.values_mut().for_each(blank),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Object(map) => {
+            if let Some(seconds) = map.get_mut("duration_seconds") {
+                *seconds = json!("<seconds>");
+            }
+            map.values_mut().for_each(blank);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// A text with the ids in it left out.
+fn without_ids(text: &str) -> String {
+    const DIGITS: usize = 15;
+    let parts: Vec<&str> = text.split_inclusive(|c: char| !c.is_ascii_digit()).collect();
+    let blanked = parts.iter().map(|part| {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        if digits.len() < DIGITS { (*part).to_owned() } else { part.replace(digits, "<id>") }
+    });
+    blanked.collect()
 }

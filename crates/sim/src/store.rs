@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, Digest, EventId, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp,
-    WorkerId,
+    CatalogId, CommandId, Digest, EventId, ExecutionId, ExecutionStatus, Pool, Recorded, Seq,
+    Summary, Timestamp, WorkerId,
 };
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
-    Executions, Failure, Fate, Held, HeldAnswer, Letter, LetterPage, MemoryStore, NewPlaybook,
-    Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots, StoreError, Take,
-    TimerRow, Timers,
+    Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, MemoryStore,
+    NewPlaybook, Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots,
+    StoreError, Tables, Take, TimerRow, Timers,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -235,8 +235,12 @@ impl Catalog for Connection {
         self.ask(self.store.by_path(path, version)).await
     }
 
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
-        self.ask(self.store.paths(limit)).await
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.ask(self.store.paths(after, limit)).await
     }
 }
 
@@ -275,5 +279,16 @@ impl Executions for Connection {
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError> {
         self.ask(self.store.child_of(parent, command)).await
+    }
+}
+
+#[async_trait]
+impl Layout for Connection {
+    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+        self.ask(self.store.count(status, max)).await
+    }
+
+    async fn tables(&self) -> Result<Tables, StoreError> {
+        self.ask(self.store.tables()).await
     }
 }

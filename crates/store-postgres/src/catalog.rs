@@ -71,9 +71,14 @@ impl Catalog for PgStore {
         row.as_ref().map(entry).transpose()
     }
 
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
         let rows = query(include_str!("../sql/list_paths.sql"))
             .bind(at_most(limit, PAGE_MAX))
+            .bind(plain(after.unwrap_or_default()))
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;

@@ -13,11 +13,9 @@ mod routed;
 use std::sync::atomic::AtomicUsize;
 
 use futures::future::{join_all, try_join_all};
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_model::{ExecutionId, Timestamp, shard_of};
 use noetl_store::StoreError;
 use tokio::sync::Mutex;
-
-pub use hash::shard_of;
 
 use crate::settings::{ClusterSettings, PgSettings};
 use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
@@ -25,7 +23,7 @@ use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
 /// A store over the shards of a cluster.
 pub struct Shards {
     /// At least one.
-    shards: Vec<PgStore>,
+    pub(crate) shards: Vec<PgStore>,
     cluster: PgStore,
     /// The shard whose messages are taken first, so that a busy one does not keep others waiting.
     first_to_send: AtomicUsize,
@@ -100,7 +98,10 @@ impl Shards {
     }
 
     /// Asks every shard at the same time.
-    async fn all<'a, T, F>(&'a self, ask: impl Fn(&'a PgStore) -> F) -> Result<Vec<T>, StoreError>
+    pub(crate) async fn all<'a, T, F>(
+        &'a self,
+        ask: impl Fn(&'a PgStore) -> F,
+    ) -> Result<Vec<T>, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {

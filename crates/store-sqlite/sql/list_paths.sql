@@ -1,7 +1,8 @@
--- Every path at its newest version, without the content. With max() the other columns come from
--- the row that has it.
+-- Every path after ?2 at its newest version, without the content. With max() the other columns come
+-- from the row that has it.
 SELECT catalog_id, path, max(version) AS version, kind, '' AS content, created_at
 FROM catalog
+WHERE path > ?2
 GROUP BY path
 ORDER BY path
 LIMIT +?1

@@ -65,9 +65,14 @@ impl Catalog for SqliteStore {
         row.as_ref().map(entry).transpose()
     }
 
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
         let rows = query(include_str!("../sql/list_paths.sql"))
             .bind(at_most(limit, PAGE_MAX))
+            .bind(after.unwrap_or_default())
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;

@@ -14,6 +14,7 @@ mod catalog;
 mod encode;
 mod executions;
 mod key;
+mod layout;
 mod open;
 mod outbox;
 mod queue;

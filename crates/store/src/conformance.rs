@@ -11,6 +11,7 @@ pub mod events;
 pub mod executions;
 pub mod given;
 pub mod keys;
+pub mod layout;
 pub mod letters;
 pub mod log;
 pub mod outbox;
@@ -95,6 +96,8 @@ macro_rules! conformance {
             keys::a_start_that_is_refused_leaves_its_key_free,
             keys::one_batch_takes_a_key_once,
             keys::concurrent_starts_under_one_key_admit_exactly_one,
+            layout::executions_are_counted_by_status_up_to_a_limit,
+            layout::no_table_is_missing_and_connections_add_up,
         }
     };
     (@each $fresh:path; $($file:ident::$case:ident,)*) => {

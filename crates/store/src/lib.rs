@@ -13,6 +13,7 @@ mod clock;
 pub mod conformance;
 mod error;
 mod key;
+mod layout;
 mod memory;
 mod outbox;
 mod plan;
@@ -24,6 +25,7 @@ pub use append::{Append, AppendError, QueueChange, TimerChange};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
+pub use layout::{Connections, Layout, Tables};
 pub use memory::MemoryStore;
 pub use outbox::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,

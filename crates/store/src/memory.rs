@@ -6,6 +6,7 @@
 mod bytes;
 mod catalog;
 mod executions;
+mod layout;
 mod outbox;
 mod queue;
 mod timers;

@@ -9,9 +9,9 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, ExecutionFilter, Failure, Fate, Held, HeldAnswer, Letter,
-    LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Sent, Snapshot, StartKey, StoreError,
-    Take, TimerRow,
+    Append, AppendError, CatalogEntry, ExecutionFilter, Failure, Fate, Held, HeldAnswer, Layout,
+    Letter, LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Sent, Snapshot, StartKey,
+    StoreError, Take, TimerRow,
 };
 
 #[async_trait]
@@ -125,8 +125,12 @@ pub trait Catalog: Send + Sync {
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError>;
 
-    /// Every path at its newest version, in order, without contents.
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError>;
+    /// Every path at its newest version, in order, without contents; only what comes after a path.
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError>;
 }
 
 #[async_trait]
@@ -162,11 +166,19 @@ pub trait Executions: Send + Sync {
 
 /// Everything the control plane keeps.
 pub trait Store:
-    EventLog + CommandQueue + Timers + Outbox + Payloads + Catalog + Snapshots + Executions
+    EventLog + CommandQueue + Timers + Outbox + Payloads + Catalog + Snapshots + Executions + Layout
 {
 }
 
 impl<T> Store for T where
-    T: EventLog + CommandQueue + Timers + Outbox + Payloads + Catalog + Snapshots + Executions
+    T: EventLog
+        + CommandQueue
+        + Timers
+        + Outbox
+        + Payloads
+        + Catalog
+        + Snapshots
+        + Executions
+        + Layout
 {
 }

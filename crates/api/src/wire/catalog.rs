@@ -63,7 +63,7 @@ pub enum BatchItem {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CatalogPage {
-    /// A kind, whatever its case; only playbooks are kept here.
+    /// A kind, whatever its case.
     #[serde(default)]
     pub resource_type: Option<String>,
     /// A part of the path, whatever its case.
@@ -73,12 +73,27 @@ pub struct CatalogPage {
     pub limit: Option<usize>,
     #[serde(default)]
     pub offset: usize,
+    /// Only what comes after this path: `next_after` of the page before.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+impl CatalogPage {
+    /// Whether an entry of this kind at this path is listed.
+    pub fn admits(&self, kind: &str, path: &str) -> bool {
+        let is_kind = |wanted: &String| wanted.is_empty() || wanted.eq_ignore_ascii_case(kind);
+        let is_part = |part: &String| path.to_lowercase().contains(&part.to_lowercase());
+        self.resource_type.as_ref().is_none_or(is_kind) && self.path.as_ref().is_none_or(is_part)
+    }
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CatalogList {
     /// Every path at its newest version, in order.
     pub entries: Vec<CatalogEntry>,
+    /// Where the next page begins, if there may be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]

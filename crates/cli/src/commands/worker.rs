@@ -10,6 +10,7 @@ use noetl_worker::{KeptResults, Settings, Worker};
 use super::stopped;
 use crate::args::WorkerArgs;
 use crate::config::Config;
+use crate::edge::client_tls;
 use crate::failure::{Exit, Failure};
 use crate::foundation::worker_of_process;
 use crate::terminal::Terminal;
@@ -20,7 +21,9 @@ pub(crate) async fn worker(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let token = config.api_token().map(str::to_owned);
-    let control = RemoteControl::new(args.server.clone(), token).map_err(Failure::broken)?;
+    let tls = client_tls(config)?;
+    let control = RemoteControl::with_tls(args.server.clone(), token, &tls);
+    let control = control.map_err(Failure::broken)?;
     let control = Arc::new(control);
     let settings = noetl_tools::Settings {
         results: Arc::new(KeptResults::of(control.clone())),

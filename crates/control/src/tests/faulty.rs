@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use noetl_model::{CatalogId, CommandId, EventId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
-    Executions, Failure, Fate, Held, HeldAnswer, Letter, LetterPage, NewPlaybook, Outbox,
-    OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots, StoreError, Take, TimerRow,
-    Timers,
+    Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, Outbox,
+    OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots, StoreError, Tables, Take,
+    TimerRow, Timers,
 };
 
 use super::*;
@@ -174,8 +174,12 @@ impl Catalog for FaultyStore {
         self.store.by_path(path, version).await
     }
 
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
-        self.store.paths(limit).await
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.store.paths(after, limit).await
     }
 }
 
@@ -214,5 +218,16 @@ impl Executions for FaultyStore {
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError> {
         self.store.child_of(parent, command).await
+    }
+}
+
+#[async_trait]
+impl Layout for FaultyStore {
+    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+        self.store.count(status, max).await
+    }
+
+    async fn tables(&self) -> Result<Tables, StoreError> {
+        self.store.tables().await
     }
 }

@@ -25,8 +25,8 @@ use crate::state::AppState;
 const BATCH_MAX: usize = 200;
 /// What a document is called in messages about it.
 const DOCUMENT: &str = "content";
-/// The one kind that is kept.
-const PLAYBOOK: &str = "playbook";
+/// How many paths a list without contents may have.
+pub(super) const PATHS_MAX: usize = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -114,7 +114,32 @@ async fn list_playbooks(
     State(state): State<AppState>,
     Body(page): Body<CatalogPage>,
 ) -> Result<Json<CatalogList>, ApiError> {
-    Ok(Json(CatalogList { entries: entries(&state, &page).await? }))
+    let limit = page.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    let mut after = page.after.clone();
+    let (mut entries, mut left_out) = (Vec::new(), page.offset);
+    loop {
+        let rows = state.store().paths(after.as_deref(), PAGE_MAX).await?;
+        let is_last = rows.len() < PAGE_MAX;
+        let last = rows.last().map(|entry| entry.path.clone());
+        for entry in rows {
+            after = Some(entry.path.clone());
+            if !page.admits(&entry.kind, &entry.path) {
+                continue;
+            }
+            if left_out > 0 {
+                left_out -= 1;
+                continue;
+            }
+            entries.push(listed(&entry));
+            if entries.len() == limit {
+                let next_after = after.filter(|_| !is_last || last != Some(entry.path));
+                return Ok(Json(CatalogList { entries, next_after }));
+            }
+        }
+        if is_last {
+            return Ok(Json(CatalogList { entries, next_after: None }));
+        }
+    }
 }
 
 /// Lists the paths of a kind.
@@ -128,21 +153,27 @@ async fn list_paths(
     InPath(kind): InPath<String>,
 ) -> Result<Json<Vec<String>>, ApiError> {
     let page = CatalogPage { resource_type: Some(kind), ..CatalogPage::default() };
-    let entries = entries(&state, &page).await?;
-    Ok(Json(entries.into_iter().map(|entry| entry.path).collect()))
+    let entries = newest_entries(&state, PATHS_MAX).await?.into_iter();
+    let wanted = entries.filter(|entry| page.admits(&entry.kind, &entry.path));
+    Ok(Json(wanted.map(|entry| entry.path).collect()))
 }
 
-async fn entries(state: &AppState, page: &CatalogPage) -> Result<Vec<CatalogEntry>, ApiError> {
-    let is_wanted_kind =
-        page.resource_type.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(PLAYBOOK));
-    if !is_wanted_kind {
-        return Ok(Vec::new());
+/// Up to `max` paths, each at its newest version.
+pub(super) async fn newest_entries(
+    state: &AppState,
+    max: usize,
+) -> Result<Vec<noetl_store::CatalogEntry>, ApiError> {
+    let mut entries: Vec<noetl_store::CatalogEntry> = Vec::new();
+    loop {
+        let after = entries.last().map(|entry| entry.path.clone());
+        let page = state.store().paths(after.as_deref(), PAGE_MAX).await?;
+        let is_last = page.len() < PAGE_MAX;
+        entries.extend(page);
+        if is_last || entries.len() >= max {
+            entries.truncate(max);
+            return Ok(entries);
+        }
     }
-    let part = page.path.as_deref().unwrap_or_default().to_lowercase();
-    let paths = state.store().paths(PAGE_MAX).await?;
-    let wanted = paths.into_iter().filter(|entry| entry.path.to_lowercase().contains(&part));
-    let limit = page.limit.unwrap_or(PAGE_MAX).min(PAGE_MAX);
-    Ok(wanted.skip(page.offset).take(limit).map(|entry| listed(&entry)).collect())
 }
 
 fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {

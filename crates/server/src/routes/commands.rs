@@ -5,15 +5,15 @@ use axum::extract::State;
 use noetl_api::wire::{ClaimRequest, ClaimedCommand};
 use noetl_api::{AnyId, command_id};
 use noetl_control::{Answer, SubmitError};
-use noetl_engine::{Input, Refusal, lease_of};
-use noetl_model::{Attempt, Bindings, Cutoff, ExecutionId, Lease, Payload, Pool, WorkerId};
+use noetl_engine::{Input, Possession, Refusal};
+use noetl_model::{Attempt, Bindings, ExecutionId, Lease, Payload, Pool, WorkerId};
 use serde_json::{Map, Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{Body, InPath};
-use crate::issued::{Issued, find_issued, latest_claim};
+use crate::issued::{Issued, find_issued};
 use crate::state::AppState;
 
 /// The keys of a task's configuration that existing workers look for elsewhere.
@@ -34,7 +34,7 @@ async fn show_command(
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
     let issued = find_issued(&state, id.into()).await?;
-    let lease = held_lease(&state, &issued).await?;
+    let lease = state.control().held_lease(issued.execution, issued.command).await?;
     told(&state, &issued, lease.as_ref()).await.map(Json)
 }
 
@@ -75,22 +75,26 @@ async fn claimed(state: &AppState, issued: &Issued, worker: &WorkerId) -> Result
         Err(refusal) => return Err(refusal.into()),
     }
     let active = || ApiError::conflict("active-claim", "another worker has this command");
-    let latest = latest_claim(state, issued, None).await?.ok_or_else(active)?;
-    if latest.worker == *worker {
-        let held = noetl_store::Held {
-            execution: issued.execution,
-            command: issued.command,
-            attempt: latest.attempt,
+    let (execution, command) = (issued.execution, issued.command);
+    let (holder, attempt, lease_until) =
+        match state.control().possession(execution, command, Some(worker)).await? {
+            Possession::Worker { worker, attempt, lease_until } => (worker, attempt, lease_until),
+            Possession::Nobody
+            | Possession::Ended
+            | Possession::EndedContested
+            | Possession::Unknown => return Err(active()),
         };
+    if holder == *worker {
+        let held = noetl_store::Held { execution, command, attempt };
         state.control().heartbeat(&[held]).await?;
-        let lease = held_lease(state, issued).await?;
-        return lease.filter(|lease| lease.attempt == latest.attempt).ok_or_else(active);
+        let lease = state.control().held_lease(issued.execution, issued.command).await?;
+        return lease.filter(|lease| lease.attempt == attempt).ok_or_else(active);
     }
-    if latest.lease_until > state.now() {
+    if lease_until > state.now() {
         return Err(active());
     }
     // Its lease was given until then, but may have been renewed: the store knows.
-    match try_claim(state, issued, worker, latest.attempt.next()).await? {
+    match try_claim(state, issued, worker, attempt.next()).await? {
         Ok(lease) => Ok(lease),
         Err(Refusal::AlreadyClaimed(_)) => Err(active()),
         Err(refusal) => Err(refusal.into()),
@@ -118,17 +122,6 @@ async fn try_claim(
         Err(SubmitError::Contended(_)) => Ok(Err(Refusal::AlreadyClaimed(issued.command))),
         Err(error) => Err(error.into()),
     }
-}
-
-/// A command as the worker that has it sees it.
-async fn held_lease(state: &AppState, issued: &Issued) -> Result<Option<Lease>, ApiError> {
-    let execution = state.control().state(issued.execution, Cutoff::Latest).await?;
-    let Some(entry) = state.store().by_id(execution.playbook().catalog_id).await? else {
-        return Ok(None);
-    };
-    let checked = noetl_playbook::parse(&entry.path, entry.content.as_bytes());
-    let checked = checked.map_err(|problems| ApiError::internal(&problems))?;
-    Ok(lease_of(&execution, &checked.playbook, issued.command))
 }
 
 /// A command in the words of existing workers.

@@ -9,14 +9,15 @@ use noetl_api::Posted;
 use noetl_api::wire::{EventAccepted, EventBatch, EventBatchAccepted, PostedEvent, PostedItem};
 use noetl_control::{Answer, ReportAnswer};
 use noetl_engine::Input;
-use noetl_model::{ExecutionId, Outcome, Report, StepName, WorkerId};
+use noetl_model::{ExecutionId, Outcome, Report, StepName, ToolKind, WorkerId};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::Body;
-use crate::issued::{find_issued, issued_by, latest_claim};
+use crate::issued::{Issued, attempt_of, find_issued, issued_by};
 use crate::outcome::{Returned, completed, failed, returned};
 use crate::state::AppState;
 
@@ -67,6 +68,17 @@ async fn post_events(
 
 /// Takes one event; the answer is its id.
 async fn take(state: &AppState, execution: ExecutionId, item: PostedItem) -> Result<i64, ApiError> {
+    let (name, begun) = (item.event_type.clone(), Instant::now());
+    let taken = take_measured(state, execution, item).await;
+    state.meters().event(&name, taken.is_ok(), begun.elapsed());
+    taken
+}
+
+async fn take_measured(
+    state: &AppState,
+    execution: ExecutionId,
+    item: PostedItem,
+) -> Result<i64, ApiError> {
     let event_id = item.event_id.map_or_else(|| state.next_id(), |id| id.0);
     match Posted::of(&item.event_type) {
         Posted::Working => working(state, &item).await?,
@@ -123,13 +135,15 @@ async fn report(
     let (attempt, worker) = match known {
         Some(known) => known,
         None => {
-            let claim = latest_claim(state, &issued, worker.as_ref()).await?;
-            let claim = claim.ok_or_else(|| {
+            let claimed = attempt_of(state, &issued, worker.as_ref()).await?;
+            claimed.ok_or_else(|| {
                 ApiError::conflict("not-claimed", "this worker has not claimed the command")
-            })?;
-            (claim.attempt, claim.worker)
+            })?
         }
     };
+    if is_pending(&issued, &outcome) {
+        return Ok(());
+    }
     let command = issued.command;
     let report = Report { execution, command, attempt, worker, outcome, logs };
     match state.control().report(report).await? {
@@ -142,6 +156,12 @@ async fn report(
             Err(ApiError::not_found("unknown-command", format!("there is no command {named}")))
         }
     }
+}
+
+/// Whether a worker is done and the job it has begun is not: a container that was started and gave
+/// no result says by a callback how it ended.
+fn is_pending(issued: &Issued, outcome: &Outcome) -> bool {
+    issued.tool == ToolKind::Container && *outcome == Outcome::Completed { output: Value::Null }
 }
 
 /// Where the id of a command may stand.

@@ -44,7 +44,17 @@ async fn execute(
     Body(request): Body<ExecuteRequest>,
 ) -> Result<Json<ExecuteAnswer>, ApiError> {
     let header = idempotency_key(&headers)?;
-    start(&state, request, header.as_deref()).await.map(Json)
+    let started = start(&state, request, header.as_deref()).await;
+    state.meters().execute("single", outcome(&started));
+    started.map(Json)
+}
+
+fn outcome(started: &Result<ExecuteAnswer, ApiError>) -> &'static str {
+    match started {
+        Ok(ExecuteAnswer { status: DUPLICATE, .. }) => "duplicate",
+        Ok(_) => "new",
+        Err(_) => "error",
+    }
 }
 
 /// Starts many executions, each for itself.
@@ -61,6 +71,7 @@ async fn execute_batch(
         let detail = format!("a batch has 1 to {BATCH_MAX} executions, not {count}");
         return Err(ApiError::invalid("batch-size", detail));
     }
+    state.meters().batch(count);
     let requests = batch.executions.into_iter().enumerate();
     let results = futures::future::join_all(requests.map(|(index, request)| {
         let state = &state;
@@ -79,7 +90,9 @@ async fn execute_batch(
 }
 
 async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> ExecuteBatchItem {
-    match start(state, request, None).await {
+    let started = start(state, request, None).await;
+    state.meters().execute("batch", outcome(&started));
+    match started {
         Ok(ExecuteAnswer { execution_id, status: DUPLICATE, commands_generated }) => {
             ExecuteBatchItem::Duplicate { index, execution_id, commands_generated }
         }

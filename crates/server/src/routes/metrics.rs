@@ -53,5 +53,11 @@ async fn metrics(
     add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
     let uptime = state.uptime().as_secs();
     add("noetl_uptime_seconds", "", "How long this server has been up.", uptime);
+    if let Some(it) = state.store().connections() {
+        let in_use = u64::from(it.open.saturating_sub(it.idle));
+        add("noetl_store_connections_max", "", "Connections to the store, at most.", it.max.into());
+        add("noetl_store_connections_in_use", "", "Connections to the store in use.", in_use);
+    }
+    text.push_str(&state.meters().text());
     Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }

@@ -15,7 +15,7 @@ use crate::roster::{KINDS, WORKER_KIND};
 use crate::state::AppState;
 
 /// After how many leases without a heartbeat a worker counts as offline.
-const SILENT_LEASES: u32 = 2;
+pub(super) const SILENT_LEASES: u32 = 2;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -9,18 +9,27 @@ use noetl_api::wire::{UiField, UiSchema};
 use noetl_playbook::Playbook;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::IntoParams;
 
 use super::execute::version_of;
 use crate::error::{ApiError, unknown_path};
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Version {
+    /// A number, or `latest`.
+    #[param(value_type = Option<String>)]
     version: Option<Value>,
 }
 
-/// `GET /api/catalog/{path}/ui_schema`
+/// Reads a form for starting a playbook off its workload.
+#[utoipa::path(
+    get, path = "/api/catalog/{path}/ui_schema", tag = "catalog",
+    params(("path" = String, Path, description = "With its slashes"), Version),
+    responses((status = 200, body = UiSchema))
+)]
 pub(super) async fn ui_schema(
     State(state): State<AppState>,
     InPath(tail): InPath<String>,

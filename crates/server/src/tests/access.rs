@@ -1,11 +1,13 @@
 //! Who is let in, and what is said to those who ask for nothing that is there.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::json;
 
-use super::Server;
-use crate::{Access, Hosts, Scope, Token};
+use super::{LEASE, Server};
+use crate::{Access, Hosts, Limits, Origins, Rate, Scope, Settings, Token};
 
 fn guarded() -> Server {
     let tokens = vec![
@@ -120,4 +122,119 @@ async fn every_answer_carries_the_id_of_its_request() {
     let answer = server.send(request.body(Body::empty()).expect("a request")).await;
     assert_eq!(answer.headers["x-request-id"], "mine");
     assert!(server.get("/health").await.headers.contains_key("x-request-id"));
+}
+
+/// What is said to whoever asks an internal route with this token.
+async fn internal(settings: Settings, token: Option<&str>, expected: &str) {
+    let mut request = Request::post("/api/internal/container-callback/1/start");
+    if let Some(token) = token {
+        request = request.header(header::AUTHORIZATION, format!("bearer {token}"));
+    }
+    let request = request.header(header::CONTENT_TYPE, "application/json");
+    let body = json!({ "state": "succeeded", "job_name": "j" }).to_string();
+    let server = Server::set(settings);
+    let answer = server.send(request.body(Body::from(body)).expect("a request")).await;
+    let found = if answer.status.is_success() { "ok".to_owned() } else { answer.problem() };
+    assert_eq!(found, expected, "{token:?}");
+}
+
+fn tokens(tokens: Vec<Token>, internal: Option<&str>) -> Settings {
+    let internal = internal.map(|secret| Token::new(secret, [Scope::Internal]));
+    Settings { internal, ..Settings::new(Access::Tokens(tokens), Hosts::Any, LEASE) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn internal_routes_answer_503_while_no_token_is_good_for_them() {
+    let reader = || vec![Token::new("reader", [Scope::Read])];
+    internal(tokens(reader(), None), Some("reader"), "503 no-internal-token").await;
+    internal(tokens(reader(), None), None, "503 no-internal-token").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn internal_routes_answer_403_to_a_token_that_is_missing_or_wrong_and_never_401() {
+    let set = || tokens(vec![Token::new("reader", [Scope::Read])], Some("internal"));
+    internal(set(), None, "403 forbidden").await;
+    internal(set(), Some("guess"), "403 forbidden").await;
+    internal(set(), Some("reader"), "403 forbidden").await;
+    internal(set(), Some("internal"), "ok").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_may_do_everything_may_use_internal_routes() {
+    let root = || vec![Token::new("root", [Scope::Admin])];
+    internal(tokens(root(), None), Some("root"), "ok").await;
+    internal(tokens(root(), Some("internal")), Some("root"), "ok").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_server_guards_its_internal_routes_once_they_have_a_token() {
+    let open = Settings::new(Access::Open, Hosts::Any, LEASE);
+    internal(open.clone(), None, "ok").await;
+    let guarded = Settings { internal: Some(Token::new("internal", [Scope::Internal])), ..open };
+    internal(guarded.clone(), None, "403 forbidden").await;
+    internal(guarded, Some("internal"), "ok").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_too_often_is_told_how_long_to_wait() {
+    let limits = Limits { requests: Some(Rate::per_second(1, 2)), ..Limits::default() };
+    let server = Server::set(Settings { limits, ..Settings::new(Access::Open, Hosts::Any, LEASE) });
+    for _ in 0..2 {
+        assert_eq!(server.get("/api/executions").await.status, 200);
+    }
+    let refused = server.get("/api/executions").await;
+    assert_eq!(refused.problem(), "429 too-many-requests");
+    assert_eq!(refused.headers[header::RETRY_AFTER], "1");
+    assert_eq!(server.get("/health").await.status, 200, "health is never counted");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(server.get("/api/executions").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_guesses_tokens_is_told_to_wait_and_who_knows_one_is_not() {
+    let limits = Limits { refusals: Rate::per_second(1, 3), ..Limits::default() };
+    let set = tokens(vec![Token::new("known", [Scope::Read])], None);
+    let server = Server::set(Settings { limits, ..set });
+    let ask = async |token: &str| {
+        let request = bearer(&format!("Bearer {token}"), "/api/executions");
+        server.send(request.body(Body::empty()).expect("a request")).await
+    };
+    for _ in 0..3 {
+        assert_eq!(ask("guess").await.problem(), "401 unauthorized");
+    }
+    assert_eq!(ask("guess").await.problem(), "429 too-many-refusals");
+    assert_eq!(ask("known").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_answer_tells_browsers_to_run_and_frame_nothing() {
+    let server = Server::new();
+    for path in ["/health", "/nowhere", "/api/executions/x"] {
+        let headers = server.get(path).await.headers;
+        let said = ["x-content-type-options", "x-frame-options", "content-security-policy"];
+        let said: Vec<&str> = said.iter().map(|it| headers[*it].to_str().expect("text")).collect();
+        let policy = "default-src 'none'; frame-ancestors 'none'";
+        assert_eq!(said, ["nosniff", "DENY", policy], "{path}");
+        assert_eq!(headers["cache-control"], "no-store", "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_other_sites_are_answered_only_if_an_operator_names_them() {
+    let ask = async |origins: &[&str]| {
+        let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
+        let settings = Settings::new(Access::Tokens(Vec::new()), Hosts::Loopback, LEASE);
+        let server = Server::set(Settings { origins, ..settings });
+        let request = Request::options("/api/execute")
+            .header(header::HOST, "localhost")
+            .header(header::ORIGIN, "https://ops.example")
+            .header(header::ACCESS_CONTROL_REQUEST_METHOD, "POST");
+        let answer = server.send(request.body(Body::empty()).expect("a request")).await;
+        let allowed = answer.headers.get(header::ACCESS_CONTROL_ALLOW_ORIGIN).cloned();
+        allowed.map(|it| it.to_str().expect("text").to_owned())
+    };
+    assert_eq!(ask(&[]).await, None);
+    assert_eq!(ask(&["https://other.example"]).await, None);
+    let named = ask(&["https://ops.example"]).await;
+    assert_eq!(named.as_deref(), Some("https://ops.example"));
 }

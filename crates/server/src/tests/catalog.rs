@@ -3,13 +3,11 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{HELLO, PARENT, Server};
 
-#[tokio::test(start_paused = true)]
-async fn a_valid_playbook_is_registered_once() {
-    let server = Server::new();
+pub(super) async fn a_valid_playbook_is_registered_once(server: Server) {
     let first = server.post("/api/catalog/register", json!({ "content": HELLO })).await;
     expect![[r#"
         200 {
@@ -27,9 +25,8 @@ async fn a_valid_playbook_is_registered_once() {
     assert_eq!(again.body["catalog_id"], first.body["catalog_id"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_playbook_in_base64_is_the_same_playbook() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_playbook_in_base64_is_the_same_playbook(server: Server) {
+    server.register(HELLO).await;
     let body = json!({ "content": BASE64_STANDARD.encode(HELLO), "resource_type": "Playbook" });
     let answer = server.post("/api/catalog/register", body).await;
     assert_eq!(answer.body["version"], 1, "{}", answer.body);
@@ -93,9 +90,8 @@ async fn each_item_of_a_batch_is_answered_for_itself() {
     .assert_eq(&answer.shape());
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_catalog_is_listed_whatever_the_case_of_the_kind() {
-    let server = Server::with_hello().await;
+pub(super) async fn the_catalog_is_listed_whatever_the_case_of_the_kind(server: Server) {
+    server.register(HELLO).await;
     server.register(PARENT).await;
     let list = async |body| server.post("/api/catalog/list", body).await;
     expect![[r#"
@@ -111,7 +107,8 @@ async fn the_catalog_is_listed_whatever_the_case_of_the_kind() {
               "meta": null,
               "created_at": "<time>"
             }
-          ]
+          ],
+          "next_after": "tests/hello"
         }
     "#]]
     .assert_eq(&list(json!({ "resource_type": "Playbook", "limit": 1 })).await.shape());
@@ -122,9 +119,8 @@ async fn the_catalog_is_listed_whatever_the_case_of_the_kind() {
     assert_eq!(paths, json!(["tests/hello", "tests/parent"]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_resource_is_found_by_path_version_or_id() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_resource_is_found_by_path_version_or_id(server: Server) {
+    server.register(HELLO).await;
     let find = async |body| server.post("/api/catalog/resource", body).await;
     let found = find(json!({ "path": "tests/hello", "version": "latest" })).await;
     assert_eq!(found.body["content"], HELLO);
@@ -139,9 +135,8 @@ async fn a_resource_is_found_by_path_version_or_id() {
     assert_eq!(odd.problem(), "422 invalid-version");
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_form_of_a_playbook_is_read_off_its_workload() {
-    let server = Server::with_hello().await;
+pub(super) async fn the_form_of_a_playbook_is_read_off_its_workload(server: Server) {
+    server.register(HELLO).await;
     let answer = server.get("/api/catalog/tests/hello/ui_schema").await;
     expect![[r#"
         200 {
@@ -169,4 +164,23 @@ async fn the_form_of_a_playbook_is_read_off_its_workload() {
     .assert_eq(&answer.shape());
     assert_eq!(server.get("/api/catalog/x/ui_schema").await.problem(), "404 unknown-playbook");
     assert_eq!(server.get("/api/catalog/tests/hello").await.problem(), "404 unknown-path");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_longer_than_a_page_is_read_page_by_page() {
+    let server = Server::new();
+    let count = noetl_store::PAGE_MAX + 3;
+    for number in 0..count {
+        let content = HELLO.replace("tests/hello", &format!("tests/p{number:04}"));
+        server.register(&content).await;
+    }
+    let list = async |body: Value| server.post("/api/catalog/list", body).await.body;
+    let first = list(json!({ "resource_type": "PLAYBOOK" })).await;
+    assert_eq!(first["entries"].as_array().map(Vec::len), Some(noetl_store::PAGE_MAX));
+    let rest = list(json!({ "after": first["next_after"] })).await;
+    assert_eq!(rest["entries"].as_array().map(Vec::len), Some(3));
+    assert_eq!(rest["next_after"], Value::Null);
+    let paths = server.get("/api/catalog/list/Playbook").await.body;
+    assert_eq!(paths.as_array().map(Vec::len), Some(count));
+    assert_eq!(server.get("/api/catalog/list/secret").await.body, json!([]));
 }

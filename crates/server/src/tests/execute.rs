@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use super::{HELLO, Server};
 
-#[tokio::test(start_paused = true)]
-async fn an_execution_is_started_by_path() {
-    let server = Server::with_hello().await;
+pub(super) async fn an_execution_is_started_by_path(server: Server) {
+    server.register(HELLO).await;
     let answer = server.post("/api/execute", json!({ "path": "tests/hello" })).await;
     expect![[r#"
         200 {
@@ -19,9 +18,8 @@ async fn an_execution_is_started_by_path() {
     .assert_eq(&answer.shape());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_catalog_id_is_text_or_number_and_wins_over_the_path() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_catalog_id_is_text_or_number_and_wins_over_the_path(server: Server) {
+    server.register(HELLO).await;
     let found = server.post("/api/catalog/resource", json!({ "path": "tests/hello" })).await;
     let id = found.body["catalog_id"].as_str().expect("text").to_owned();
     let number: i64 = id.parse().expect("a number");
@@ -31,9 +29,8 @@ async fn a_catalog_id_is_text_or_number_and_wins_over_the_path() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_version_that_is_asked_for_is_the_one_that_runs() {
-    let server = Server::with_hello().await;
+pub(super) async fn the_version_that_is_asked_for_is_the_one_that_runs(server: Server) {
+    server.register(HELLO).await;
     server.register(&HELLO.replace("world", "moon")).await;
     let workload = async |version: Value| {
         let body = json!({ "path": "tests/hello", "version": version });
@@ -47,9 +44,8 @@ async fn the_version_that_is_asked_for_is_the_one_that_runs() {
     assert_eq!(workload(Value::Null).await, "moon");
 }
 
-#[tokio::test(start_paused = true)]
-async fn payload_and_workload_are_two_words_for_one_thing() {
-    let server = Server::with_hello().await;
+pub(super) async fn payload_and_workload_are_two_words_for_one_thing(server: Server) {
+    server.register(HELLO).await;
     for key in ["payload", "workload"] {
         let body = json!({ "path": "tests/hello", key: { "name": "you" }, "resource_kind": "x" });
         let id = server.post("/api/execute", body).await.body["execution_id"].clone();
@@ -59,9 +55,8 @@ async fn payload_and_workload_are_two_words_for_one_thing() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_cannot_be_started_says_why() {
-    let server = Server::with_hello().await;
+pub(super) async fn what_cannot_be_started_says_why(server: Server) {
+    server.register(HELLO).await;
     let check = async |body: Value, expected: &str| {
         assert_eq!(server.post("/api/execute", body).await.problem(), expected);
     };
@@ -76,9 +71,8 @@ async fn what_cannot_be_started_says_why() {
     check(json!({ "path": "tests/hello", "dedup": {} }), "422 invalid-body").await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_batch_answers_for_each_in_order() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_batch_answers_for_each_in_order(server: Server) {
+    server.register(HELLO).await;
     let executions = json!([{ "path": "tests/hello" }, { "path": "no/such/path" }]);
     let answer = server.post("/api/execute/batch", json!({ "executions": executions })).await;
     expect![[r#"
@@ -107,4 +101,16 @@ async fn a_batch_answers_for_each_in_order() {
     .assert_eq(&answer.shape());
     let none = server.post("/api/execute/batch", json!({ "executions": [] })).await;
     assert_eq!(none.problem(), "422 batch-size");
+}
+
+pub(super) async fn what_cannot_be_started_is_refused_and_leaves_nothing(server: Server) {
+    server.register(HELLO).await;
+    let refused = async |body: Value| server.post("/api/execute", body).await.problem();
+    assert_eq!(refused(json!({})).await, "422 no-playbook");
+    assert_eq!(refused(json!({ "path": "no/such/path" })).await, "404 unknown-playbook");
+    let later = json!({ "path": "tests/hello", "version": 99 });
+    assert_eq!(refused(later).await, "404 unknown-playbook");
+    let pool = json!({ "path": "tests/hello", "execution_pool": "a.b" });
+    assert_eq!(refused(pool).await, "422 invalid-pool");
+    assert_eq!(server.get("/api/executions").await.body, json!([]));
 }

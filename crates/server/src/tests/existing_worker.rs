@@ -4,7 +4,7 @@ use axum::http::{Method, StatusCode};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::{LEASE, Server};
+use super::{HELLO, LEASE, Server};
 
 /// A worker that knows commands by the events that issued them.
 struct Worker<'a> {
@@ -60,9 +60,8 @@ async fn issued(server: &Server, execution: &str) -> String {
     issued.expect("a command")["event_id"].to_string()
 }
 
-#[tokio::test(start_paused = true)]
-async fn it_runs_a_playbook_to_its_end() {
-    let server = Server::with_hello().await;
+pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let first = worker.claim(&issued(&server, &id).await).await;
@@ -90,7 +89,7 @@ async fn it_runs_a_playbook_to_its_end() {
             }
           },
           "meta": {
-            "command_id": "<id>:start:402371326771204100",
+            "command_id": "<id>:start:<id>",
             "step": "start",
             "tool_kind": "python",
             "attempt": 1,
@@ -126,9 +125,8 @@ async fn it_runs_a_playbook_to_its_end() {
     .assert_eq(&server.story(&id).await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_tool_status_of_error_fails_the_step() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_tool_status_of_error_fails_the_step(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let claimed = worker.claim(&issued(&server, &id).await).await.body;
@@ -139,9 +137,8 @@ async fn a_tool_status_of_error_fails_the_step() {
     assert_eq!(detail.body["error"], "no such host");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_worker_that_gives_up_fails_the_step() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_worker_that_gives_up_fails_the_step(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let claimed = worker.claim(&issued(&server, &id).await).await.body;
@@ -151,9 +148,8 @@ async fn a_worker_that_gives_up_fails_the_step() {
     assert_eq!(server.status(&id).await, "FAILED");
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_event_posted_twice_is_answered_twice_and_counts_once() {
-    let server = Server::with_hello().await;
+pub(super) async fn an_event_posted_twice_is_answered_twice_and_counts_once(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let claimed = worker.claim(&issued(&server, &id).await).await.body;
@@ -164,9 +160,8 @@ async fn an_event_posted_twice_is_answered_twice_and_counts_once() {
     assert_eq!(server.story(&id).await, story);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_same_worker_may_claim_again_and_another_may_not() {
-    let server = Server::with_hello().await;
+pub(super) async fn the_same_worker_may_claim_again_and_another_may_not(server: Server) {
+    server.register(HELLO).await;
     let [one, other] = ["w-1", "w-2"].map(|name| Worker { server: &server, name });
     let id = server.start("tests/hello").await;
     let event = issued(&server, &id).await;
@@ -177,9 +172,8 @@ async fn the_same_worker_may_claim_again_and_another_may_not() {
     assert_eq!(shown.body, first.body);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_finished_command_cannot_be_claimed_again() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_finished_command_cannot_be_claimed_again(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let event = issued(&server, &id).await;
@@ -188,9 +182,8 @@ async fn a_finished_command_cannot_be_claimed_again() {
     assert_eq!(worker.claim(&event).await.problem(), "409 command-ended");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_command_of_a_cancelled_execution_cannot_be_claimed() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_command_of_a_cancelled_execution_cannot_be_claimed(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let event = issued(&server, &id).await;
     server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
@@ -279,9 +272,8 @@ async fn a_worker_that_says_goodbye_frees_what_it_has_by_either_method() {
     assert_eq!(odd.problem(), "422 unknown-kind");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_fact_of_another_program_is_recorded_once_and_changes_nothing() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_fact_of_another_program_is_recorded_once_and_changes_nothing(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let fact = json!({
         "execution_id": id, "event_type": "subscription.rate_limited", "step": "ingress",
@@ -300,9 +292,8 @@ async fn a_fact_of_another_program_is_recorded_once_and_changes_nothing() {
     .assert_eq(&server.story(&id).await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_cannot_be_taken_is_refused_and_says_why() {
-    let server = Server::with_hello().await;
+pub(super) async fn what_cannot_be_taken_is_refused_and_says_why(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let event = issued(&server, &id).await;
     let check = async |name: &str, context: Value, expected: &str| {
@@ -320,9 +311,8 @@ async fn what_cannot_be_taken_is_refused_and_says_why() {
     assert_eq!(server.post("/api/events", body).await.problem(), "404 unknown-execution");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_batch_of_events_is_taken_in_order_failures_included() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_batch_of_events_is_taken_in_order_failures_included(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let claimed = worker.claim(&issued(&server, &id).await).await.body;

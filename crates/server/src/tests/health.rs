@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 
-use super::Server;
+use super::{LEASE, Server};
+use crate::{Access, Figures, Hosts, Settings};
 
 #[tokio::test(start_paused = true)]
 async fn health_answers_without_looking_at_anything() {
@@ -85,6 +86,8 @@ async fn metrics_count_what_waits_in_a_pool() {
         let answer = server.get(&format!("/metrics{query}")).await;
         answer.body.as_str().expect("text").to_owned()
     };
+    let told = metrics("").await;
+    let (gauges, counters) = told.split_once("# HELP noetl_http").expect("requests are measured");
     expect![[r##"
         # HELP noetl_commands_ready Commands that wait for a worker.
         # TYPE noetl_commands_ready gauge
@@ -96,9 +99,32 @@ async fn metrics_count_what_waits_in_a_pool() {
         # TYPE noetl_uptime_seconds gauge
         noetl_uptime_seconds 0
     "##]]
-    .assert_eq(&metrics("").await);
+    .assert_eq(gauges);
+    let registered = "{method=\"POST\",route=\"/api/catalog/register\",status=\"2xx\"} 1";
+    assert!(counters.contains(registered), "{counters}");
     server.start("tests/hello").await;
     assert!(metrics("").await.contains("\nnoetl_commands_ready{pool=\"shared\"} 1\n"));
     assert!(metrics("?pool=gpu").await.contains("\nnoetl_commands_ready{pool=\"gpu\"} 0\n"));
     assert_eq!(server.get("/metrics?pool=a%22b").await.problem(), "422 invalid-pool");
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_can_be_switched_off() {
+    let settings = Settings::new(Access::Open, Hosts::Any, LEASE);
+    let server = Server::set(Settings { figures: Figures::Hidden, ..settings });
+    assert_eq!(server.get("/metrics").await.problem(), "404 unknown-path");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_measured_by_route_and_never_by_path() {
+    let server = Server::new();
+    for id in 0..20 {
+        server.get(&format!("/api/executions/{id}")).await;
+        server.get(&format!("/nowhere/{id}")).await;
+    }
+    let text = server.get("/metrics").await.body.as_str().expect("text").to_owned();
+    let route = "route=\"/api/executions/{execution_id}\",status=\"4xx\"} 20";
+    assert!(text.contains(route), "{text}");
+    assert!(text.contains("route=\"other\",status=\"4xx\"} 20"), "{text}");
+    assert!(!text.contains("nowhere"), "{text}");
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use noetl_model::{Digest, PAYLOAD_INLINE_MAX};
 use serde_json::{Value, json};
 
-use super::{LEASE, Server};
+use super::{HELLO, LEASE, Server};
 
 async fn lease(server: &Server, max: usize) -> Vec<Value> {
     let body = json!({ "worker": "w", "pool": "shared", "max": max, "wait_ms": 100 });
@@ -24,9 +24,8 @@ fn report(lease: &Value, output: Value) -> Value {
     report
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_worker_leases_reports_and_the_execution_completes() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_worker_leases_reports_and_the_execution_completes(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let first = lease(&server, 10).await;
     assert_eq!(first.len(), 1);
@@ -87,9 +86,8 @@ async fn a_report_about_nothing_we_know_is_unknown() {
     assert_eq!(answer.body, json!({ "answers": ["unknown"] }));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_large_output_is_fetched_by_its_digest() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_large_output_is_fetched_by_its_digest(server: Server) {
+    server.register(HELLO).await;
     server.start("tests/hello").await;
     let leases = lease(&server, 1).await;
     let output = json!({ "text": "x".repeat(PAYLOAD_INLINE_MAX) });

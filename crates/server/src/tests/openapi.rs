@@ -1,10 +1,20 @@
 //! The description of the API, and that nothing it describes is open.
 
-use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
+use std::fmt::Write as _;
 
-use super::Server;
-use crate::{Access, Hosts, Scope, Token};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode, header};
+use expect_test::expect_file;
+use serde_json::{Value, json};
+
+use super::{LEASE, Server};
+use crate::{Access, Hosts, Limits, Rate, Scope, Settings, Token};
+
+/// A server that is patient with those who guess.
+fn guarded(tokens: Vec<Token>) -> Server {
+    let limits = Limits { refusals: Rate::per_second(1, 10_000), ..Limits::default() };
+    Server::set(Settings { limits, ..Settings::new(Access::Tokens(tokens), Hosts::Any, LEASE) })
+}
 
 /// Every operation of the document.
 async fn operations(server: &Server) -> Vec<(Method, String)> {
@@ -23,19 +33,66 @@ async fn operations(server: &Server) -> Vec<(Method, String)> {
 
 #[tokio::test(start_paused = true)]
 async fn every_route_of_the_document_wants_a_token_unless_it_is_public() {
-    let tokens = vec![Token::new("secret", [Scope::Admin])];
-    let server = Server::with(Access::Tokens(tokens), Hosts::Any);
+    let server = guarded(vec![Token::new("secret", [Scope::Admin])]);
     let mut open = Vec::new();
     let operations = operations(&server).await;
     assert!(operations.len() > 30, "{operations:?}");
     for (method, path) in operations {
         let request = Request::builder().method(method).uri(path.replace(['{', '}'], "1"));
         let answer = server.send(request.body(Body::empty()).expect("a request")).await;
-        if answer.status != StatusCode::UNAUTHORIZED {
+        let is_refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&answer.status);
+        if !is_refused {
             open.push(path);
         }
     }
-    assert_eq!(open, ["/api/health", "/health", "/livez", "/readyz"]);
+    assert_eq!(open, ["/api/docs", "/api/health", "/health", "/livez", "/readyz"]);
+}
+
+/// What a token of each scope is told: `.` let in, `-` refused.
+#[tokio::test(start_paused = true)]
+async fn every_route_of_the_document_is_open_to_its_scopes_only() {
+    let tokens = Scope::ALL.iter().map(|scope| Token::new(scope.name(), [*scope])).collect();
+    let server = guarded(tokens);
+    server.state.drain();
+    let mut matrix = String::new();
+    for (method, path) in operations(&server).await {
+        let mut row = String::new();
+        for scope in Scope::ALL {
+            let request = Request::builder()
+                .method(method.clone())
+                .uri(path.replace(['{', '}'], "1"))
+                .header(header::AUTHORIZATION, format!("Bearer {}", scope.name()));
+            let answer = server.send(request.body(Body::empty()).expect("a request")).await;
+            let is_refused = answer.body["code"] == "forbidden";
+            row.push(if is_refused { '-' } else { '.' });
+        }
+        writeln!(matrix, "{row} {method} {path}").expect("a string takes everything");
+    }
+    expect_file!["openapi/scopes.txt"].assert_eq(&matrix);
+}
+
+/// Ways to write a path that a guard might read differently from a router.
+#[tokio::test(start_paused = true)]
+async fn no_way_of_writing_a_path_leads_past_the_guard() {
+    let server = guarded(vec![Token::new("secret", [Scope::Admin])]);
+    for path in [
+        "//api/executions",
+        "/api//executions",
+        "/api/./executions",
+        "/health/../api/executions",
+        "/api/executions/",
+        "/api/executions;/health",
+        "/api/executions%2f",
+        "/API/executions",
+        "/api/executions/1/health",
+        "/api/openapi.json/",
+        "/api/health/x",
+        "/api/internal/objects/a",
+    ] {
+        let answer = server.get(path).await;
+        let is_refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&answer.status);
+        assert!(is_refused, "{path}: {}", answer.status);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,4 +119,63 @@ async fn every_operation_has_a_name_of_its_own() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_says_how_it_fails_and_who_may_ask() {
+    let document = Server::new().get("/api/openapi.json").await.body;
+    assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
+    let paths = document["paths"].as_object().expect("paths");
+    for (path, item) in paths {
+        for (method, operation) in item.as_object().expect("operations") {
+            let default = &operation["responses"]["default"]["content"];
+            assert!(default["application/problem+json"].is_object(), "{method} {path}");
+            let is_public = operation["security"] == json!([]);
+            assert_eq!(operation["x-scopes"].is_null(), is_public, "{method} {path}");
+        }
+    }
+    let form = &document["paths"]["/api/catalog/{path}/ui_schema"]["get"];
+    assert!(form["responses"]["200"]["content"].is_object(), "{form}");
+}
+
+/// Every shape that is referred to is there.
+#[tokio::test(start_paused = true)]
+async fn no_reference_of_the_document_leads_nowhere() {
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                map.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let document = Server::new().get("/api/openapi.json").await.body;
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(found.len() > 30, "{found:?}");
+    for reference in found {
+        let pointer = reference.strip_prefix('#').expect("it is in the document");
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_that_shows_the_document_runs_nothing_from_elsewhere() {
+    let server = Server::new();
+    for (path, kind) in [
+        ("/api/docs", "text/html; charset=utf-8"),
+        ("/api/docs/page.css", "text/css"),
+        ("/api/docs/page.js", "text/javascript"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.headers[header::CONTENT_TYPE], kind);
+        let policy = answer.headers[header::CONTENT_SECURITY_POLICY].to_str().expect("text");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        let text = answer.body.as_str().expect("text").to_owned();
+        for foreign in ["http://", "https://", "<script>", "innerHTML", " style="] {
+            assert!(!text.contains(foreign), "{foreign} in {path}");
+        }
+    }
 }

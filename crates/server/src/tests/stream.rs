@@ -5,7 +5,7 @@ use axum::http::Request;
 use expect_test::expect;
 use serde_json::json;
 
-use super::Server;
+use super::{HELLO, Server};
 
 /// What a stream has said by its end: the id and the name of each event.
 async fn heard(server: &Server, id: &str, last: Option<&str>) -> String {
@@ -20,9 +20,8 @@ async fn heard(server: &Server, id: &str, last: Option<&str>) -> String {
     format!("{}\n{}\n", answer.status, lines.join("\n"))
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_stream_tells_every_event_and_ends_with_the_execution() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_stream_tells_every_event_and_ends_with_the_execution(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let cancel = format!("/api/executions/{id}/cancel");
     let (heard, _) = tokio::join!(heard(&server, &id, None), server.post(&cancel, json!({})));
@@ -42,9 +41,8 @@ async fn a_stream_tells_every_event_and_ends_with_the_execution() {
     .assert_eq(&heard);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_stream_resumes_after_the_last_event_heard() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_stream_resumes_after_the_last_event_heard(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
     expect![[r#"
@@ -55,9 +53,8 @@ async fn a_stream_resumes_after_the_last_event_heard() {
     .assert_eq(&heard(&server, &id, Some("4")).await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_listener_that_has_heard_all_is_told_not_to_come_back() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_listener_that_has_heard_all_is_told_not_to_come_back(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
     expect![[r#"

@@ -35,7 +35,11 @@ impl Catalog for Shards {
         self.cluster.by_path(path, version).await
     }
 
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
-        self.cluster.paths(limit).await
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.cluster.paths(after, limit).await
     }
 }

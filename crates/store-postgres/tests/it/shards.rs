@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{CommandId, Digest, ExecutionId, Message, ParentCommand, Pool, Seq};
+use noetl_model::{CommandId, Digest, ExecutionId, Message, ParentCommand, Pool, Seq, shard_of};
 use noetl_store::conformance::given::{add, at, held, lease, start};
 use noetl_store::conformance::{Subject, TestClock};
 use noetl_store::{
     Append, AppendError, EventLog as _, ExecutionFilter, Executions as _, HeldAnswer, Take, Taker,
 };
-use noetl_store_postgres::{ClusterSettings, PgStore, Shards, TimeSource, shard_of};
+use noetl_store_postgres::{ClusterSettings, PgStore, Shards, TimeSource};
 use noetl_testkit::PostgresServer;
 
 use crate::database::Database;

@@ -17,6 +17,7 @@ use crate::database::{Database, execute};
 
 /// Statements that may walk a table, and why.
 const MAY_SCAN: &[(&str, &str)] = &[
+    ("count_executions.sql", "a figure for people, over no more rows than its limit"),
     ("count_messages.sql", "a figure for people, over what is owed only"),
     ("count_pending_messages.sql", "where all of it waits, a walk beats the index"),
     ("claim_messages.sql", "what is owed only, and one walk may beat a look-up for each message"),

@@ -65,13 +65,15 @@ pub async fn paths_are_listed_at_their_newest_version_without_contents(subject: 
     for (id, path, content) in [(1, "b", "one"), (2, "a", "one"), (3, "b", "two")] {
         register(&subject, id, path, content).await;
     }
-    let paths = async |limit| {
-        let entries = subject.store.paths(limit).await.expect("the store lists playbooks");
+    let paths = async |after, limit| {
+        let entries = subject.store.paths(after, limit).await.expect("the store lists playbooks");
         assert!(entries.iter().all(|entry| entry.content.is_empty()));
         entries.into_iter().map(|entry| (entry.path, entry.version)).collect::<Vec<_>>()
     };
-    assert_eq!(paths(10).await, [("a".into(), 1), ("b".into(), 2)]);
-    assert_eq!(paths(1).await, [("a".into(), 1)]);
+    assert_eq!(paths(None, 10).await, [("a".into(), 1), ("b".into(), 2)]);
+    assert_eq!(paths(None, 1).await, [("a".into(), 1)]);
+    assert_eq!(paths(Some("a"), 10).await, [("b".into(), 2)]);
+    assert_eq!(paths(Some("b"), 10).await, []);
 }
 
 pub async fn snapshots_never_go_back(subject: Subject) {

@@ -44,9 +44,15 @@ impl Catalog for MemoryStore {
         })
     }
 
-    async fn paths(&self, limit: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
         let tables = self.tables();
-        let newest = tables.catalog.values().filter_map(|versions| versions.last());
+        let paths = tables.catalog.iter();
+        let paths = paths.filter(|(path, _)| after.is_none_or(|after| path.as_str() > after));
+        let newest = paths.filter_map(|(_, versions)| versions.last());
         Ok(newest
             .take(limit.min(PAGE_MAX))
             .map(|entry| CatalogEntry { content: String::new(), ..entry.clone() })

@@ -1,0 +1,68 @@
+//! TLS as a client uses it: whom it trusts, and what it shows.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Whom a client trusts, and what it shows. Nothing set is what browsers do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientTls {
+    /// Certificates in PEM to trust instead of those of the machine.
+    pub ca: Option<PathBuf>,
+    /// The client's own, for servers that ask for one.
+    pub identity: Option<ClientIdentity>,
+}
+
+/// The certificate that a client shows, and its key, in PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientIdentity {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Why certificates cannot be used.
+#[derive(Debug, Error)]
+pub enum ClientTlsError {
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} cannot be used", path.display())]
+    Unusable {
+        path: PathBuf,
+        #[source]
+        source: reqwest::Error,
+    },
+}
+
+impl ClientTls {
+    /// A client that trusts and shows this.
+    pub fn apply(
+        &self,
+        mut builder: reqwest::ClientBuilder,
+    ) -> Result<reqwest::ClientBuilder, ClientTlsError> {
+        if let Some(path) = &self.ca {
+            let trusted = reqwest::Certificate::from_pem_bundle(&read(path)?);
+            let trusted = trusted.map_err(|source| unusable(path, source))?;
+            builder = builder.tls_certs_only(trusted);
+        }
+        if let Some(ClientIdentity { cert, key }) = &self.identity {
+            let pem = [read(cert)?, read(key)?].join(&b'\n');
+            let identity = reqwest::Identity::from_pem(&pem);
+            builder = builder.identity(identity.map_err(|source| unusable(cert, source))?);
+        }
+        Ok(builder)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ClientTlsError> {
+    std::fs::read(path)
+        .map_err(|source| ClientTlsError::Unreadable { path: path.to_owned(), source })
+}
+
+fn unusable(path: &Path, source: reqwest::Error) -> ClientTlsError {
+    ClientTlsError::Unusable { path: path.to_owned(), source }
+}

@@ -1,0 +1,170 @@
+//! How the store is laid out: its connections, its shards, its tables.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use noetl_api::AnyId;
+use noetl_model::{ExecutionId, shard_of};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::InQuery;
+use crate::state::AppState;
+
+/// How many shards a question may be about.
+const SHARDS_ASKED_MAX: usize = 1024;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(pool_status))
+        .routes(routes!(shard_info))
+        .routes(routes!(init_database))
+        .routes(routes!(validate_database))
+}
+
+/// The connections to the store.
+#[derive(Debug, Serialize, ToSchema)]
+struct PoolStatus {
+    pool_min: u32,
+    pool_max: u32,
+    pool_size: u32,
+    pool_available: u32,
+    /// Nobody waits while a connection can be had; how many do otherwise is not known.
+    requests_waiting: Option<u32>,
+    /// The part of `pool_max` that is in use.
+    utilization: f64,
+    slots_available: u32,
+    /// `ok`, `saturated`, or `not_pooled` for a store without connections.
+    status: &'static str,
+}
+
+/// Says how many connections to the store are in use.
+#[utoipa::path(
+    get, path = "/api/pool/status", tag = "system", responses((status = 200, body = PoolStatus))
+)]
+async fn pool_status(State(state): State<AppState>) -> Json<PoolStatus> {
+    let connections = state.store().connections();
+    let it = connections.unwrap_or_default();
+    let in_use = it.open.saturating_sub(it.idle);
+    let slots_available = it.max.saturating_sub(in_use);
+    let is_saturated = slots_available == 0;
+    Json(PoolStatus {
+        pool_min: it.min,
+        pool_max: it.max,
+        pool_size: it.open,
+        pool_available: it.idle,
+        requests_waiting: (connections.is_none() || !is_saturated).then_some(0),
+        utilization: if it.max == 0 { 0.0 } else { f64::from(in_use) / f64::from(it.max) },
+        slots_available,
+        status: match connections {
+            None => "not_pooled",
+            Some(_) if is_saturated => "saturated",
+            Some(_) => "ok",
+        },
+    })
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ShardQuery {
+    #[param(value_type = String)]
+    execution_id: AnyId,
+    /// 1 to 1024.
+    shard_count: usize,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ShardInfo {
+    execution_id: i64,
+    shard_count: usize,
+    shard_index: usize,
+    source: &'static str,
+    hash_function: &'static str,
+    seed: u64,
+    server_config: ServerShards,
+}
+
+/// How this server's own store is spread.
+#[derive(Debug, Serialize, ToSchema)]
+struct ServerShards {
+    /// Any server serves any execution, so it has no place of its own.
+    shard_index: usize,
+    shard_count: usize,
+}
+
+/// Says which of so many shards an execution belongs to.
+#[utoipa::path(
+    get, path = "/api/runtime/shard-info", tag = "system", params(ShardQuery),
+    responses((status = 200, body = ShardInfo))
+)]
+async fn shard_info(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<ShardQuery>,
+) -> Result<Json<ShardInfo>, ApiError> {
+    let count = query.shard_count;
+    if count == 0 || count > SHARDS_ASKED_MAX {
+        let detail = format!("`shard_count` is 1 to {SHARDS_ASKED_MAX}");
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "shard-count", detail));
+    }
+    Ok(Json(ShardInfo {
+        execution_id: query.execution_id.0,
+        shard_count: count,
+        shard_index: shard_of(ExecutionId::from(query.execution_id), count),
+        source: "noetl-server",
+        hash_function: "twox_hash::XxHash64",
+        seed: 0,
+        server_config: ServerShards { shard_index: 0, shard_count: state.store().shards() },
+    }))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Initialized {
+    status: &'static str,
+    message: String,
+    valid: bool,
+}
+
+/// Says whether the schema is there: it is made when a server starts, so there is nothing to do.
+#[utoipa::path(
+    post, path = "/api/db/init", tag = "system", responses((status = 200, body = Initialized))
+)]
+async fn init_database(State(state): State<AppState>) -> Result<Json<Initialized>, ApiError> {
+    let Validated { status, message, valid, .. } = validated(&state).await?;
+    Ok(Json(Initialized { status, message, valid }))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Validated {
+    status: &'static str,
+    message: String,
+    valid: bool,
+    tables: Vec<String>,
+    missing: Vec<String>,
+}
+
+/// Says which tables there are, and which are missing.
+#[utoipa::path(
+    get, path = "/api/db/validate", tag = "system", responses((status = 200, body = Validated))
+)]
+async fn validate_database(State(state): State<AppState>) -> Result<Json<Validated>, ApiError> {
+    validated(&state).await.map(Json)
+}
+
+async fn validated(state: &AppState) -> Result<Validated, ApiError> {
+    let noetl_store::Tables { found, missing } = state.store().tables().await?;
+    let valid = missing.is_empty();
+    Ok(Validated {
+        status: if valid { "ok" } else { "error" },
+        message: if valid {
+            "the schema is complete; servers make and migrate it when they start".to_owned()
+        } else {
+            format!("tables are missing: {}; start a server again to make them", missing.join(", "))
+        },
+        valid,
+        tables: found,
+        missing,
+    })
+}

@@ -1,0 +1,121 @@
+//! Servers on real sockets, on each kind of store.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use noetl_bus_nats::{NatsBus, NatsSettings};
+use noetl_store::SystemClock;
+use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
+use noetl_store_sqlite::SqliteStore;
+use noetl_testkit::{NatsServer, PostgresServer};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::serve;
+
+/// What empties a database that a case has used. Rows that a migration has written stay.
+const EMPTY: &str = "
+    SET session_replication_role = replica;
+    DO $$
+    DECLARE name text;
+    BEGIN
+        FOR name IN
+            SELECT relname FROM pg_catalog.pg_class
+            WHERE relnamespace = 'noetl'::regnamespace AND relkind IN ('r', 'p')
+                AND NOT relispartition
+                AND relname NOT IN ('partitioned', 'resource', 'schema_migration')
+        LOOP
+            EXECUTE format('DELETE FROM noetl.%I', name);
+        END LOOP;
+    END $$";
+
+/// A kind of store, and what it takes to have one.
+pub(super) enum Backing {
+    Sqlite(TempDir),
+    Postgres { databases: Vec<String>, nats: Option<NatsServer> },
+}
+
+impl Backing {
+    pub(super) fn sqlite() -> Self {
+        Self::Sqlite(TempDir::new().expect("a directory"))
+    }
+
+    /// A cluster of so many databases.
+    pub(super) async fn postgres(shards: usize) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let server = PostgresServer::shared();
+        let mut admin = connect(&server.url("postgres")).await;
+        let mut databases = Vec::new();
+        for _ in 0..shards {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("contract_{}_{number}", std::process::id());
+            execute(&mut admin, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
+            execute(&mut admin, &format!("CREATE DATABASE {name}")).await;
+            databases.push(name);
+        }
+        Self::Postgres { databases, nats: None }
+    }
+
+    /// The same, with a broker.
+    pub(super) fn with_nats(self) -> Self {
+        match self {
+            Self::Postgres { databases, .. } => {
+                Self::Postgres { databases, nats: Some(NatsServer::start()) }
+            }
+            Self::Sqlite(_) => panic!("one process has nobody to tell"),
+        }
+    }
+
+    /// A server on an empty store of this kind.
+    pub(super) async fn server(&self) -> Server {
+        let clock = Arc::new(SystemClock);
+        let (store, bus): (Arc<dyn Store>, Arc<dyn noetl_bus::Bus>) = match self {
+            Self::Sqlite(directory) => {
+                static COUNT: AtomicU32 = AtomicU32::new(0);
+                let number = COUNT.fetch_add(1, Ordering::Relaxed);
+                let path = directory.path().join(format!("{number}.db"));
+                let store = SqliteStore::open(&path, clock.clone()).await.expect("a file");
+                (Arc::new(store), Arc::new(LocalBus::new()))
+            }
+            Self::Postgres { databases, nats } => {
+                let bus: Arc<dyn noetl_bus::Bus> = match nats {
+                    Some(nats) => {
+                        let settings = NatsSettings::at(nats.url());
+                        Arc::new(NatsBus::connect(settings).await.expect("a broker"))
+                    }
+                    None => Arc::new(LocalBus::new()),
+                };
+                (Arc::new(shards(databases).await), bus)
+            }
+        };
+        let settings = Settings::new(Access::Open, Hosts::Loopback, LEASE);
+        let server = Server::on(settings, store, bus, clock);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(serve(listener, server.state.clone(), server.stop.clone()));
+        server.at(format!("http://{address}"))
+    }
+}
+
+async fn shards(databases: &[String]) -> Shards {
+    let urls: Vec<String> =
+        databases.iter().map(|name| PostgresServer::shared().url(name)).collect();
+    let read = |name: &str| (name == "NOETL_SHARDS").then(|| urls.join(","));
+    let settings = ClusterSettings::from_env(read).expect("settings");
+    let shards = Shards::connect(settings, TimeSource::Database).await.expect("databases");
+    for url in &urls {
+        execute(&mut connect(url).await, EMPTY).await;
+    }
+    shards
+}
+
+async fn connect(url: &str) -> PgConnection {
+    let connecting = tokio::time::timeout(Duration::from_secs(30), PgConnection::connect(url));
+    connecting.await.expect("in time").expect("a database")
+}
+
+async fn execute(connection: &mut PgConnection, statement: &str) {
+    connection.execute(AssertSqlSafe(statement.to_owned())).await.expect("it can be done");
+}

@@ -1,0 +1,82 @@
+//! What the server says about itself and its store.
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::Server;
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_connections_says_so() {
+    expect![[r#"
+        200 {
+          "pool_min": 0,
+          "pool_max": 0,
+          "pool_size": 0,
+          "pool_available": 0,
+          "requests_waiting": 0,
+          "utilization": 0.0,
+          "slots_available": 0,
+          "status": "not_pooled"
+        }
+    "#]]
+    .assert_eq(&Server::new().get("/api/pool/status").await.shape());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_execution_belongs_to_the_shard_that_other_programs_compute_too() {
+    let server = Server::new();
+    let ask = async |query: &str| server.get(&format!("/api/runtime/shard-info?{query}")).await;
+    expect![[r#"
+        200 {
+          "execution_id": 42,
+          "shard_count": 16,
+          "shard_index": 3,
+          "source": "noetl-server",
+          "hash_function": "twox_hash::XxHash64",
+          "seed": 0,
+          "server_config": {
+            "shard_index": 0,
+            "shard_count": 1
+          }
+        }
+    "#]]
+    .assert_eq(&ask("execution_id=42&shard_count=16").await.shape());
+    assert_eq!(ask("execution_id=42&shard_count=0").await.problem(), "400 shard-count");
+    assert_eq!(ask("execution_id=42&shard_count=1025").await.problem(), "400 shard-count");
+    assert_eq!(ask("execution_id=x&shard_count=1").await.problem(), "400 invalid-query");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schema_that_lacks_nothing_is_valid() {
+    let server = Server::new();
+    let validated = server.get("/api/db/validate").await.body;
+    assert_eq!((&validated["valid"], &validated["missing"]), (&json!(true), &json!([])));
+    let initialized = server.post("/api/db/init", json!({})).await.body;
+    assert_eq!((&initialized["valid"], &initialized["status"]), (&json!(true), &json!("ok")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_process_is_measured() {
+    let server = Server::new();
+    let status = server.get("/api/status").await.body;
+    assert_eq!(status["process"]["pid"], std::process::id());
+    for figure in ["memory_rss_mb", "num_threads"] {
+        assert!(status["process"][figure].as_f64().is_some_and(|it| it > 0.0), "{status}");
+    }
+    for figure in ["cpu_percent", "memory_percent"] {
+        let percent = status["system"][figure].as_f64();
+        assert!(percent.is_none_or(|it| (0.0..=100.0).contains(&it)), "{status}");
+    }
+    let threads = server.get("/api/threads").await.body;
+    assert_eq!(threads[0]["is_alive"], true, "{threads}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_no_profiler_and_no_analysis_and_both_are_said() {
+    let server = Server::new();
+    assert_eq!(server.get("/api/profiler/status").await.body["is_profiling"], false);
+    let started = server.post("/api/profiler/memory/start", json!({})).await.body;
+    assert_eq!(started["status"], "info");
+    let analysed = server.post("/api/executions/1/analyze", json!({})).await;
+    assert_eq!(analysed.problem(), "501 no-analyses");
+}

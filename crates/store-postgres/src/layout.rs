@@ -1,0 +1,89 @@
+//! How a database, or the shards of a cluster, are laid out and how full they are.
+
+use async_trait::async_trait;
+use noetl_model::ExecutionStatus;
+use noetl_store::{Connections, Layout, StoreError, Tables};
+use sqlx::query_scalar;
+
+use crate::row::store_error;
+use crate::{PgStore, Shards};
+
+/// What no execution can do without.
+const NEEDED: &[&str] = &[
+    "catalog",
+    "command",
+    "event",
+    "execution",
+    "outbox",
+    "projection_snapshot",
+    "result_store",
+    "timer",
+];
+
+#[async_trait]
+impl Layout for PgStore {
+    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+        let count: i64 = query_scalar(include_str!("../sql/count_executions.sql"))
+            .bind(status.as_str())
+            .bind(i64::try_from(max).unwrap_or(i64::MAX))
+            .fetch_one(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(count.unsigned_abs())
+    }
+
+    async fn tables(&self) -> Result<Tables, StoreError> {
+        let found: Vec<String> = query_scalar(include_str!("../sql/list_tables.sql"))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let missing = NEEDED.iter().filter(|needed| !found.iter().any(|it| it == *needed));
+        Ok(Tables { missing: missing.map(|&needed| needed.to_owned()).collect(), found })
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        let options = self.pool.options();
+        Some(Connections {
+            min: options.get_min_connections(),
+            max: options.get_max_connections(),
+            open: self.pool.size(),
+            idle: u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+#[async_trait]
+impl Layout for Shards {
+    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+        let counts = self.all(|shard| shard.count(status, max)).await?;
+        Ok(counts.into_iter().sum::<u64>().min(max))
+    }
+
+    /// A table is missing if one shard lacks it.
+    async fn tables(&self) -> Result<Tables, StoreError> {
+        let mut all = Tables::default();
+        for Tables { found, missing } in self.all(|shard| shard.tables()).await? {
+            all.found.extend(found);
+            all.missing.extend(missing);
+        }
+        for names in [&mut all.found, &mut all.missing] {
+            names.sort();
+            names.dedup();
+        }
+        Ok(all)
+    }
+
+    fn shards(&self) -> usize {
+        Shards::count(self)
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        let of_shards = self.shards.iter().filter_map(Layout::connections);
+        of_shards.reduce(|all, one| Connections {
+            min: all.min + one.min,
+            max: all.max + one.max,
+            open: all.open + one.open,
+            idle: all.idle + one.idle,
+        })
+    }
+}

@@ -1,0 +1,2 @@
+-- How many executions stand at ?1; no more than ?2 are counted.
+SELECT count(*) FROM (SELECT 1 FROM execution WHERE status = ?1 LIMIT +?2)
