@@ -51,6 +51,11 @@ fn of_connection(error: &Error) -> ToolError {
         reason = next.to_string();
         source = next.source();
     }
+    if let Some(untrusted) = untrusted(error) {
+        let message =
+            format!("PostgreSQL is not trusted: {untrusted}; see `sslmode` and `sslrootcert`");
+        return ToolError::new(ErrorKind::Auth, message);
+    }
     let message = match error.is_closed() {
         true => {
             "the connection to PostgreSQL was lost; whether the statement took effect is unknown"
@@ -59,6 +64,15 @@ fn of_connection(error: &Error) -> ToolError {
         false => format!("cannot talk to PostgreSQL: {reason}"),
     };
     ToolError::new(ErrorKind::DbConnection, message)
+}
+
+/// What is wrong with the server's certificate, if that is it.
+fn untrusted(error: &Error) -> Option<&rustls::CertificateError> {
+    let io = error.source()?.downcast_ref::<std::io::Error>()?;
+    match io.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(reason),
+        _ => None,
+    }
 }
 
 /// What an SQLSTATE means.

@@ -411,3 +411,63 @@ async fn statements_come_from_a_list_or_a_file_too() {
             .await;
     assert_eq!(found["rows"], json!([[4]]));
 }
+
+/// Makes a server listen to TLS only, and want the password `hunter2`.
+async fn guard(server: &PostgresServer, certificate: &str, key: &str) {
+    let file = |name: &str, text: &str| {
+        format!(
+            "COPY (SELECT unnest(string_to_array($x${text}$x$, E'\\n'))) TO PROGRAM 'umask 077; cat > {name}'"
+        )
+    };
+    let rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256";
+    let commands = [
+        file("tls.crt", certificate),
+        file("tls.key", key),
+        file("pg_hba.conf", rules),
+        "ALTER SYSTEM SET ssl_cert_file = 'tls.crt'".to_owned(),
+        "ALTER SYSTEM SET ssl_key_file = 'tls.key'".to_owned(),
+        "ALTER SYSTEM SET ssl = on".to_owned(),
+        "ALTER ROLE noetl PASSWORD 'hunter2'".to_owned(),
+        "SELECT pg_reload_conf()".to_owned(),
+    ];
+    let run = async |commands: Value| {
+        let config = json!({"connection_string": server.url("postgres"), "commands": commands});
+        show(&tool().run(&call(config)).await)
+    };
+    let done = run(json!(commands)).await;
+    assert!(done.starts_with("completed"), "{done}");
+    let guarded = async { while !run(json!(["SHOW ssl"])).await.contains("\"ssl\":\"on\"") {} };
+    tokio::time::timeout(Duration::from_secs(20), guarded).await.expect("the server is guarded");
+}
+
+#[tokio::test]
+async fn a_guarded_server_is_reached_by_tls_with_its_password_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let root = directory.path().join("root.pem");
+    std::fs::write(&root, signed.cert.pem()).unwrap();
+    let server = PostgresServer::private_on_a_port();
+    let port = server.port();
+    guard(&server, &signed.cert.pem(), &signed.signing_key.serialize_pem()).await;
+
+    let query = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    for (host, mode, trusted, password, expected) in [
+        ("localhost", "prefer", None, "hunter2", "completed"),
+        ("localhost", "require", None, "hunter2", "completed"),
+        ("localhost", "verify-full", Some(&root), "hunter2", "completed"),
+        ("127.0.0.1", "verify-ca", Some(&root), "hunter2", "completed"),
+        ("127.0.0.1", "verify-full", Some(&root), "hunter2", "failed auth: 127.0.0.1"),
+        ("localhost", "verify-ca", None, "hunter2", "failed auth: localhost"),
+        ("localhost", "disable", None, "hunter2", "failed auth: localhost"),
+        ("localhost", "require", None, "hunter3", "failed auth: localhost"),
+    ] {
+        let config = json!({
+            "host": host, "port": port, "user": "noetl", "password": password,
+            "sslmode": mode, "sslrootcert": trusted, "query": query,
+        });
+        let shown = show(&tool().run(&call(config)).await);
+        assert!(shown.starts_with(expected), "{host} {mode} {password}: {shown}");
+        assert!(!shown.contains(password), "{shown}");
+        assert!(!expected.starts_with("completed") || shown.contains("\"ssl\":true"), "{shown}");
+    }
+}
