@@ -58,9 +58,12 @@ impl Control {
                 let saved = self.saved_state(execution).await?;
                 self.fold_from(execution, saved, cutoff).await
             }
-            Cutoff::Seq(_) | Cutoff::Event(_) | Cutoff::Time(_) => {
-                self.fold_from(execution, None, cutoff).await
+            Cutoff::Seq(seq) => {
+                let saved = self.saved_state(execution).await?;
+                let saved = saved.filter(|saved| saved.seq() <= seq);
+                self.fold_from(execution, saved, cutoff).await
             }
+            Cutoff::Event(_) | Cutoff::Time(_) => self.fold_from(execution, None, cutoff).await,
         }
     }
 
@@ -97,14 +100,18 @@ impl Control {
     async fn saved_state(&self, execution: ExecutionId) -> Result<Option<Execution>, LoadError> {
         let latest = self.parts.store.latest(execution).await;
         let saved = latest.map_err(|error| LoadError::of_store(execution, error))?;
-        Ok(saved.and_then(|saved| match snapshot::decode(execution, &saved) {
+        let Some(saved) = saved else { return Ok(None) };
+        let summary = self.parts.store.summary(execution).await;
+        let summary = summary.map_err(|error| LoadError::of_store(execution, error))?;
+        let written = summary.map_or(Seq::ZERO, |summary| summary.seq);
+        Ok(match snapshot::decode(execution, &saved, written) {
             Ok(state) => Some(state),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, %execution, seq = %saved.seq, "snapshot ignored");
                 None
             }
-        }))
+        })
     }
 
     /// Folds what is stored after `state`, a page at a time, up to the cutoff.

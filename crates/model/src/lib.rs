@@ -37,7 +37,7 @@ pub use payload::{
     PayloadRef, is_shallow,
 };
 pub use shard::shard_of;
-pub use snowflake::{IdGenerator, machine_id_of};
+pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use summary::{ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};

@@ -9,6 +9,7 @@ const EPOCH_MS: i64 = 1_704_067_200_000;
 const SEQUENCE_BITS: u32 = 12;
 const MACHINE_BITS: u32 = 10;
 const MACHINE_MASK: u64 = (1 << MACHINE_BITS) - 1;
+const MILLIS_MAX: i64 = (1 << 41) - 1;
 const SEQUENCE_MAX: i64 = (1 << SEQUENCE_BITS) - 1;
 
 /// Draws ids that never repeat on one machine and only ever grow.
@@ -59,6 +60,11 @@ pub fn machine_id_of(host: &str) -> u16 {
     u16::try_from(hash & MACHINE_MASK).unwrap_or_default()
 }
 
+/// The smallest id that can be drawn at an instant.
+pub fn first_id_at(instant: Timestamp) -> i64 {
+    (instant.as_millis() - EPOCH_MS).clamp(0, MILLIS_MAX) << (MACHINE_BITS + SEQUENCE_BITS)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -69,6 +75,14 @@ mod tests {
     fn layout_is_the_public_one() {
         let at = Timestamp::from_millis(EPOCH_MS + 90_658_166_407);
         assert_eq!(IdGenerator::new(7).next(at), 380_247_909_993_574_400);
+    }
+
+    #[test]
+    fn no_id_of_an_instant_is_below_its_first() {
+        let at = Timestamp::from_millis(EPOCH_MS + 90_658_166_407);
+        assert_eq!(first_id_at(at), IdGenerator::new(0).next(at));
+        assert_eq!(first_id_at(Timestamp::from_millis(0)), 0);
+        assert!(first_id_at(Timestamp::from_micros(i64::MAX)) > 0);
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub struct EventPage {
     pub total: u64,
     /// To be passed as `after` for the next page; null if this is the last.
     pub next_after: Option<u64>,
+    /// To be passed as `before` for the next page, where the latest come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_before: Option<u64>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -249,13 +249,48 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
     let latest = |control: Control| async move {
         control.state(execution, Cutoff::Latest).await.expect("a state")
     };
-    let whole = world.control().state(execution, Cutoff::Seq(Seq(u64::MAX))).await.unwrap();
+    // No snapshot is used for a time.
+    let end = Cutoff::Time(Timestamp::from_micros(i64::MAX));
+    let whole = world.control().state(execution, end).await.unwrap();
     assert!(saved.seq < whole.seq(), "there is something after it");
     assert_eq!(latest(world.control()).await, whole);
+    for seq in (1..=whole.seq().0).map(Seq) {
+        let state = world.control().state(execution, Cutoff::Seq(seq)).await.unwrap();
+        let log = log(&world.control(), execution).await.into_iter();
+        let scratch = noetl_engine::replay(execution, log.take_while(|it| it.seq <= seq));
+        assert_eq!(Some(state), scratch.unwrap(), "at {seq}");
+    }
 
     *saved.body.last_mut().unwrap() ^= 1;
     noetl_store::Snapshots::save(&*world.store, execution, &saved).await.unwrap();
     assert_eq!(latest(world.control()).await, whole, "a damaged snapshot is ignored");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_of_another_shape_or_ahead_of_the_log_is_ignored() {
+    let world = World::new();
+    let control = world.control();
+    register(&control, TWO_STEPS).await;
+    let execution = start(&control).await;
+    let whole = control.state(execution, Cutoff::Latest).await.unwrap();
+    let save = async |snapshot: &noetl_store::Snapshot| {
+        noetl_store::Snapshots::save(&*world.store, execution, snapshot).await.unwrap();
+    };
+    let mut ahead = whole.clone();
+    let event = Event::ExecutionStalled { detail: "never written".to_owned() };
+    let recorded = Recorded {
+        seq: whole.seq().next(),
+        event_id: noetl_model::EventId(1),
+        at: Timestamp::from_millis(0),
+        event,
+    };
+    noetl_engine::evolve(&mut ahead, &recorded).unwrap();
+    let mut snapshot = crate::snapshot::encode(&ahead).unwrap();
+    save(&snapshot).await;
+    assert_eq!(world.control().state(execution, Cutoff::Latest).await.unwrap(), whole);
+    snapshot.shape += 1;
+    save(&snapshot).await;
+    assert_eq!(world.control().state(execution, Cutoff::Latest).await.unwrap(), whole);
 }
 
 #[tokio::test(start_paused = true)]

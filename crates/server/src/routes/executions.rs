@@ -1,7 +1,10 @@
 //! Executions: looking at them, and ending them.
 
 mod end;
+mod events;
+mod list;
 mod look;
+mod tree;
 
 use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
 use noetl_model::{ExecutionId, ExecutionStatus, Summary, Timestamp};
@@ -11,7 +14,12 @@ use crate::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().merge(look::routes()).merge(end::routes())
+    OpenApiRouter::new()
+        .merge(list::routes())
+        .merge(look::routes())
+        .merge(events::routes())
+        .merge(tree::routes())
+        .merge(end::routes())
 }
 
 /// The execution that a path names.

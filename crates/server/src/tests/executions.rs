@@ -276,3 +276,84 @@ pub(super) async fn variables_are_what_the_execution_has_set(server: Server) {
     assert_eq!(missing.problem(), "404 unknown-variable");
     assert_eq!(server.get("/api/vars/1").await.problem(), "404 unknown-execution");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pages_follow_each_other_by_cursor_while_new_executions_start() {
+    let server = Server::with_hello().await;
+    let mut started = Vec::new();
+    for _ in 0..3 {
+        started.push(server.start("tests/hello").await);
+    }
+    let page = async |query: &str| {
+        let answer = server.get(&format!("/api/executions?limit=2{query}")).await;
+        let ids: Vec<String> = answer
+            .body
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["execution_id"].to_string())
+            .collect();
+        let next = answer.headers.get("x-next-cursor");
+        (ids, next.map(|next| next.to_str().unwrap().to_owned()))
+    };
+    let (first, next) = page("").await;
+    assert_eq!(first, [&*started[2], &*started[1]]);
+    server.start("tests/hello").await;
+    let (second, end) = page(&format!("&cursor={}", next.unwrap())).await;
+    assert_eq!((second, end), (vec![started[0].clone()], None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn executions_are_found_by_the_time_they_started_and_by_their_whole_path() {
+    let server = Server::with_hello().await;
+    let early = server.start("tests/hello").await;
+    let between = server.state.now().after(Duration::from_secs(5));
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let late = server.start("tests/hello").await;
+    let list = async |query: String| -> Vec<String> {
+        let body = server.get(&format!("/api/executions?{query}")).await.body;
+        body.as_array().unwrap().iter().map(|it| it["execution_id"].to_string()).collect()
+    };
+    assert_eq!(list(format!("started_after={between}")).await, [&*late]);
+    assert_eq!(list(format!("started_before={between}")).await, [&*early]);
+    assert_eq!(list("path_exact=tests/hello".to_owned()).await.len(), 2);
+    assert!(list("path_exact=tests/hell".to_owned()).await.is_empty());
+    let odd = server.get("/api/executions?started_after=noon").await;
+    assert_eq!(odd.problem(), "400 invalid-time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_come_in_both_orders_and_by_type_and_step() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let page = async |query: &str| {
+        let body = server.get(&format!("/api/executions/{id}/events?{query}")).await.body;
+        let events = body["events"].as_array().expect("events").clone();
+        let seqs: Vec<u64> = events.iter().map(|it| it["seq"].as_u64().unwrap()).collect();
+        (seqs, body["next_before"].as_u64())
+    };
+    assert_eq!(page("order=desc&limit=2").await, (vec![3, 2], Some(2)));
+    assert_eq!(page("order=desc&limit=2&before=2").await, (vec![1], None));
+    assert_eq!(page("event_type=step.enter").await, (vec![2], None));
+    assert_eq!(page("order=desc&node_name=start").await, (vec![3, 2], None));
+    assert_eq!(page("after=1&before=3").await, (vec![2], None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tree_shows_what_was_started() {
+    let server = Server::with_hello().await;
+    server.register(PARENT).await;
+    let id = server.start("tests/parent").await;
+    let mut tree = Value::Null;
+    for _ in 0..100 {
+        tree = server.get(&format!("/api/executions/{id}/tree")).await.body;
+        if tree["children"].as_array().is_some_and(|children| !children.is_empty()) {
+            break;
+        }
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    assert_eq!(tree["execution_id"].to_string(), id);
+    assert_eq!(tree["children"][0]["path"], "tests/hello");
+    assert_eq!(tree["children"][0]["children"], json!([]));
+    assert_eq!(tree["truncated"], false);
+}

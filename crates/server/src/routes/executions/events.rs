@@ -1,0 +1,124 @@
+//! The events of an execution, a page at a time, from either end.
+//!
+//! Places in a log have no gaps, so a page is found by its place, however long the log is.
+
+use axum::Json;
+use axum::extract::State;
+use noetl_api::wire::EventPage;
+use noetl_api::{AnyId, PublicEvent};
+use noetl_model::{ExecutionId, Seq};
+use noetl_store::READ_EVENTS_MAX;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::known;
+use crate::error::ApiError;
+use crate::extract::{InPath, InQuery};
+use crate::state::AppState;
+use crate::tell::events_after;
+
+/// How many events are looked at for one page; the next one goes on from there.
+const LOOKED_AT_MAX: usize = 5000;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_events))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct EventsQuery {
+    /// Only events after this place.
+    #[serde(default)]
+    after: u64,
+    /// Only events before this place.
+    before: Option<u64>,
+    limit: Option<usize>,
+    /// `asc`, which is the default, or `desc`: the latest first.
+    #[serde(default)]
+    order: Order,
+    /// Only events of this type.
+    event_type: Option<String>,
+    /// Only events about this step.
+    node_name: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    #[default]
+    Asc,
+    Desc,
+}
+
+impl EventsQuery {
+    fn admits(&self, event: &PublicEvent) -> bool {
+        let Self { event_type, node_name, .. } = self;
+        event_type.as_ref().is_none_or(|name| event.event_type == *name)
+            && node_name.as_ref().is_none_or(|name| event.node_name.as_ref() == Some(name))
+    }
+
+    fn admits_all(&self) -> bool {
+        self.event_type.is_none() && self.node_name.is_none()
+    }
+}
+
+/// Lists the events of an execution, a page at a time, from either end.
+#[utoipa::path(
+    get, path = "/api/executions/{execution_id}/events", tag = "executions",
+    params(("execution_id" = String, Path), EventsQuery),
+    responses((status = 200, body = EventPage))
+)]
+async fn list_events(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    InQuery(query): InQuery<EventsQuery>,
+) -> Result<Json<EventPage>, ApiError> {
+    let execution = ExecutionId::from(id);
+    let total = known(&state, execution).await?.seq.0;
+    let limit = query.limit.unwrap_or(READ_EVENTS_MAX).clamp(1, READ_EVENTS_MAX);
+    // What is left lies between the two.
+    let (mut low, mut high) = (query.after, query.before.unwrap_or(u64::MAX).min(total + 1));
+    let mut found: Vec<PublicEvent> = Vec::new();
+    let mut looked_at = 0;
+    while found.len() < limit && low + 1 < high && looked_at < LOOKED_AT_MAX {
+        let needed = if query.admits_all() { limit - found.len() } else { READ_EVENTS_MAX };
+        let left = usize::try_from(high - low - 1).unwrap_or(usize::MAX);
+        let count = needed.min(left);
+        let mut events = match query.order {
+            Order::Asc => events_after(&state, execution, Seq(low), count).await?,
+            Order::Desc => {
+                let from = high - 1 - u64::try_from(count).expect("a page's length fits");
+                events_after(&state, execution, Seq(from), count).await?
+            }
+        };
+        if events.is_empty() {
+            break;
+        }
+        looked_at += events.len();
+        if query.order == Order::Desc {
+            events.reverse();
+        }
+        for event in events {
+            match query.order {
+                Order::Asc => low = event.seq,
+                Order::Desc => high = event.seq,
+            }
+            if query.admits(&event) {
+                found.push(event);
+            }
+            if found.len() == limit {
+                break;
+            }
+        }
+    }
+    let more = low + 1 < high;
+    Ok(Json(EventPage {
+        execution_id: execution.0,
+        total,
+        next_after: (more && query.order == Order::Asc).then_some(low),
+        next_before: (more && query.order == Order::Desc).then_some(high),
+        events: found,
+    }))
+}
