@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use noetl_expr::Condition;
-use noetl_model::{Payload, PayloadRef, StepName, StepStatus, ToolError, ToolKind};
+use noetl_model::{Digest, Payload, PayloadRef, StepName, StepStatus, ToolError, ToolKind};
 use noetl_playbook::Step;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +15,7 @@ use crate::value::{Aliases, select};
 
 /// Results whose JSON is longer than this show where they are kept: `_ref`, `_store`, `_preview`.
 const REFERENCE_SHOWN_FROM: u64 = 64 * 1024;
+const REFERENCE_WORDS: [&str; 3] = ["_ref", "_store", "_preview"];
 /// Results shorter than this are said to be in the key-value store, longer ones on disk.
 const STORE_DISK_FROM: u64 = 1024 * 1024;
 /// How much of a large result `_preview` shows.
@@ -188,13 +189,28 @@ fn below(levels: usize, part: Option<(usize, Value)>) -> Option<(usize, Value)> 
 }
 
 fn stored_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
-    if let (Payload::Ref(reference), Some((word, _))) = (payload, path.split_first())
-        && reference.size > REFERENCE_SHOWN_FROM
-        && let Some(value) = reference_word(reader, payload, *reference, word)
+    if let Some((word, _)) = path.split_first()
+        && REFERENCE_WORDS.contains(word)
+        && let Some(reference) = reference_of(payload)
+        && let Some(value) = reference_word(reader, payload, reference, word)
     {
         return Some((1, value));
     }
     owned(select(&*reader.load(payload)?, path, Aliases::Own))
+}
+
+/// Where a large result is kept. One that has just been made is known by its content, so that it is
+/// told the same whether or not its event has been written yet.
+fn reference_of(payload: &Payload) -> Option<PayloadRef> {
+    let reference = match payload {
+        Payload::Ref(reference) => *reference,
+        Payload::Inline(value) => {
+            let bytes = serde_json::to_vec(&**value).expect("a JSON value has a JSON text");
+            let size = u64::try_from(bytes.len()).expect("a length in memory fits");
+            PayloadRef { digest: Digest::of(&bytes), size }
+        }
+    };
+    (reference.size > REFERENCE_SHOWN_FROM).then_some(reference)
 }
 
 /// The words by which a large result says where it is kept.
@@ -244,10 +260,8 @@ fn ending_part(
     let (word, rest) = path.split_first()?;
     match *word {
         "status" => Some((1, json!(status))),
-        "error" => {
-            let error = error.map_or(Value::Null, error_value);
-            below(1, owned(select(&error, rest, Aliases::None)))
-        }
+        // Of what went well there is none, so that `result.error is defined` tells the two apart.
+        "error" => below(1, owned(select(&error_value(error?), rest, Aliases::None))),
         _ => None,
     }
 }

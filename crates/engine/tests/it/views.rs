@@ -44,6 +44,20 @@ fn a_large_result_says_where_it_is_and_stays_readable() {
 }
 
 #[test]
+fn a_large_result_of_a_pipeline_says_where_it_is_to_the_very_next_step() {
+    let story = told(
+        "
+  - step: start
+    tool:
+      - {name: make, kind: noop, result: {rows: \"{{ ('x' * 70000) }}\", n: 5}}
+    next: end
+  - {step: end, tool: {kind: noop, result: {ref: '{{ start._ref is defined }}', store: '{{ start._store }}', n: '{{ start.n }}', small: '{{ start.n._ref is defined }}'}}}
+",
+    );
+    assert_eq!(story.output("end"), json!({ "ref": true, "store": "kv", "n": 5, "small": false }));
+}
+
+#[test]
 fn null_is_none_and_a_missing_name_is_undefined() {
     let story = told(
         "
@@ -88,4 +102,16 @@ fn a_loops_output_can_be_looped_over() {
 ",
     );
     assert_eq!(story.output("again")["data"], json!([3, 5]));
+}
+
+#[test]
+fn an_arc_tells_a_result_with_an_error_of_its_own_from_one_without() {
+    let story = told(
+        "
+  - {step: start, tool: {kind: noop, result: {sub: ada}}, next: {arcs: [{step: bad, when: '{{ result.error is defined }}'}, {step: good, when: '{{ result.sub is defined and not output.error.kind }}'}]}}
+  - {step: bad, tool: {kind: noop}}
+  - {step: good, tool: {kind: noop, result: 1}}
+",
+    );
+    assert_eq!(story.output("good"), json!(1));
 }
