@@ -28,7 +28,8 @@ pub struct Settings {
     pub events_max: u64,
     /// How many workers may lose a command before it fails.
     pub attempts_max: u32,
-    /// How many bytes of large values are kept in memory.
+    /// How many bytes of large values are kept in memory, by the length of their JSON; as values they
+    /// take about eight times as much.
     pub payload_bytes_max: usize,
 }
 
@@ -46,7 +47,7 @@ impl Default for Settings {
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
-            payload_bytes_max: 256 * 1024 * 1024,
+            payload_bytes_max: 8 * 1024 * 1024,
         }
     }
 }
