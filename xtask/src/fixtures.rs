@@ -8,6 +8,22 @@ use serde_json::Value;
 use crate::cargo::{self, cargo};
 use crate::provision;
 
+/// Where the gate finds the fixtures, beside the repository, if they are there.
+const DIRECTORY: &str = "../shared/fixtures";
+
+/// Both ways in which the system is put together.
+const SYSTEMS: [[&str; 4]; 2] = [
+    ["--store", "sqlite", "--worker", "inprocess"],
+    ["--store", "postgres", "--worker", "process"],
+];
+
+/// What needs DuckDB's library, which is installed apart.
+const WITHOUT: [&str; 3] = [
+    "duckdb_test.yaml",
+    "retry_test/duckdb_retry_query.yaml",
+    "save_storage_test/save_edge_cases.yaml",
+];
+
 /// Runs the fixtures with these arguments.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     provision::programs()?;
@@ -16,6 +32,19 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut command = cargo();
     command.args(["run", "--package", "noetl-fixtures", "--"]).args(args);
     cargo::run(command.arg("--noetl").arg(noetl))
+}
+
+/// Runs those that can be on both systems; nothing where they are not.
+pub(crate) fn gate() -> Result<()> {
+    if !cargo::root().join(DIRECTORY).join("open.json").is_file() {
+        return Ok(());
+    }
+    for system in SYSTEMS {
+        let without = WITHOUT.iter().flat_map(|file| ["--except", file]);
+        let args = [DIRECTORY].into_iter().chain(system).chain(without);
+        run(&args.map(str::to_owned).collect::<Vec<_>>())?;
+    }
+    Ok(())
 }
 
 fn target_directory() -> Result<PathBuf> {

@@ -25,7 +25,7 @@ Usage: cargo xtask <command>
 Commands:
   test [-- ARGS]     provide what the tests need, then run all of them
   tidy               check the rules of the tree that no compiler knows
-  ci                 the gate: format, clippy, tidy, test
+  ci                 the gate: format, clippy, tidy, fixtures, test
   bench [SCENARIO]   measure, and compare with the limit in the same run
   fixtures DIR       run playbooks of others and compare the outcome (--help says more)";
 
@@ -71,8 +71,13 @@ fn without_separator(args: &[String]) -> &[String] {
 type Stage = fn() -> Result<()>;
 
 /// What the gate asks for, the tests last, so that their count ends the output.
-const STAGES: [(&str, Stage); 4] =
-    [("format", format), ("clippy", clippy), ("tidy", tidy::run), ("test", test)];
+const STAGES: [(&str, Stage); 5] = [
+    ("format", format),
+    ("clippy", clippy),
+    ("tidy", tidy::run),
+    ("fixtures", fixtures::gate),
+    ("test", test),
+];
 
 /// Runs every stage, also after one has failed, so that one run tells everything.
 fn ci() -> Result<()> {
