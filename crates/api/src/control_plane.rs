@@ -1,4 +1,4 @@
-//! The four things a worker asks of a control plane, and the one it is told unasked.
+//! The five things a worker asks of a control plane, and the one it is told unasked.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub trait ControlPlane: Send + Sync {
 
     /// Fetches a value that is too large to travel with a lease.
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError>;
+
+    /// Gives back whatever a worker still holds, since it ends. Saying so twice changes nothing more.
+    async fn release(&self, worker: &WorkerId) -> Result<(), ControlError>;
 
     /// Commands that are cancelled from now on. A hint: one that is missed is told by the next
     /// heartbeat.

@@ -3,6 +3,7 @@
 //! Invariants: every call of a worker may be repeated, and is answered the second time as it was
 //! the first; foreign spellings of ids, events and statuses are understood here and go no further.
 
+mod client;
 mod client_tls;
 mod control_plane;
 mod id;
@@ -13,6 +14,7 @@ mod view;
 pub mod wire;
 mod wording;
 
+pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs};
 pub use client_tls::{ClientIdentity, ClientTls, ClientTlsError};
 pub use control_plane::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,

@@ -14,7 +14,10 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use url::Url;
 
-use crate::wire::{HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply};
+use crate::wire::{
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
+    ReportReply,
+};
 use crate::{
     Cancellation, ClientTls, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest,
     ReportAnswer,
@@ -177,6 +180,13 @@ impl ControlPlane for RemoteControl {
         }
         let value = answered(response).await?.json().await;
         value.map(Arc::new).map_err(ControlError::unavailable)
+    }
+
+    async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
+        let call = ReleaseCall { worker: worker.clone() };
+        let ReleaseReply { released: _ } =
+            self.call("api/worker/release", &call, Duration::ZERO).await?;
+        Ok(())
     }
 
     fn cancellations(&self) -> broadcast::Receiver<Cancellation> {

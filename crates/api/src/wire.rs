@@ -10,6 +10,7 @@ mod executions;
 mod native;
 mod outbox;
 mod problem;
+mod stored;
 mod workers;
 
 pub use catalog::{
@@ -27,10 +28,16 @@ pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
     ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Progress,
 };
-pub use native::{HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply};
+pub use native::{
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
+    ReportReply,
+};
 pub use outbox::{
     ClaimedMessage, MarkFailed, MarkPublished, MarkedFailed, MarkedPublished, OutboxChanged,
     OutboxClaim, OutboxClaimed, OutboxIds, OutboxMessage, OutboxPage, OutboxPending, PayloadCodec,
 };
 pub use problem::Problem;
+pub use stored::{
+    LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
+};
 pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow};

@@ -95,6 +95,10 @@ impl ControlPlane for Plane {
         self.control.payload(reference.digest).await.map_err(ControlError::unavailable)
     }
 
+    async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
+        self.control.release(worker).await.map(drop).map_err(ControlError::unavailable)
+    }
+
     fn cancellations(&self) -> broadcast::Receiver<Cancellation> {
         self.cancellations.subscribe()
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the help of every command ends with examples that can be pasted.
 
+mod client;
 mod replay;
 
 use std::path::PathBuf;
@@ -9,12 +10,19 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Pool, Seq};
-
+use clap_complete::engine::ArgValueCandidates;
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq};
 use url::Url;
 
+use crate::candidates;
+use crate::config::Flags;
 use crate::workload::Assignment;
 
+use client::{CATALOG_EXAMPLES, CONFIG_EXAMPLES, parse_server};
+pub(crate) use client::{
+    CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand, ConfigShowArgs,
+    RegisterArgs, StatusArgs,
+};
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 
 /// Runs playbooks: workflows in YAML whose every event is kept, so that nothing is lost or stuck.
@@ -30,6 +38,26 @@ pub(crate) struct Arguments {
     /// When to use colours; NO_COLOR=1 also switches them off
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
+    /// The file with the settings [default: noetl.toml here or above, else the user's]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Talk to the server of this name in the settings
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// How the log is written: text or json
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = ["text", "json"])]
+    pub(crate) log_format: Option<String>,
+}
+
+impl Arguments {
+    /// What is said about configuration.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            config: self.config.clone(),
+            context: self.context.clone(),
+            log_format: self.log_format.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,10 +71,19 @@ pub(crate) enum Command {
     /// Look at executions, stop them, run them again
     #[command(subcommand, visible_alias = "execution", after_help = EXECUTIONS_EXAMPLES)]
     Executions(ExecutionsCommand),
+    /// Show at a glance how an execution stands
+    Status(StatusArgs),
+    /// Cancel an execution and everything it has under way
+    Cancel(CancelArgs),
     /// Continue executions that were interrupted, to their end
     Resume(ResumeArgs),
     /// Show an execution as it was at some moment, or what changed between two
     Replay(ReplayArgs),
+    /// Keep playbooks in the catalog, without running them
+    Register(RegisterArgs),
+    /// Look at the catalog of playbooks
+    #[command(subcommand, after_help = CATALOG_EXAMPLES)]
+    Catalog(CatalogCommand),
     /// Serve the HTTP API, and run what is started through it
     Server(ServerArgs),
     /// Run commands for a server
@@ -58,8 +95,11 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
-    /// Check that everything noetl needs is there
+    /// Check that everything noetl needs is there, or that a server is well
     Doctor(DoctorArgs),
+    /// Look at the settings
+    #[command(subcommand, after_help = CONFIG_EXAMPLES)]
+    Config(ConfigCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,7 +124,7 @@ pub(crate) enum ExecutionsCommand {
 #[command(after_help = RUN_HELP)]
 pub(crate) struct RunArgs {
     /// A playbook file, or the path of a registered playbook: PATH or PATH@VERSION
-    #[arg(value_name = "FILE_OR_PATH")]
+    #[arg(value_name = "FILE_OR_PATH", value_hint = clap::ValueHint::FilePath)]
     pub(crate) target: String,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
@@ -97,9 +137,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
     /// Keep nothing: the history lives in memory and ends with this command
-    #[arg(long, conflicts_with = "db")]
+    #[arg(long, conflicts_with_all = ["db", "server"])]
     pub(crate) ephemeral: bool,
 }
 
@@ -154,9 +194,9 @@ pub(crate) struct GraphArgs {
 #[derive(Debug, Args)]
 #[command(after_help = SERVER_EXAMPLES)]
 pub(crate) struct ServerArgs {
-    /// Where to listen
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8082")]
-    pub(crate) listen: String,
+    /// Where to listen [default: $NOETL_HOST and $NOETL_PORT, else 127.0.0.1:8082]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
     /// Run no commands here: leave them to workers elsewhere
     #[arg(long)]
     pub(crate) no_worker: bool,
@@ -177,15 +217,15 @@ pub(crate) struct ServerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = WORKER_EXAMPLES)]
 pub(crate) struct WorkerArgs {
-    /// The address of the server
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8082")]
-    pub(crate) server: Url,
-    /// The pool whose commands to run
-    #[arg(long, value_name = "NAME", default_value = Pool::SHARED)]
-    pub(crate) pool: String,
-    /// How many commands to run at once
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) concurrency: u16,
+    /// The address of the server [default: the context's or $NOETL_SERVER_URL, else http://127.0.0.1:8082]
+    #[arg(long, value_name = "URL", value_parser = parse_server)]
+    pub(crate) server: Option<Url>,
+    /// The pool whose commands to run [default: $WORKER_POOL_NAME, else shared]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<String>,
+    /// How many commands to run at once [default: $WORKER_MAX_CONCURRENT, else 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) concurrency: Option<u16>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -228,6 +268,9 @@ pub(crate) struct DoctorArgs {
     pub(crate) output: Format,
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
+    /// Check this server instead: that it answers, is ready and reaches its database
+    #[arg(long, value_name = "URL", conflicts_with = "db", value_parser = parse_server)]
+    pub(crate) server: Option<Url>,
 }
 
 #[derive(Debug, Args)]
@@ -248,26 +291,26 @@ pub(crate) struct ListArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub(crate) struct GetArgs {
     /// An execution's id, or `last`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = EVENTS_EXAMPLES)]
 pub(crate) struct EventsArgs {
     /// An execution's id, or `last`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     /// Only events after this one
     #[arg(long, value_name = "SEQ", default_value = "0")]
@@ -281,34 +324,34 @@ pub(crate) struct EventsArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: EventsFormat,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = CANCEL_EXAMPLES)]
 pub(crate) struct CancelArgs {
     /// An execution's id, or `last`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     /// Why; kept with the execution
     #[arg(long, default_value = "cancelled on the command line")]
     pub(crate) reason: String,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = RERUN_EXAMPLES)]
 pub(crate) struct RerunArgs {
     /// An execution's id, or `last`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -400,6 +443,8 @@ A FILE is registered in the catalog, together with the playbooks beside it that 
 and then run. The history is kept in the database; executions that an earlier command left
 unfinished there are continued at the same time (`noetl resume` waits for them).
 
+With --server, or once one is configured (`noetl config show`), the server keeps and runs it.
+
 The first Ctrl-C cancels the execution, the second one ends the command at once.
 Exit codes: 0 completed, 1 failed, 2 bad input, 130 cancelled.
 
@@ -409,6 +454,7 @@ Examples:
   noetl run report.yaml --set 'days=[1,2]' --set database.host=localhost
   noetl run report.yaml --payload @values.yaml --output json
   noetl run examples/hello_world@2 --quiet
+  noetl run report.yaml --server https://noetl.example.org:8082
   noetl run try.yaml --ephemeral";
 
 const VALIDATE_EXAMPLES: &str = "\
@@ -426,7 +472,10 @@ Examples:
 
 const SERVER_EXAMPLES: &str = "\
 Whoever may start a playbook may run programs on this machine. On an address that other machines
-can reach, NOETL_API_TOKEN has to be set; clients send it as Authorization: Bearer.
+can reach, NOETL_API_TOKEN has to be set; clients send it as Authorization: Bearer. There, tools
+reach the public internet only, and what NOETL_EGRESS_ALLOW names.
+
+Told to end, it says so at /readyz and finishes what is under way; told twice, it ends at once.
 
 Examples:
   noetl server
@@ -435,7 +484,10 @@ Examples:
   NOETL_API_TOKEN=... noetl server --listen 0.0.0.0:8082 --no-worker";
 
 const WORKER_EXAMPLES: &str = "\
-NOETL_API_TOKEN is sent to the server, if it is set.
+NOETL_API_TOKEN is sent to the server, if it is set. For a server that is not on this machine, tools
+reach the public internet only, and what NOETL_EGRESS_ALLOW names.
+
+Told to end, it finishes what it runs; told twice, it ends at once, and others do it again.
 
 Examples:
   noetl worker
@@ -464,7 +516,8 @@ Exit codes: 0 nothing has failed, 1 something has.
 
 Examples:
   noetl doctor
-  noetl doctor --output json";
+  noetl doctor --output json
+  noetl doctor --server http://127.0.0.1:8082";
 
 const EXECUTIONS_EXAMPLES: &str = "\
 Examples:
@@ -490,10 +543,12 @@ Examples:
   noetl executions events 380247909993574400 --after 100 --limit 50 --output jsonl";
 
 const CANCEL_EXAMPLES: &str = "\
-An execution that another noetl process runs is cancelled there, with Ctrl-C.
+An execution of a server is cancelled through it; so is one of a database that a server of this
+machine has. An execution that `noetl run` runs is cancelled there, with Ctrl-C.
 
 Examples:
   noetl executions cancel last
+  noetl cancel 380247909993574400 --server https://noetl.example.org:8082
   noetl executions cancel 380247909993574400 --reason 'wrong file'";
 
 const RERUN_EXAMPLES: &str = "\

@@ -1,14 +1,18 @@
 //! One file per command.
 
+mod catalog;
 mod completions;
 mod conclude;
+mod config;
 mod doctor;
 mod executions;
 mod graph;
+mod register;
 mod replay;
 mod run;
 mod schema;
 mod server;
+mod status;
 mod tools;
 mod validate;
 mod worker;
@@ -17,7 +21,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Command, ExecutionsCommand, ToolsCommand};
+use crate::args::{CatalogCommand, Command, ConfigCommand, ExecutionsCommand, ToolsCommand};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -41,18 +45,29 @@ pub(crate) async fn dispatch(
             ExecutionsCommand::Rerun(args) => executions::rerun(args, config, terminal).await,
             ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
         },
+        Command::Status(args) => status::status(args, config, terminal).await,
+        Command::Cancel(args) => executions::cancel(args, config, terminal).await,
         Command::Resume(args) => executions::resume(args, config, terminal).await,
         Command::Replay(args) => replay::replay(args, config, terminal).await,
+        Command::Register(args) => register::register(args, config, terminal).await,
+        Command::Catalog(command) => match command {
+            CatalogCommand::List(args) => catalog::list(args, config, terminal).await,
+            CatalogCommand::Get(args) => catalog::get(args, config, terminal).await,
+        },
         Command::Server(args) => server::server(args, config, terminal).await,
         Command::Worker(args) => worker::worker(args, config, terminal).await,
         Command::Tools(ToolsCommand::Install(args)) => tools::install(args, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),
         Command::Completions(args) => completions::completions(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, config, terminal).await,
+        Command::Config(command) => match command {
+            ConfigCommand::Show(args) => config::show(args, config, terminal),
+        },
     }
 }
 
-/// Cancelled when the user or the system wants this process to end.
+/// Cancelled when the user or the system wants this process to end. Being told twice ends it at once:
+/// what it had under way is done again by others.
 fn stopped() -> Result<CancellationToken, Failure> {
     let listen = |kind| signal(kind).context("cannot listen to signals").map_err(Failure::broken);
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -60,11 +75,17 @@ fn stopped() -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            let exit = tokio::select! {
+                _ = interrupt.recv() => Exit::Aborted,
+                _ = terminate.recv() => Exit::Stopped,
+            };
+            if stop.is_cancelled() {
+                tracing::warn!("told twice to end: ending at once");
+                std::process::exit(exit.code().into());
+            }
+            stop.cancel();
         }
-        stop.cancel();
     });
     Ok(stopped)
 }

@@ -1,39 +1,184 @@
-//! What the environment says. This is the only place that reads it.
+//! What is configured, and by whom: a flag wins over the environment, that over `noetl.toml`, that
+//! over the default. Only `environment` reads the environment.
+//!
+//! Invariant: a value that cannot be understood is an error that names who said it.
+
+mod environment;
+pub(crate) mod file;
+mod kind;
+pub(crate) mod settings;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::args::ColorWhen;
+use anyhow::anyhow;
+use url::Url;
 
-/// What the environment says, read once.
+use crate::failure::Failure;
+use crate::nearest::nearest;
+pub(crate) use environment::Environment;
+use file::SettingsFile;
+use settings::{Row, Setting, TABLE};
+
+/// Where a server is looked for if nobody says.
+const USUAL_SERVER: &str = "http://127.0.0.1:8082";
+
+/// What the command line says about configuration, for every command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) context: Option<String>,
+    pub(crate) log_format: Option<String>,
+}
+
+/// What is configured, read once.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
-    variables: BTreeMap<String, String>,
+    environment: Environment,
+    /// The file in force, if there is one.
+    file: Option<PathBuf>,
+    contexts: Vec<String>,
+    /// What was said by somebody; for all others the default holds.
+    said: BTreeMap<Setting, Said>,
+}
+
+/// A value, and who said it.
+#[derive(Debug, Clone)]
+struct Said {
+    value: String,
+    by: Source,
+}
+
+/// Who has said a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Flag,
+    Context,
+    Environment,
+    File,
+    Default,
 }
 
 impl Config {
-    pub(crate) fn from_environment() -> Self {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        Self { variables }
+    /// What the environment, the file in force and the flags say.
+    pub(crate) fn load(environment: Environment, flags: &Flags) -> Result<Self, Failure> {
+        let variable = |name: &str| environment.get(name);
+        let named = flags.config.clone().or_else(|| variable("NOETL_CONFIG").map(PathBuf::from));
+        let path = match named {
+            Some(path) => Some(path),
+            None => {
+                let user = file::user_directory(variable("XDG_CONFIG_HOME"), variable("HOME"));
+                file::find(&file::working_directory()?, &user)
+            }
+        };
+        let content = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
+        Self::of_parts(environment, path, content, flags)
+    }
+
+    fn of_parts(
+        environment: Environment,
+        file: Option<PathBuf>,
+        content: SettingsFile,
+        flags: &Flags,
+    ) -> Result<Self, Failure> {
+        let mut said = BTreeMap::new();
+        for row in TABLE {
+            if let Some(value) = environment.get(row.variable) {
+                row.kind.check(value).map_err(|expected| refused(row, &expected))?;
+                said.insert(row.setting, Said { value: value.to_owned(), by: Source::Environment });
+            } else if let Some(value) = content.values.get(&row.setting) {
+                said.insert(row.setting, Said { value: value.clone(), by: Source::File });
+            }
+        }
+        let flagged = [(Setting::Context, &flags.context), (Setting::LogFormat, &flags.log_format)];
+        for (setting, value) in flagged {
+            if let Some(value) = value.clone() {
+                said.insert(setting, Said { value, by: Source::Flag });
+            }
+        }
+        if let Some(context) = said.get(&Setting::Context) {
+            let values = content
+                .contexts
+                .get(&context.value)
+                .ok_or_else(|| unknown_context(&context.value, &content))?;
+            // What belongs to one server stays together, whatever the environment says of another.
+            said.extend(values.iter().map(|(setting, value)| {
+                (*setting, Said { value: value.clone(), by: Source::Context })
+            }));
+        }
+        let contexts = content.contexts.into_keys().collect();
+        Ok(Self { environment, file, contexts, said })
     }
 
     #[cfg(test)]
     pub(crate) fn of(variables: &[(&str, &str)]) -> Self {
-        let pairs = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
-        Self { variables: pairs.collect() }
+        Self::with(variables, SettingsFile::default(), &Flags::default()).expect("it is right")
     }
 
-    /// Every variable, for the tools, which choose what they need.
+    #[cfg(test)]
+    fn with(
+        variables: &[(&str, &str)],
+        content: SettingsFile,
+        flags: &Flags,
+    ) -> Result<Self, Failure> {
+        Self::of_parts(Environment::of(variables), None, content, flags)
+    }
+
+    /// The file in force.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The servers that have names.
+    pub(crate) fn contexts(&self) -> &[String] {
+        &self.contexts
+    }
+
+    /// A setting's value in force, and who has said it.
+    pub(crate) fn in_force(&self, row: &Row) -> (Option<&str>, Source) {
+        match self.said.get(&row.setting) {
+            Some(said) => (Some(&said.value), said.by),
+            None => (row.default, Source::Default),
+        }
+    }
+
+    fn text(&self, setting: Setting) -> Option<&str> {
+        self.in_force(setting.row()).0
+    }
+
+    fn number(&self, setting: Setting) -> u64 {
+        let text = self.text(setting).expect("numbers have defaults");
+        text.parse().expect("numbers are checked when they are read")
+    }
+
+    fn url(&self, setting: Setting) -> Option<Url> {
+        self.text(setting).map(|url| url.parse().expect("URLs are checked when they are read"))
+    }
+
+    /// Every variable, for the tools, which choose what they need; what a file says stands where the
+    /// environment could have said it.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
-        self.variables.iter().map(|(name, value)| (name.clone(), value.clone()))
+        let said = self.said.iter().map(|(setting, said)| (setting.row().variable, &said.value));
+        let mut variables = self.environment.variables().clone();
+        variables.extend(said.map(|(name, value)| (name.to_owned(), value.clone())));
+        variables.into_iter()
+    }
+
+    /// What a variable is set to, by the environment or the file, for settings that have a reader of
+    /// their own.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let row = TABLE.iter().find(|row| row.variable == name);
+        match row.and_then(|row| self.said.get(&row.setting)) {
+            Some(said) => Some(said.value.clone()),
+            None => self.get(name).map(str::to_owned),
+        }
     }
 
     /// The database that is used unless one is named.
     pub(crate) fn database(&self) -> PathBuf {
-        match self.get("NOETL_DB") {
+        match self.text(Setting::Db) {
             Some(path) => PathBuf::from(path),
             None => self.data_directory().join("noetl.db"),
         }
@@ -47,31 +192,73 @@ impl Config {
         data.unwrap_or_else(home).join("noetl")
     }
 
-    /// What a variable is set to, for settings that have a reader of their own.
-    pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        self.get(name).map(str::to_owned)
+    /// Whether a PostgreSQL database is named.
+    pub(crate) fn names_postgres(&self) -> bool {
+        [Setting::PostgresShards, Setting::PostgresUrl, Setting::PostgresHost]
+            .iter()
+            .any(|&setting| self.text(setting).is_some())
     }
 
-    /// Whether the environment names a PostgreSQL database.
-    pub(crate) fn names_postgres(&self) -> bool {
-        ["NOETL_SHARDS", "DATABASE_URL", "POSTGRES_HOST"].iter().any(|it| self.get(it).is_some())
+    /// Where a server listens unless a flag says otherwise.
+    pub(crate) fn listen(&self) -> String {
+        let host = self.text(Setting::ServerHost).expect("it has a default");
+        let port = self.number(Setting::ServerPort);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
     /// Where workers reach a server that listens at `address`.
     pub(crate) fn public_url(&self, address: SocketAddr) -> String {
-        let public = self.get("NOETL_PUBLIC_SERVER_URL").map(str::to_owned);
+        let public = self.text(Setting::ServerPublicUrl).map(str::to_owned);
         let scheme = if self.get("NOETL_TLS_CERT").is_some() { "https" } else { "http" };
         public.unwrap_or_else(|| format!("{scheme}://localhost:{}", address.port()))
     }
 
+    /// The server that commands are told to talk to.
+    pub(crate) fn server(&self) -> Option<Url> {
+        self.url(Setting::ServerUrl)
+    }
+
+    /// The server that a worker talks to.
+    pub(crate) fn server_or_usual(&self) -> Url {
+        self.server().unwrap_or_else(|| USUAL_SERVER.parse().expect("it is a URL"))
+    }
+
+    /// The file with the authority that signed the server's certificate.
+    pub(crate) fn server_ca(&self) -> Option<&Path> {
+        self.text(Setting::ServerCa).map(Path::new)
+    }
+
     /// The secret that clients of a server show.
     pub(crate) fn api_token(&self) -> Option<&str> {
-        self.get("NOETL_API_TOKEN")
+        self.text(Setting::Token)
+    }
+
+    /// How long what is under way may take once a server is told to end.
+    pub(crate) fn server_drain(&self) -> Duration {
+        Duration::from_secs(self.number(Setting::ServerDrain))
+    }
+
+    /// How long running commands may take once a worker is told to end.
+    pub(crate) fn worker_drain(&self) -> Duration {
+        Duration::from_secs(self.number(Setting::WorkerDrain))
+    }
+
+    pub(crate) fn worker_pool(&self) -> &str {
+        self.text(Setting::WorkerPool).expect("it has a default")
+    }
+
+    pub(crate) fn worker_concurrency(&self) -> usize {
+        usize::try_from(self.number(Setting::WorkerConcurrency)).expect("its bounds are small")
+    }
+
+    /// What tools may reach off the public internet, if anything is said about it.
+    pub(crate) fn egress_allow(&self) -> Option<&str> {
+        self.text(Setting::EgressAllow)
     }
 
     /// The Python interpreter that steps run in.
     pub(crate) fn python(&self) -> &str {
-        self.get("NOETL_PYTHON").unwrap_or("python3")
+        self.text(Setting::ToolsPython).expect("it has a default")
     }
 
     /// The name of this machine, as far as it is known.
@@ -83,18 +270,11 @@ impl Config {
 
     /// What the log filter is, if one is set.
     pub(crate) fn log_filter(&self) -> Option<&str> {
-        self.get("RUST_LOG")
+        self.text(Setting::LogFilter)
     }
 
-    /// Whether a stream is written in colours.
-    pub(crate) fn wants_color(&self, when: ColorWhen, is_terminal: bool) -> bool {
-        match when {
-            ColorWhen::Always => true,
-            ColorWhen::Never => false,
-            ColorWhen::Auto => {
-                is_terminal && self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
-            }
-        }
+    pub(crate) fn logs_json(&self) -> bool {
+        self.text(Setting::LogFormat) == Some("json")
     }
 
     /// A path as the user would write it.
@@ -108,52 +288,24 @@ impl Config {
 
     /// A variable that is set to something.
     fn get(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.environment.get(name)
+    }
+}
+
+/// The value itself is not repeated, since it may be a secret.
+fn refused(row: &Row, expected: &str) -> Failure {
+    Failure::bad_input(anyhow!("the environment variable {} is not {expected}", row.variable))
+        .help(format!("unset it, or set it to {expected}"))
+}
+
+fn unknown_context(name: &str, content: &SettingsFile) -> Failure {
+    let failure = Failure::bad_input(anyhow!("there is no context `{name}`"));
+    let known = content.contexts.keys().map(String::as_str);
+    match nearest(name, known) {
+        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        None => failure.help(format!("add [contexts.{name}] with `server` to {}", file::NAME)),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check_database(variables: &[(&str, &str)], expected: &str) {
-        assert_eq!(Config::of(variables).database(), Path::new(expected));
-    }
-
-    #[test]
-    fn the_database_is_where_the_nearest_variable_says() {
-        let home = ("HOME", "/home/ada");
-        check_database(&[home], "/home/ada/.local/share/noetl/noetl.db");
-        check_database(&[home, ("XDG_DATA_HOME", "/data")], "/data/noetl/noetl.db");
-        check_database(&[home, ("XDG_DATA_HOME", "/data"), ("NOETL_DB", "x.db")], "x.db");
-    }
-
-    #[test]
-    fn empty_and_relative_variables_count_as_unset() {
-        let home = ("HOME", "/home/ada");
-        let expected = "/home/ada/.local/share/noetl/noetl.db";
-        check_database(&[home, ("XDG_DATA_HOME", "data")], expected);
-        check_database(&[home, ("XDG_DATA_HOME", ""), ("NOETL_DB", "")], expected);
-    }
-
-    #[test]
-    fn colours_are_for_terminals_that_want_them() {
-        let wants = |variables: &[(&str, &str)], when, is_terminal| {
-            Config::of(variables).wants_color(when, is_terminal)
-        };
-        assert!(wants(&[], ColorWhen::Auto, true));
-        assert!(!wants(&[], ColorWhen::Auto, false));
-        assert!(!wants(&[("NO_COLOR", "1")], ColorWhen::Auto, true));
-        assert!(!wants(&[("TERM", "dumb")], ColorWhen::Auto, true));
-        assert!(wants(&[("NO_COLOR", "1")], ColorWhen::Always, false));
-        assert!(!wants(&[], ColorWhen::Never, true));
-    }
-
-    #[test]
-    fn a_path_below_home_is_shortened() {
-        let config = Config::of(&[("HOME", "/home/ada")]);
-        assert_eq!(config.short(Path::new("/home/ada/x.db")), "~/x.db");
-        assert_eq!(config.short(Path::new("/tmp/x.db")), "/tmp/x.db");
-    }
-}
+mod tests;

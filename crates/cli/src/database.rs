@@ -6,24 +6,48 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use noetl_store::SystemClock;
 use noetl_store_sqlite::{OpenError, SqliteStore};
+use url::Url;
 
 use crate::args::DatabaseArgs;
 use crate::config::Config;
 use crate::failure::Failure;
 
-/// The database that the arguments or the environment name.
+/// The database that the arguments or the configuration name.
 pub(crate) fn path_of(args: &DatabaseArgs, config: &Config) -> PathBuf {
     args.db.clone().unwrap_or_else(|| config.database())
 }
 
+/// A database, or who has it.
+pub(crate) enum Opened {
+    Ours(SqliteStore),
+    /// A server of this machine has it, and can be asked.
+    ServedAt(Url),
+}
+
 /// Opens a database for this process alone; makes it, and its directory, if there is none.
 pub(crate) async fn open(path: &Path) -> Result<SqliteStore, Failure> {
+    try_open(path).await?.map_err(explained)
+}
+
+/// Opens a database for this process alone, or finds the server that has it.
+pub(crate) async fn open_or_served(path: &Path) -> Result<Opened, Failure> {
+    match try_open(path).await? {
+        Ok(store) => Ok(Opened::Ours(store)),
+        Err(error @ OpenError::InUse { .. }) => match served_at(path) {
+            Some(url) => Ok(Opened::ServedAt(url)),
+            None => Err(explained(error)),
+        },
+        Err(error) => Err(explained(error)),
+    }
+}
+
+async fn try_open(path: &Path) -> Result<Result<SqliteStore, OpenError>, Failure> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))
             .map_err(|error| Failure::broken(error).help(ELSEWHERE))?;
     }
-    SqliteStore::open(path, Arc::new(SystemClock)).await.map_err(explained)
+    Ok(SqliteStore::open(path, Arc::new(SystemClock)).await)
 }
 
 /// Opens a database to look at, whether or not another process writes to it.
@@ -35,18 +59,60 @@ pub(crate) async fn open_read_only(path: &Path) -> Result<SqliteStore, Failure> 
     }
 }
 
+/// The address of the server that has a database, for as long as it has it. It lies beside the
+/// database, so that commands of the same user find it.
+pub(crate) struct Announcement {
+    path: PathBuf,
+}
+
+impl Announcement {
+    pub(crate) fn new(database: &Path, url: &str) -> Option<Self> {
+        let path = announcement_of(database);
+        match std::fs::write(&path, format!("{url}\n")) {
+            Ok(()) => Some(Self { path }),
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "address not written");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::warn!(%error, path = %self.path.display(), "address not removed");
+        }
+    }
+}
+
+/// Only worth reading if somebody has the database: a server that was killed leaves it behind.
+fn served_at(database: &Path) -> Option<Url> {
+    let text = std::fs::read_to_string(announcement_of(database)).ok()?;
+    text.trim().parse().ok()
+}
+
+fn announcement_of(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".server");
+    PathBuf::from(name)
+}
+
 const ELSEWHERE: &str = "name another database with --db PATH or NOETL_DB";
 
 fn explained(error: OpenError) -> Failure {
     match error {
         OpenError::InUse { .. } => Failure::broken(error).help(
-            "wait for it or end it, use another database (--db PATH), or keep nothing (run --ephemeral)",
+            "cancel what it runs with Ctrl-C there, wait for it, use another database (--db PATH), \
+             or keep nothing (run --ephemeral)",
         ),
         OpenError::Missing { .. } => Failure::bad_input(error)
             .help("`noetl run FILE` makes it; --db PATH or NOETL_DB name another"),
         OpenError::NotOurs { .. } => Failure::bad_input(error).help(ELSEWHERE),
         OpenError::Newer { .. } => Failure::broken(error).help("use that version of noetl"),
         OpenError::Older { .. } | OpenError::Migrate { .. } => Failure::broken(error),
-        OpenError::Lock { .. } | OpenError::Connect { .. } => Failure::broken(error).help(ELSEWHERE),
+        OpenError::Lock { .. } | OpenError::Connect { .. } => {
+            Failure::broken(error).help(ELSEWHERE)
+        }
     }
 }

@@ -96,6 +96,10 @@ impl ControlPlane for Embedded {
         })
     }
 
+    async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
+        self.control.release(worker).await.map(drop).map_err(ControlError::unavailable)
+    }
+
     fn cancellations(&self) -> broadcast::Receiver<Cancellation> {
         self.cancellations.subscribe()
     }

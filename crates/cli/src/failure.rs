@@ -1,5 +1,6 @@
 //! How a command ends: its exit code, and why it could not do what was asked.
 
+use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
@@ -21,15 +22,21 @@ pub(crate) enum Exit {
     Stopped,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
             Exit::Completed => 0,
             Exit::Failed => 1,
             Exit::BadInput => 2,
             Exit::Cancelled | Exit::Aborted => 130,
             Exit::Stopped => 143,
-        })
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
     }
 }
 
@@ -49,6 +56,12 @@ pub(crate) enum Failure {
 pub(crate) struct Explained {
     error: anyhow::Error,
     help: Option<String>,
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
 }
 
 impl Failure {
@@ -88,7 +101,7 @@ impl Failure {
                 if is_broken_pipe(&explained.error) {
                     return;
                 }
-                terminal.say(format!("{} {:#}", paint(BAD, "error:"), explained.error));
+                terminal.say(format!("{} {explained}", paint(BAD, "error:")));
                 if let Some(help) = &explained.help {
                     terminal.say(format!("{} {help}", paint(CAREFUL, " help:")));
                 }

@@ -1,6 +1,7 @@
 //! What a server stands on: a store of its own or one it shares, and a bus.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,9 +51,9 @@ impl Machine {
 }
 
 /// Whether other servers use the same store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    Alone,
+    Alone { database: PathBuf },
     WithOthers,
 }
 
@@ -92,8 +93,9 @@ pub(crate) async fn lay(
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
         let machine = Machine::Unrivalled(number);
-        let foundation = Foundation { store, bus, sharing: Sharing::Alone, upkeep: None, machine };
-        return Ok((foundation, config.short(&path)));
+        let history = config.short(&path);
+        let sharing = Sharing::Alone { database: path };
+        return Ok((Foundation { store, bus, sharing, upkeep: None, machine }, history));
     }
     let read = |name: &str| match (&args.postgres, name) {
         (Some(url), "DATABASE_URL") => Some(url.clone()),

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use noetl_api::Wanted;
+use noetl_api::wire::SummariesQuery;
+use noetl_api::{Client, Wanted};
 use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, Store, StoreError};
 use serde_json::Value;
@@ -13,6 +15,7 @@ use crate::args::Chosen;
 use crate::database;
 use crate::failure::Failure;
 use crate::overview::Overview;
+use crate::remote::refused;
 
 /// Which executions a listing has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +25,11 @@ pub(crate) enum Which {
     Requested,
 }
 
-/// What a store knows.
+/// What a store knows, or a server.
 #[derive(Clone)]
-pub(crate) struct History {
-    store: Arc<dyn Store>,
+pub(crate) enum History {
+    Store(Arc<dyn Store>),
+    Server(Arc<Client>),
 }
 
 impl History {
@@ -34,20 +38,32 @@ impl History {
     }
 
     pub(crate) fn of(store: Arc<dyn Store>) -> Self {
-        Self { store }
+        Self::Store(store)
+    }
+
+    pub(crate) fn of_server(client: Arc<Client>) -> Self {
+        Self::Server(client)
+    }
+
+    /// What it is called in messages.
+    fn name(&self) -> &'static str {
+        match self {
+            History::Store(_) => "in this database",
+            History::Server(_) => "on this server",
+        }
     }
 
     /// The execution that is meant.
     pub(crate) async fn chosen(&self, chosen: Chosen) -> Result<Summary, Failure> {
         match chosen {
             Chosen::Id(id) => self.summary(id).await?.ok_or_else(|| {
-                Failure::bad_input(anyhow!("there is no execution {id} in this database"))
+                Failure::bad_input(anyhow!("there is no execution {id} {}", self.name()))
                     .help("`noetl executions list` shows those there are")
             }),
             Chosen::Last => {
                 let latest = self.list(Which::Requested, &ExecutionFilter::default(), 1).await?;
                 latest.into_iter().next().ok_or_else(|| {
-                    Failure::bad_input(anyhow!("there is no execution in this database yet"))
+                    Failure::bad_input(anyhow!("there is no execution {} yet", self.name()))
                         .help("`noetl run FILE` starts one")
                 })
             }
@@ -55,7 +71,10 @@ impl History {
     }
 
     pub(crate) async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure> {
-        self.store.summary(id).await.map_err(unread)
+        match self {
+            History::Store(store) => store.summary(id).await.map_err(unread),
+            History::Server(client) => client.summary(id).await.map_err(refused),
+        }
     }
 
     /// Executions, newest first.
@@ -69,7 +88,7 @@ impl History {
         let mut before = None;
         while listed.len() < limit {
             let page = Page { before, limit: PAGE_MAX };
-            let page = self.store.list(filter, page).await.map_err(unread)?;
+            let page = self.listed(filter, page).await?;
             let Some(last) = page.last() else { break };
             before = Some(last.execution);
             listed.extend(page.into_iter().filter(|summary| match which {
@@ -81,13 +100,35 @@ impl History {
         Ok(listed)
     }
 
+    async fn listed(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, Failure> {
+        match self {
+            History::Store(store) => store.list(filter, page).await.map_err(unread),
+            History::Server(client) => {
+                let query = SummariesQuery {
+                    status: filter.status.map(|status| status.to_string()),
+                    path: filter.path.clone(),
+                    before: page.before.map(|before| before.0),
+                    limit: Some(page.limit),
+                };
+                client.summaries(&query).await.map_err(refused)
+            }
+        }
+    }
+
     /// Some of the events after one of them, in order; none if there is no later one.
     pub(crate) async fn page(
         &self,
         execution: ExecutionId,
         after: Seq,
     ) -> Result<Vec<Recorded>, Failure> {
-        self.store.read(execution, after, READ_EVENTS_MAX).await.map_err(unread)
+        match self {
+            History::Store(store) => {
+                store.read(execution, after, READ_EVENTS_MAX).await.map_err(unread)
+            }
+            History::Server(client) => {
+                client.events(execution, after, Duration::ZERO).await.map_err(refused)
+            }
+        }
     }
 
     /// Reads a log in order, a page at a time, until it ends or enough is seen.
@@ -129,7 +170,11 @@ impl History {
             Payload::Inline(value) => return Ok((**value).clone()),
             Payload::Ref(reference) => reference,
         };
-        let bytes = self.store.payload(&reference.digest).await.map_err(unread)?;
+        let store = match self {
+            History::Store(store) => store,
+            History::Server(client) => return client.payload(reference).await.map_err(refused),
+        };
+        let bytes = store.payload(&reference.digest).await.map_err(unread)?;
         let bytes = bytes.with_context(|| format!("there is no payload {}", reference.digest));
         let value = bytes
             .and_then(|bytes| serde_json::from_slice(&bytes).context("a stored value is not JSON"));

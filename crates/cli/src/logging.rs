@@ -2,23 +2,31 @@
 
 use std::io::{self, IsTerminal as _};
 
+use anyhow::Context as _;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Config;
+use crate::failure::Failure;
 
-/// Starts logging. `RUST_LOG` wins over the number of `-v`.
-pub(crate) fn start(config: &Config, verbose: u8) {
+/// Starts logging. A filter that is configured wins over the number of `-v`.
+pub(crate) fn start(config: &Config, verbose: u8) -> Result<(), Failure> {
+    // The client of NATS tells every reconnection as if it were news to the user.
     let default = match verbose {
         0 => "warn",
-        1 => "warn,noetl=info",
-        2 => "info,noetl=debug",
+        1 => "warn,noetl=info,async_nats=warn",
+        2 => "info,noetl=debug,async_nats=warn",
         _ => "trace",
     };
-    let filter = config.log_filter().and_then(|filter| filter.parse::<EnvFilter>().ok());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|| EnvFilter::new(default)))
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .compact()
-        .init();
+    let filter = config.log_filter().unwrap_or(default);
+    let filter = filter
+        .parse::<EnvFilter>()
+        .context("RUST_LOG, or `log.filter`, is not a filter such as info,noetl_control=debug")
+        .map_err(Failure::bad_input)?;
+    let logging = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    if config.logs_json() {
+        logging.json().flatten_event(true).with_ansi(false).init();
+    } else {
+        logging.with_ansi(io::stderr().is_terminal()).compact().init();
+    }
+    Ok(())
 }

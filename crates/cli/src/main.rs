@@ -1,6 +1,8 @@
 //! The `noetl` binary: reads the arguments, carries out one command, ends with its exit code.
 
 mod args;
+mod candidates;
+mod catalog;
 mod commands;
 mod config;
 mod database;
@@ -15,29 +17,44 @@ mod nearest;
 mod neighbours;
 mod output;
 mod overview;
+mod plane;
 mod progress;
+mod remote;
 mod session;
 mod terminal;
+mod tools;
 mod watch;
 mod workload;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
+use clap_complete::CompleteEnv;
 
 use args::Arguments;
-use config::Config;
+use config::{Config, Environment};
 use terminal::Terminal;
 
 /// How long tasks that are left may take to let go of what they have, such as processes.
 const LET_GO: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
+    // Answers a shell that asks what could stand next, and ends.
+    CompleteEnv::with_factory(Arguments::command).complete();
     let arguments = Arguments::parse();
-    let config = Config::from_environment();
-    let mut terminal = Terminal::new(&config, arguments.color);
-    logging::start(&config, arguments.verbose);
+    let environment = Environment::read();
+    let mut terminal = Terminal::new(&environment, arguments.color);
+    let config = Config::load(environment, &arguments.flags());
+    let config =
+        config.and_then(|config| logging::start(&config, arguments.verbose).map(|()| config));
+    let config = match config {
+        Ok(config) => config,
+        Err(failure) => {
+            failure.explain(&mut terminal);
+            return failure.exit().into();
+        }
+    };
     rustls::crypto::ring::default_provider()
         .install_default()
         .expect("no other provider is installed before this one");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use noetl_model::ToolKind;
-use noetl_playbook::{LoopSource, Playbook, parse};
+use noetl_playbook::{LoopSource, Playbook, Problems, parse};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -16,6 +16,8 @@ pub(crate) struct Document {
     pub(crate) file: PathBuf,
     pub(crate) content: String,
     pub(crate) playbook: Playbook,
+    /// What its author may want to know.
+    pub(crate) warnings: Problems,
 }
 
 impl Document {
@@ -23,7 +25,12 @@ impl Document {
         let bytes = files::read(file)?;
         let checked = parse(&file.display().to_string(), &bytes).map_err(Failure::Invalid)?;
         let content = String::from_utf8(bytes).expect("what parses is UTF-8");
-        Ok(Self { file: file.to_owned(), content, playbook: checked.playbook })
+        Ok(Self {
+            file: file.to_owned(),
+            content,
+            playbook: checked.playbook,
+            warnings: checked.warnings,
+        })
     }
 }
 

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use async_trait::async_trait;
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
-    Answer, Control, Follow, RegisterError, Registered, Settings, StartError, StartRequest,
+    Answer, Control, RegisterError, Registered, Settings, StartError, StartRequest,
 };
 use noetl_model::{
     ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
 use noetl_server::Services;
 use noetl_store::{Clock, ExecutionFilter, MemoryStore, Store, SystemClock};
+use noetl_store_sqlite::SqliteStore;
 use noetl_tools::Registry;
 use noetl_worker::{KeptResults, Worker};
 use tokio::task::JoinSet;
@@ -29,6 +31,9 @@ use crate::failure::Failure;
 use crate::foundation::{Foundation, Machine, Sharing};
 use crate::history::{History, Which};
 use crate::nearest::nearest;
+use crate::neighbours::Document;
+use crate::plane::{Follower, Home, Kept, Plane};
+use crate::tools::Tools;
 
 /// How long a worker may go without a heartbeat.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -55,6 +60,7 @@ pub(crate) struct Session {
     ids: Arc<IdGenerator>,
     /// Kept for as long as ids are made.
     _machine: Machine,
+    home: Home,
     /// The loops of the control plane.
     loops: Background,
     worker: Background,
@@ -63,6 +69,29 @@ pub(crate) struct Session {
 /// The worker of whichever process serves a database.
 pub(crate) fn embedded_worker() -> WorkerId {
     WorkerId::new("embedded")
+}
+
+/// A worker in the process of its control plane.
+pub(crate) struct EmbeddedWorker {
+    pub(crate) id: WorkerId,
+    pub(crate) tools: Tools,
+    /// How long running commands may go on once it is told to stop.
+    pub(crate) drain: Duration,
+}
+
+impl EmbeddedWorker {
+    /// Of a command that has a user waiting for it.
+    fn of_command() -> Self {
+        Self { id: embedded_worker(), tools: Tools::OnOwnBehalf, drain: DRAIN }
+    }
+}
+
+/// Whether a session runs the steps of its executions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    Here,
+    /// It only changes what is written about them.
+    Nowhere,
 }
 
 /// Tasks that end when they are told to.
@@ -82,39 +111,49 @@ impl Background {
 impl Session {
     /// Opens a database to run executions on it.
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
-        let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
-        // Only one process serves a database, so whoever was its embedded worker before is gone.
-        store.release(&embedded_worker()).await.map_err(Failure::broken)?;
-        Ok(Self::local(store, config).with_worker(embedded_worker(), config))
+        Self::on(database::open(path).await?, path, Work::Here, config).await
+    }
+
+    /// Works on a database that was opened at `path`.
+    pub(crate) async fn on(
+        store: SqliteStore,
+        path: &Path,
+        work: Work,
+        config: &Config,
+    ) -> Result<Self, Failure> {
+        let store: Arc<dyn Store> = Arc::new(store);
+        let home = Home::File(path.to_owned());
+        match work {
+            Work::Nowhere => Ok(Self::local(store, home, config)),
+            Work::Here => {
+                // Only one process serves a database, so whoever was its embedded worker is gone.
+                store.release(&embedded_worker()).await.map_err(Failure::broken)?;
+                Self::local(store, home, config).with_worker(EmbeddedWorker::of_command(), config)
+            }
+        }
     }
 
     /// Runs executions and keeps nothing of them.
-    pub(crate) fn ephemeral(config: &Config) -> Self {
+    pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        Self::local(Arc::new(MemoryStore::new(clock)), config)
-            .with_worker(embedded_worker(), config)
-    }
-
-    /// Opens a database to change executions on it, without running any of their steps.
-    pub(crate) async fn without_worker(path: &Path, config: &Config) -> Result<Self, Failure> {
-        let store: Arc<dyn Store> = Arc::new(database::open(path).await?);
-        Ok(Self::local(store, config))
+        Self::local(Arc::new(MemoryStore::new(clock)), Home::Nowhere, config)
+            .with_worker(EmbeddedWorker::of_command(), config)
     }
 
     /// A control plane that has its store to itself.
-    fn local(store: Arc<dyn Store>, config: &Config) -> Self {
+    fn local(store: Arc<dyn Store>, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
-        Self::new(store, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine)
+        Self::new(store, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine, home)
     }
 
     /// A control plane of a server.
     pub(crate) fn serving(foundation: Foundation) -> Self {
         let Foundation { store, bus, sharing, upkeep, machine } = foundation;
         let attempts_max = match sharing {
-            Sharing::Alone => ATTEMPTS_MAX,
+            Sharing::Alone { .. } => ATTEMPTS_MAX,
             Sharing::WithOthers => Settings::default().attempts_max,
         };
-        let mut session = Self::new(store, bus, attempts_max, machine);
+        let mut session = Self::new(store, bus, attempts_max, machine, Home::Nowhere);
         if let Some(upkeep) = upkeep {
             let stop = session.loops.stop.clone();
             session.loops.tasks.spawn(async move { upkeep.run(stop).await });
@@ -122,7 +161,13 @@ impl Session {
         session
     }
 
-    fn new(store: Arc<dyn Store>, bus: Arc<dyn Bus>, attempts_max: u32, machine: Machine) -> Self {
+    fn new(
+        store: Arc<dyn Store>,
+        bus: Arc<dyn Bus>,
+        attempts_max: u32,
+        machine: Machine,
+        home: Home,
+    ) -> Self {
         let ids = Arc::new(IdGenerator::new(machine.number()));
         let (shared, clock) = (bus.clone(), Arc::new(SystemClock));
         let settings = Settings { attempts_max, lease: LEASE, ..Settings::default() };
@@ -131,20 +176,24 @@ impl Session {
         let (running, stop) = (control.clone(), loops.stop.clone());
         loops.tasks.spawn(async move { running.run(stop).await });
         let worker = Background::default();
-        Self { store, control, bus, ids, _machine: machine, loops, worker }
+        Self { store, control, bus, ids, _machine: machine, home, loops, worker }
     }
 
     /// The same with a worker in this process.
-    pub(crate) fn with_worker(self, id: WorkerId, config: &Config) -> Self {
+    pub(crate) fn with_worker(
+        self,
+        worker: EmbeddedWorker,
+        config: &Config,
+    ) -> Result<Self, Failure> {
         let mut session = self;
         let bus = session.bus.clone();
         let embedded = Arc::new(Embedded::new(session.control.clone()));
         let registry = Registry::standard(noetl_tools::Settings {
             results: Arc::new(KeptResults::of(embedded.clone())),
-            ..noetl_tools::Settings::from_environment(config.variables())
+            ..worker.tools.settings(config)?
         });
-        let settings = noetl_worker::Settings::new(id, CONCURRENCY);
-        let settings = noetl_worker::Settings { drain: DRAIN, ..settings };
+        let settings = noetl_worker::Settings::new(worker.id, CONCURRENCY);
+        let settings = noetl_worker::Settings { drain: worker.drain, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
         let stop = session.worker.stop.clone();
         session.worker.tasks.spawn(async move {
@@ -153,7 +202,7 @@ impl Session {
                 () = embedded.hear(bus) => {}
             }
         });
-        session
+        Ok(session)
     }
 
     /// What an API in front of this session is made of.
@@ -167,25 +216,55 @@ impl Session {
         }
     }
 
-    pub(crate) fn history(&self) -> History {
+    /// The catalog has no such playbook; perhaps it has one that was meant.
+    async fn unknown(&self, name: &str) -> Failure {
+        let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
+        let entries = self.store.paths(None, PATHS_MAX).await.unwrap_or_default();
+        let paths = entries.iter().map(|entry| entry.path.as_str());
+        match nearest(name, paths) {
+            Some(near) => failure.help(format!("did you mean {near}?")),
+            None => failure.help(
+                "name a playbook file, or the path of a playbook that has been run from a file before",
+            ),
+        }
+    }
+
+    /// Waits until others have been told what is owed to them, such as that they are cancelled.
+    async fn settle(&self) {
+        let deadline = Instant::now() + SETTLE_MAX;
+        while Instant::now() < deadline && self.store.owed().await.is_ok_and(|owed| owed > 0) {
+            tokio::time::sleep(SETTLE_LOOK).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Plane for Session {
+    fn home(&self) -> &Home {
+        &self.home
+    }
+
+    fn history(&self) -> History {
         History::of(self.store.clone())
     }
 
-    /// Keeps a playbook in the catalog. `file` is its name in messages.
-    pub(crate) async fn register(&self, file: &str, content: &str) -> Result<Registered, Failure> {
-        self.control.register(file, content).await.map_err(|error| match error {
-            RegisterError::Invalid(problems) => Failure::Invalid(problems),
-            RegisterError::Store(_) => Failure::broken(error),
-        })
+    async fn register(&self, document: &Document) -> Result<Kept, Failure> {
+        let file = document.file.display().to_string();
+        match self.control.register(&file, &document.content).await {
+            Ok(Registered { entry, warnings: _ }) => {
+                Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
+            }
+            Err(RegisterError::Invalid(problems)) => Err(Failure::Invalid(problems)),
+            Err(error @ RegisterError::Store(_)) => Err(Failure::broken(error)),
+        }
     }
 
-    /// Whether the catalog has a playbook at this path.
-    pub(crate) async fn is_registered(&self, path: &str) -> Result<bool, Failure> {
+    async fn is_registered(&self, path: &str) -> Result<bool, Failure> {
         let entry = self.store.by_path(path, None).await.map_err(Failure::broken)?;
         Ok(entry.is_some())
     }
 
-    pub(crate) async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
+    async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
         let execution = match self.control.start(request).await {
             Ok(execution) => execution,
             Err(StartError::UnknownPlaybook(name)) => return Err(self.unknown(&name).await),
@@ -206,21 +285,8 @@ impl Session {
         summary.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
     }
 
-    /// The catalog has no such playbook; perhaps it has one that was meant.
-    async fn unknown(&self, name: &str) -> Failure {
-        let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
-        let entries = self.store.paths(None, PATHS_MAX).await.unwrap_or_default();
-        let paths = entries.iter().map(|entry| entry.path.as_str());
-        match nearest(name, paths) {
-            Some(near) => failure.help(format!("did you mean {near}?")),
-            None => failure.help(
-                "name a playbook file, or the path of a playbook that has been run from a file before",
-            ),
-        }
-    }
-
-    /// The executions that have not ended, oldest first, without those that others wait for.
-    pub(crate) async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
+    /// Without those that others wait for.
+    async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
         let filter =
             ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
         let mut running = self.history().list(Which::Requested, &filter, UNFINISHED_MAX).await?;
@@ -228,31 +294,20 @@ impl Session {
         Ok(running)
     }
 
-    /// The events of an execution as they are written.
-    pub(crate) fn follow(&self, execution: ExecutionId) -> Follow {
-        self.control.events_follow(execution, Seq::ZERO)
+    fn follow(&self, execution: ExecutionId) -> Follower {
+        Follower::Here(self.control.events_follow(execution, Seq::ZERO))
     }
 
-    /// Cancels an execution; one that has ended stays as it is.
-    pub(crate) async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure> {
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure> {
         match self.control.cancel(execution, reason).await.map_err(Failure::broken)? {
             Answer::Accepted | Answer::Leased(_) => Ok(()),
             Answer::Refused(refusal) => Err(Failure::bad_input(refusal)),
         }
     }
 
-    /// Ends what runs and closes the store.
-    pub(crate) async fn close(self) {
+    async fn close(self: Box<Self>) {
         self.settle().await;
         self.worker.end().await;
         self.loops.end().await;
-    }
-
-    /// Waits until others have been told what is owed to them, such as that they are cancelled.
-    async fn settle(&self) {
-        let deadline = Instant::now() + SETTLE_MAX;
-        while Instant::now() < deadline && self.store.owed().await.is_ok_and(|owed| owed > 0) {
-            tokio::time::sleep(SETTLE_LOOK).await;
-        }
     }
 }

@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
 use crate::args::ColorWhen;
-use crate::config::Config;
+use crate::config::Environment;
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -31,9 +31,9 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn new(config: &Config, when: ColorWhen) -> Self {
-        let stdout_color = config.wants_color(when, io::stdout().is_terminal());
-        let stderr_color = config.wants_color(when, io::stderr().is_terminal());
+    pub(crate) fn new(environment: &Environment, when: ColorWhen) -> Self {
+        let stdout_color = environment.wants_color(when, io::stdout().is_terminal());
+        let stderr_color = environment.wants_color(when, io::stderr().is_terminal());
         Self {
             stdout: AutoStream::new(io::stdout(), choice(stdout_color)),
             stderr: AutoStream::new(io::stderr(), choice(stderr_color)),

@@ -1,7 +1,6 @@
 //! Watching executions until they have ended, or until the user has had enough.
 
 use anyhow::Context as _;
-use noetl_control::{Follow, LoadError};
 use noetl_model::{Recorded, Summary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -9,8 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 use crate::overview::Overview;
+use crate::plane::{Follower, Plane};
 use crate::progress::Progress;
-use crate::session::Session;
 
 /// How many events may wait to be shown.
 const EVENTS_MAX: usize = 256;
@@ -51,11 +50,11 @@ impl Signals {
     }
 }
 
-type Seen = (usize, Result<Recorded, LoadError>);
+type Seen = (usize, Result<Recorded, Failure>);
 
 /// Follows executions to their ends. The first Ctrl-C cancels them all.
 pub(crate) async fn watch(
-    session: &Session,
+    plane: &dyn Plane,
     executions: &[Summary],
     progress: &mut Progress,
 ) -> Result<Watched, Failure> {
@@ -64,13 +63,13 @@ pub(crate) async fn watch(
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
     let mut followers = JoinSet::new();
     for (index, summary) in executions.iter().enumerate() {
-        followers.spawn(forward(index, session.follow(summary.execution), sender.clone()));
+        followers.spawn(forward(index, plane.follow(summary.execution), sender.clone()));
     }
     let mut is_cancelling = false;
     while overviews.iter().any(|overview| !overview.status().is_terminal()) {
         tokio::select! {
             Some((index, recorded)) = events.recv() => {
-                let recorded = recorded.map_err(Failure::broken)?;
+                let recorded = recorded?;
                 let change = overviews[index].see(&recorded);
                 progress.show(&overviews[index], change, recorded.at);
             }
@@ -80,7 +79,7 @@ pub(crate) async fn watch(
                 Wish::Cancel => {
                     is_cancelling = true;
                     progress.say("cancelling; Ctrl-C again ends at once");
-                    cancel_all(session, &overviews).await;
+                    cancel_all(plane, &overviews).await;
                 }
             }
         }
@@ -89,7 +88,7 @@ pub(crate) async fn watch(
 }
 
 /// Passes the events of an execution on until nobody wants them.
-async fn forward(index: usize, mut follow: Follow, sender: mpsc::Sender<Seen>) {
+async fn forward(index: usize, mut follow: Follower, sender: mpsc::Sender<Seen>) {
     loop {
         let recorded = follow.next().await;
         let is_last = recorded.is_err();
@@ -99,12 +98,12 @@ async fn forward(index: usize, mut follow: Follow, sender: mpsc::Sender<Seen>) {
     }
 }
 
-async fn cancel_all(session: &Session, overviews: &[Overview]) {
+async fn cancel_all(plane: &dyn Plane, overviews: &[Overview]) {
     for overview in overviews {
         if overview.status().is_terminal() {
             continue;
         }
-        if let Err(failure) = session.cancel(overview.execution, "cancelled by Ctrl-C").await {
+        if let Err(failure) = plane.cancel(overview.execution, "cancelled by Ctrl-C").await {
             // One that has just ended is as good; anything else shows in its events.
             tracing::warn!(execution = %overview.execution, ?failure, "not cancelled");
         }

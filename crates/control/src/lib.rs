@@ -22,6 +22,7 @@ mod needs;
 mod payloads;
 mod possession;
 mod relay;
+mod release;
 mod remind;
 mod report;
 mod reserve;

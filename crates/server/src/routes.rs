@@ -15,6 +15,7 @@ mod outbox;
 mod pools;
 mod refused;
 mod replay;
+mod stored;
 mod stream;
 mod system;
 mod ui_schema;
@@ -52,6 +53,7 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(system::routes())
         .merge(refused::routes())
         .merge(docs::routes())
+        .merge(stored::routes())
 }
 
 /// What is described apart, because its path has no end of its own.

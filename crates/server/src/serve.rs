@@ -26,8 +26,6 @@ use tower::ServiceExt as _;
 use crate::tls::Tls;
 use crate::{AppState, app};
 
-/// How long requests under way may take once the server is told to end.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long a client may take to agree on a key.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// How many bytes the head of a request may have.
@@ -41,10 +39,11 @@ const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Answers requests until `shutdown`, then finishes those under way.
+/// Answers requests until `shutdown`, then finishes those under way, within the drain time.
 pub async fn serve(
     listener: TcpListener,
     state: AppState,
+    drain_max: Duration,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let host = Host { router: app(state.clone()), state: state.clone() };
@@ -58,7 +57,7 @@ pub async fn serve(
     }
     drop(listener);
     state.drain();
-    if tokio::time::timeout(DRAIN_MAX, open.shutdown()).await.is_err() {
+    if tokio::time::timeout(drain_max, open.shutdown()).await.is_err() {
         tracing::warn!("requests were cut off");
     }
     Ok(())

@@ -18,6 +18,7 @@ mod remote;
 mod replay;
 mod start_keys;
 mod stores;
+mod stored;
 mod stream;
 mod system;
 

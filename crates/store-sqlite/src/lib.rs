@@ -13,6 +13,7 @@ mod bytes;
 mod catalog;
 mod encode;
 mod executions;
+mod integrity;
 mod key;
 mod layout;
 mod open;

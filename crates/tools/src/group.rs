@@ -1,7 +1,9 @@
 //! A child process with everything it starts: a process group that ends as one.
 //!
-//! Invariant: dropping a [`Group`] kills every process in it. A process that leaves the group by
+//! Invariant: dropping a [`Group`] kills every process in it, and so does the end of this process. A process that leaves the group by
 //! making its own session is out of reach.
+
+mod watchdog;
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -10,6 +12,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::capture::Captured;
+use watchdog::Watched;
 
 /// A process group, led by a child of ours.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub(crate) struct Group {
     leader: Box<dyn ChildWrapper>,
     /// Once its leader is gone, a group's number may be given to another.
     state: State,
+    /// Until the group has ended.
+    watched: Option<Watched>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +39,9 @@ impl Group {
         let mut leader = CommandWrap::from(command).wrap(ProcessGroup::leader()).spawn()?;
         let stdout = leader.stdout().take().expect("stdout is piped");
         let stderr = leader.stderr().take().expect("stderr is piped");
-        Ok((Self { leader, state: State::Running }, Captured::new(stdout), Captured::new(stderr)))
+        let watched = leader.id().map(Watched::new);
+        let group = Self { leader, state: State::Running, watched };
+        Ok((group, Captured::new(stdout), Captured::new(stderr)))
     }
 
     pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
@@ -46,6 +53,7 @@ impl Group {
         let status = self.leader.wait().await;
         self.kill();
         self.state = State::Ended;
+        self.watched = None;
         status
     }
 

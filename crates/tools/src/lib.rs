@@ -35,7 +35,7 @@ mod testing;
 
 pub use call::{Call, Ended, Tool};
 pub use credentials::{Credentials, FixedCredentials};
-pub use outgoing::Egress;
+pub use outgoing::{Egress, Exception, NoException};
 pub use registry::{Registry, TIMEOUT_DEFAULT};
 pub use results::{NoResults, Reference, Results};
 pub use settings::{Settings, library_place};

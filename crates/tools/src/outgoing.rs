@@ -18,7 +18,7 @@ use url::Url;
 
 use egress::{Blocked, Resolver};
 
-pub use egress::Egress;
+pub use egress::{Egress, Exception, NoException};
 
 /// The longest body that is read, after decompression.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -141,7 +141,7 @@ impl Outgoing {
             .redirect(redirect::Policy::none())
             .referer(false)
             .connect_timeout(connection.connect_timeout)
-            .dns_resolver(Arc::new(Resolver::new(self.egress)));
+            .dns_resolver(Arc::new(Resolver::new(self.egress.clone())));
         if let Some(read_timeout) = connection.read_timeout {
             builder = builder.read_timeout(read_timeout);
         }

@@ -51,7 +51,8 @@ impl Registry {
 
     /// The tools that every worker has.
     pub fn standard(settings: Settings) -> Self {
-        let outgoing = Arc::new(Outgoing::new(settings.egress, settings.proxy_from_environment));
+        let outgoing =
+            Arc::new(Outgoing::new(settings.egress.clone(), settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
         let duckdb =
             Arc::new(Engine::new(settings.duckdb_library.clone(), settings.library_places.clone()));

@@ -20,6 +20,8 @@ use crate::run;
 const LEASES_MAX: usize = 256;
 /// How long tools may take to stop once they are told to.
 const STOP_WAIT: Duration = Duration::from_secs(5);
+/// How long giving back what is left may take.
+const RELEASE_WAIT: Duration = Duration::from_secs(5);
 /// How long the last reports may take.
 const LAST_REPORTS_WAIT: Duration = Duration::from_secs(10);
 
@@ -74,7 +76,7 @@ impl Worker {
         Self { control, registry: Arc::new(registry), holding: Arc::default(), settings }
     }
 
-    /// Works until `shutdown`, then finishes what runs, within the drain time.
+    /// Works until `shutdown`, then finishes what runs, within the drain time, and gives the rest back.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut attendants = JoinSet::new();
         attendants.spawn(attend::heartbeat(
@@ -94,7 +96,13 @@ impl Worker {
         self.drain(tasks).await;
         let reported = tokio::time::timeout(LAST_REPORTS_WAIT, reporting.join_next()).await;
         if reported.is_err() {
-            tracing::warn!("the last reports were not answered; their leases will run out");
+            tracing::warn!("the last reports were not answered");
+        }
+        // Nothing runs here any more: what is still leased is for others.
+        attendants.shutdown().await;
+        let released = self.control.release(&self.settings.id);
+        if !matches!(tokio::time::timeout(RELEASE_WAIT, released).await, Ok(Ok(()))) {
+            tracing::warn!("what was left could not be given back; its leases will run out");
         }
     }
 
@@ -156,7 +164,7 @@ impl Worker {
         self.control.lease(request).await
     }
 
-    /// Waits for what runs; beyond the drain time, stops it and leaves its leases to run out.
+    /// Waits for what runs; beyond the drain time, stops it.
     async fn drain(&self, mut tasks: JoinSet<()>) {
         let finished = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(self.settings.drain, finished).await.is_ok() {

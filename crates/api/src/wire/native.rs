@@ -52,3 +52,16 @@ pub struct ReportReply {
     #[schema(value_type = Vec<Object>)]
     pub answers: Vec<ReportAnswer>,
 }
+
+/// A worker ends.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ReleaseCall {
+    #[schema(value_type = String)]
+    pub worker: WorkerId,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ReleaseReply {
+    /// How many commands it still had.
+    pub released: u64,
+}

@@ -1,7 +1,5 @@
 //! From started executions to an exit code: watch them, show what came of them.
 
-use std::path::Path;
-
 use noetl_model::{ExecutionStatus, Summary};
 
 use crate::args::WatchArgs;
@@ -13,17 +11,15 @@ use crate::output::execution::{
 use crate::output::time::took;
 use crate::output::{DocumentFormat, document};
 use crate::overview::{Ending, Overview};
+use crate::plane::{Home, Plane};
 use crate::progress::Progress;
-use crate::session::Session;
 use crate::terminal::{FAINT, Terminal, paint};
 use crate::watch::{Watched, watch};
 
 /// What a command that waits for executions needs besides them.
 pub(crate) struct Conclusion<'a> {
-    pub(crate) session: &'a Session,
+    pub(crate) plane: &'a dyn Plane,
     pub(crate) args: &'a WatchArgs,
-    /// Where the history is kept, if it is.
-    pub(crate) db: Option<&'a Path>,
     pub(crate) config: &'a Config,
 }
 
@@ -41,11 +37,11 @@ impl Conclusion<'_> {
         for overview in &overviews {
             match self.args.output.document() {
                 Some(format) => {
-                    let shown = document_of(overview, &self.session.history(), self.db).await?;
+                    let shown = self.document(overview).await?;
                     terminal.data(&document(format, &shown))?;
                 }
                 None => {
-                    let output = output_of(overview, &self.session.history()).await?;
+                    let output = output_of(overview, &self.plane.history()).await?;
                     if let Some(result) = result_text(&output) {
                         terminal.data(&result)?;
                     }
@@ -75,6 +71,10 @@ impl Conclusion<'_> {
         Ok(exit_of(&overviews))
     }
 
+    async fn document(&self, overview: &Overview) -> Result<ExecutionDocument, Failure> {
+        document_of(overview, &self.plane.history(), self.plane.home()).await
+    }
+
     async fn documents(
         &self,
         overviews: &[Overview],
@@ -82,7 +82,7 @@ impl Conclusion<'_> {
     ) -> Result<String, Failure> {
         let mut documents: Vec<ExecutionDocument> = Vec::new();
         for overview in overviews {
-            documents.push(document_of(overview, &self.session.history(), self.db).await?);
+            documents.push(self.document(overview).await?);
         }
         Ok(document(format, &documents))
     }
@@ -94,7 +94,7 @@ impl Conclusion<'_> {
         terminal: &mut Terminal,
     ) -> Result<Result<Vec<Overview>, Exit>, Failure> {
         let mut progress = Progress::new(self.args.quiet, executions.len() > 1, terminal);
-        let watched = watch(self.session, executions, &mut progress).await;
+        let watched = watch(self.plane, executions, &mut progress).await;
         progress.finish();
         Ok(match watched? {
             Watched::Ended(overviews) => Ok(overviews),
@@ -103,7 +103,10 @@ impl Conclusion<'_> {
                 Err(Exit::Aborted)
             }
             Watched::Stopped => {
-                terminal.say("stopped; `noetl resume` continues from here");
+                terminal.say(match self.plane.home() {
+                    Home::Nowhere | Home::File(_) => "stopped; `noetl resume` continues from here",
+                    Home::Server(_) => "no longer watched; the server goes on",
+                });
                 Err(Exit::Stopped)
             }
         })
@@ -124,21 +127,28 @@ impl Conclusion<'_> {
             duration.unwrap_or_default(),
             paint(FAINT, format!("execution {} of {}", overview.execution, overview.playbook.path)),
         ));
-        if let Some(db) = self.db {
-            let history = paint(FAINT, format!("history in {}", self.config.short(db)));
-            terminal.say(history);
-            terminal.say(paint(FAINT, format!("more: {}", self.hint(overview, db))));
-        }
+        let history = match self.plane.home() {
+            Home::Nowhere => return,
+            Home::File(db) => format!("history in {}", self.config.short(db)),
+            Home::Server(url) => format!("history at {url}"),
+        };
+        terminal.say(paint(FAINT, history));
+        terminal.say(paint(FAINT, format!("more: {}", self.hint(overview))));
     }
 
-    fn hint(&self, overview: &Overview, db: &Path) -> String {
+    fn hint(&self, overview: &Overview) -> String {
         let verb = match overview.ending {
             Ending::None | Ending::Completed { .. } => "get",
             Ending::Failed { .. } | Ending::Cancelled { .. } => "events",
         };
-        let other = db != self.config.database();
-        let db = if other { format!(" --db {}", db.display()) } else { String::new() };
-        format!("noetl executions {verb} {}{db}", overview.execution)
+        let place = match self.plane.home() {
+            Home::File(db) if *db != self.config.database() => format!(" --db {}", db.display()),
+            Home::Server(url) if self.config.server().as_ref() != Some(url) => {
+                format!(" --server {url}")
+            }
+            Home::Nowhere | Home::File(_) | Home::Server(_) => String::new(),
+        };
+        format!("noetl executions {verb} {}{place}", overview.execution)
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod database;
 mod machine;
+mod server;
+mod settings;
 
 use serde::Serialize;
 
@@ -51,16 +53,27 @@ pub(crate) async fn doctor(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let db = crate::database::path_of(&args.database, config);
     let mut checks = vec![Check::ok("version", concat!("noetl ", env!("CARGO_PKG_VERSION")))];
-    checks.extend(machine::checks(config, &db).await);
-    checks.extend(database::checks(config, &db).await);
+    checks.push(settings::check(config));
+    if let Some(url) = &args.server {
+        checks.extend(server::checks(url, config).await?);
+    } else {
+        let db = crate::database::path_of(&args.database, config);
+        checks.extend(machine::checks(config, &db).await);
+        checks.extend(database::checks(config, &db).await);
+    }
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &checks))?,
         None => terminal.data(&text(&checks))?,
     }
     let has_failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn text(checks: &[Check]) -> String {

@@ -4,18 +4,17 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_playbook::Problems;
 use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
 use crate::args::RunArgs;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::neighbours::{Document, called_by};
 use crate::output::problems;
-use crate::session::Session;
+use crate::plane::{self, Kept, Plane};
+use crate::session::{Session, Work};
 use crate::terminal::{CAREFUL, Terminal, paint};
 use crate::workload::payload_of;
 
@@ -40,16 +39,19 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let payload = payload_of(&args.workload).map_err(Failure::bad_input)?;
     let target = target_of(args)?;
-    let db = (!args.ephemeral).then(|| database::path_of(&args.database, config));
-    let session = match &db {
-        Some(db) => Session::open(db, config).await?,
-        None => Session::ephemeral(config),
+    let plane: Box<dyn Plane> = if args.ephemeral {
+        Box::new(Session::ephemeral(config)?)
+    } else {
+        if let Target::Catalog { choice, others } = &target {
+            expect_catalog(args, choice, others, config)?;
+        }
+        plane::open(&args.client, Work::Here, config).await?
     };
-    let conclusion = Conclusion { session: &session, args: &args.watch, db: db.as_deref(), config };
+    let conclusion = Conclusion { plane: &*plane, args: &args.watch, config };
     let ended = run_in(&conclusion, args, target, payload, terminal).await;
     // Whoever wants to end at once waits for nothing.
     if !matches!(ended, Ok(Exit::Aborted)) {
-        session.close().await;
+        plane.close().await;
     }
     ended
 }
@@ -61,16 +63,16 @@ async fn run_in(
     payload: Map<String, Value>,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let session = conclusion.session;
-    let unfinished = session.unfinished().await?.len();
+    let plane = conclusion.plane;
+    let unfinished = plane.unfinished().await?.len();
     if unfinished > 0 && !args.watch.quiet {
         let plural = if unfinished == 1 { "execution" } else { "executions" };
         terminal.say(format!("{unfinished} unfinished {plural} from earlier: being continued"));
     }
-    let playbook = registered(session, target, args.watch.quiet, terminal).await?;
+    let playbook = registered(plane, target, args.watch.quiet, terminal).await?;
     let request =
         StartRequest { error_mode: args.error_mode, ..StartRequest::new(playbook, payload) };
-    let execution = session.start(request).await?;
+    let execution = plane.start(request).await?;
     conclusion.of_one(execution, terminal).await
 }
 
@@ -81,9 +83,10 @@ fn target_of(args: &RunArgs) -> Result<Target, Failure> {
         .map(|file| Document::read(file))
         .collect::<Result<Vec<Document>, Failure>>()?;
     if !files::is_file_name(&args.target) {
+        let (path, version) = choice_of(&args.target)?;
         let (called, _) = called_by(&others)?;
         others.extend(called);
-        return Ok(Target::Catalog { choice: choice_of(&args.target)?, others });
+        return Ok(Target::Catalog { choice: PlaybookChoice::Path { path, version }, others });
     }
     let document = Document::read(Path::new(&args.target))?;
     others.insert(0, document);
@@ -94,7 +97,7 @@ fn target_of(args: &RunArgs) -> Result<Target, Failure> {
 }
 
 /// `PATH` or `PATH@VERSION`.
-fn choice_of(text: &str) -> Result<PlaybookChoice, Failure> {
+pub(super) fn choice_of(text: &str) -> Result<(String, Option<u32>), Failure> {
     let (path, version) = match text.rsplit_once('@') {
         None => (text, None),
         Some((path, version)) => {
@@ -105,12 +108,12 @@ fn choice_of(text: &str) -> Result<PlaybookChoice, Failure> {
             (path, Some(number))
         }
     };
-    Ok(PlaybookChoice::Path { path: path.to_owned(), version })
+    Ok((path.to_owned(), version))
 }
 
 /// Registers what the target brings along.
 async fn registered(
-    session: &Session,
+    plane: &dyn Plane,
     target: Target,
     is_quiet: bool,
     terminal: &mut Terminal,
@@ -118,16 +121,16 @@ async fn registered(
     match target {
         Target::Catalog { choice, others } => {
             for other in &others {
-                register(session, other).await?;
+                plane.register(other).await?;
             }
             Ok(choice)
         }
         Target::File { document, others, missing } => {
             for other in &others {
-                register(session, other).await?;
+                plane.register(other).await?;
             }
             for path in missing {
-                if !session.is_registered(&path).await? {
+                if !plane.is_registered(&path).await? {
                     let warning = paint(CAREFUL, "warning:");
                     terminal.say(format!(
                         "{warning} a step calls the playbook {path}, which is neither beside \
@@ -136,22 +139,34 @@ async fn registered(
                     ));
                 }
             }
-            let (id, warnings) = register(session, &document).await?;
+            let kept: Kept = plane.register(&document).await?;
+            let warnings = &document.warnings;
             if !warnings.is_empty() && !is_quiet {
-                terminal.say(problems::render(&warnings, terminal.stderr_color).trim_end());
+                terminal.say(problems::render(warnings, terminal.stderr_color).trim_end());
             }
-            Ok(id)
+            Ok(PlaybookChoice::from(&kept))
         }
     }
 }
 
-async fn register(
-    session: &Session,
-    document: &Document,
-) -> Result<(PlaybookChoice, Problems), Failure> {
-    let file = document.file.display().to_string();
-    let registered = session.register(&file, &document.content).await?;
-    Ok((PlaybookChoice::Id(registered.entry.catalog_id), registered.warnings))
+/// A catalog path can only be found in a database that is there; none is made to look for it.
+fn expect_catalog(
+    args: &RunArgs,
+    choice: &PlaybookChoice,
+    others: &[Document],
+    config: &Config,
+) -> Result<(), Failure> {
+    let path = match choice {
+        PlaybookChoice::Path { path, .. } => path,
+        PlaybookChoice::Id(_) => return Ok(()),
+    };
+    let comes_along = others.iter().any(|other| other.playbook.metadata.path == *path);
+    if comes_along || plane::is_there(&args.client, config) {
+        return Ok(());
+    }
+    Err(Failure::bad_input(anyhow!("there is no file and no playbook {path}")).help(
+        "name a playbook file, or the path of a playbook that has been run from a file before",
+    ))
 }
 
 #[cfg(test)]
@@ -160,8 +175,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, path: &str, version: Option<u32>) {
-        let expected = PlaybookChoice::Path { path: path.to_owned(), version };
-        assert_eq!(choice_of(text).unwrap(), expected);
+        assert_eq!(choice_of(text).unwrap(), (path.to_owned(), version));
     }
 
     #[test]

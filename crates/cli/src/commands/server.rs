@@ -1,5 +1,7 @@
 //! `noetl server`: a control plane for others, with a worker of its own unless told otherwise.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use anyhow::Context as _;
 use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
@@ -7,37 +9,57 @@ use tokio::net::TcpListener;
 use super::stopped;
 use crate::args::ServerArgs;
 use crate::config::Config;
+use crate::database::Announcement;
 use crate::edge;
 use crate::failure::{Exit, Failure};
 use crate::foundation::{self, Sharing, worker_of_process};
-use crate::session::{Session, embedded_worker};
+use crate::plane::Plane as _;
+use crate::session::{EmbeddedWorker, Session, embedded_worker};
 use crate::terminal::Terminal;
+use crate::tools::Tools;
 
 pub(crate) async fn server(
     args: &ServerArgs,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let listener = TcpListener::bind(&args.listen)
+    let listen = args.listen.clone().unwrap_or_else(|| config.listen());
+    let listener = TcpListener::bind(&listen)
         .await
-        .with_context(|| format!("cannot listen on {}", args.listen))
+        .with_context(|| format!("cannot listen on {listen}"))
         .map_err(Failure::broken)?;
     let address = listener.local_addr()?;
     let settings = edge::settings(address, args.insecure, config)?;
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (foundation, history) = foundation::lay(args, address, config).await?;
-    let worker = match foundation.sharing {
-        Sharing::Alone => embedded_worker(),
-        Sharing::WithOthers => worker_of_process(config),
+    let (id, announced) = match &foundation.sharing {
+        Sharing::Alone { database } => {
+            let url = format!("{scheme}://{}", reachable(address));
+            (embedded_worker(), Announcement::new(database, &url))
+        }
+        Sharing::WithOthers => (worker_of_process(config), None),
     };
     let mut session = Session::serving(foundation);
     if !args.no_worker {
-        session = session.with_worker(worker, config);
+        let (tools, drain) = (Tools::of_address(address.ip()), config.server_drain());
+        session = session.with_worker(EmbeddedWorker { id, tools, drain }, config)?;
     }
     let state = AppState::new(session.services(), settings);
+    let stop = stopped()?;
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
-    let served = serve(listener, state, stopped()?).await;
-    session.close().await;
+    let served = serve(listener, state, config.server_drain(), stop).await;
+    Box::new(session).close().await;
+    drop(announced);
     served?;
     Ok(Exit::Completed)
+}
+
+/// Where this machine reaches a server that listens at an address.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }

@@ -14,29 +14,34 @@ use crate::edge::client_tls;
 use crate::failure::{Exit, Failure};
 use crate::foundation::worker_of_process;
 use crate::terminal::Terminal;
+use crate::tools::Tools;
 
 pub(crate) async fn worker(
     args: &WorkerArgs,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
+    let server = args.server.clone().unwrap_or_else(|| config.server_or_usual());
     let token = config.api_token().map(str::to_owned);
     let tls = client_tls(config)?;
-    let control = RemoteControl::with_tls(args.server.clone(), token, &tls);
+    let control = RemoteControl::with_tls(server.clone(), token, &tls);
     let control = control.map_err(Failure::broken)?;
     let control = Arc::new(control);
     let settings = noetl_tools::Settings {
         results: Arc::new(KeptResults::of(control.clone())),
-        ..noetl_tools::Settings::from_environment(config.variables())
+        ..Tools::of_server(&server).settings(config)?
     };
     let registry = Registry::standard(settings);
     let id = worker_of_process(config);
+    let pool = args.pool.as_deref().unwrap_or(config.worker_pool());
+    let concurrency = args.concurrency.map_or(config.worker_concurrency(), usize::from);
     let settings = Settings {
-        pool: Pool::new(&args.pool),
-        ..Settings::new(id.clone(), usize::from(args.concurrency))
+        pool: Pool::new(pool),
+        drain: config.worker_drain(),
+        ..Settings::new(id.clone(), concurrency)
     };
     let worker = Worker::new(control.clone(), registry, settings);
-    terminal.say(format!("worker {id} takes commands of pool {} from {}", args.pool, args.server));
+    terminal.say(format!("worker {id} takes commands of pool {pool} from {server}"));
     tokio::select! {
         () = worker.run(stopped()?) => {}
         () = control.hear() => {}

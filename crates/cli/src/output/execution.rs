@@ -1,7 +1,5 @@
 //! One execution, shown: as a document for programs, as text for people.
 
-use std::path::Path;
-
 use noetl_model::{ExecutionStatus, Logs, StepName, StepStatus, Timestamp, ToolError, ToolKind};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +10,7 @@ use super::time::{day, seconds, took};
 use crate::failure::Failure;
 use crate::history::History;
 use crate::overview::{CommandFailure, Ending, Overview, StepView};
+use crate::plane::Home;
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
 
 /// How many lines of what a tool printed are shown.
@@ -38,6 +37,9 @@ pub(crate) struct ExecutionDocument {
     steps: Vec<StepDocument>,
     /// Where the history is; nowhere for an ephemeral one.
     db: Option<String>,
+    /// The server that has it, if one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -76,12 +78,17 @@ struct ErrorDocument {
 pub(crate) async fn document_of(
     overview: &Overview,
     history: &History,
-    db: Option<&Path>,
+    home: &Home,
 ) -> Result<ExecutionDocument, Failure> {
     let output = output_of(overview, history).await?;
     let reason = match &overview.ending {
         Ending::Cancelled { reason } => Some(reason.clone()),
         Ending::None | Ending::Completed { .. } | Ending::Failed { .. } => None,
+    };
+    let (db, server) = match home {
+        Home::Nowhere => (None, None),
+        Home::File(path) => (Some(path.display().to_string()), None),
+        Home::Server(url) => (None, Some(url.to_string())),
     };
     Ok(ExecutionDocument {
         execution_id: overview.execution.to_string(),
@@ -95,7 +102,8 @@ pub(crate) async fn document_of(
         error: error_of(overview),
         reason,
         steps: overview.steps.iter().map(step_document).collect(),
-        db: db.map(|path| path.display().to_string()),
+        db,
+        server,
     })
 }
 

@@ -12,8 +12,16 @@ fn the_help_of_every_command_shows_an_example() {
         "validate",
         "graph",
         "executions",
+        "status",
+        "cancel",
         "resume",
         "replay",
+        "register",
+        "catalog",
+        "catalog list",
+        "catalog get",
+        "config",
+        "config show",
         "server",
         "worker",
         "schema",
@@ -79,7 +87,17 @@ fn a_healthy_machine_passes_every_check() {
         checks.as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["version", "clock", "open files", "data directory", "disk", "shell", "python", "database"]
+        [
+            "version",
+            "settings",
+            "clock",
+            "open files",
+            "data directory",
+            "disk",
+            "shell",
+            "python",
+            "database"
+        ]
     );
     assert_eq!(sandbox.noetl(&["doctor"]).code, Some(0));
 }

@@ -1,8 +1,12 @@
 //! The built binary, as a user calls it: arguments in, streams and exit code out.
 
+mod client;
+mod config;
 mod crash;
+mod drain;
 mod errors;
 mod examples;
+mod figures;
 mod help;
 mod history;
 mod kill;

@@ -106,16 +106,8 @@ impl From<Output> for Ended {
 
 /// Sends a signal by its name.
 pub(crate) fn signal(child: &Child, name: &str) {
-    kill(name, &child.id().to_string());
-}
-
-/// Ends a process that a killed one has left behind.
-pub(crate) fn end(pid: &str) {
-    kill("TERM", pid.trim());
-}
-
-fn kill(name: &str, pid: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), pid]).status();
+    let (name, pid) = (format!("-{name}"), child.id().to_string());
+    let status = Command::new("kill").args([name, pid]).status();
     assert!(status.expect("kill runs").success());
 }
 

@@ -11,10 +11,10 @@ use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, await_end, eventually, signal};
 
 /// A process that is told to end when the test does, however that ends.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         signal(&self.0, "TERM");
         await_end(&mut self.0).code()
     }
@@ -27,15 +27,24 @@ impl Drop for Process {
     }
 }
 
-struct Server {
-    process: Process,
-    address: String,
+pub(crate) struct Server {
+    pub(crate) process: Process,
+    pub(crate) address: String,
 }
 
 impl Server {
-    fn new(sandbox: &Sandbox, more: &[&str]) -> Self {
+    /// As clients name it.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn new(sandbox: &Sandbox, more: &[&str]) -> Self {
         let args = [&["server", "--listen", "127.0.0.1:0"], more].concat();
-        let mut child = sandbox.spawn(&args);
+        Self::of(sandbox.spawn(&args))
+    }
+
+    /// A server whose standard error is piped.
+    pub(crate) fn of(mut child: Child) -> Self {
         let mut said = String::new();
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
         stderr.read_line(&mut said).expect("it speaks");
@@ -44,7 +53,7 @@ impl Server {
         Self { process: Process(child), address }
     }
 
-    fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let (body, host) = (body.to_string(), &self.address);
         let request = format!(

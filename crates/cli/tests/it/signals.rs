@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use crate::playbooks::{HELLO, SLEEPING};
-use crate::sandbox::{Sandbox, await_end, end, eventually, is_running, signal};
+use crate::sandbox::{Sandbox, await_end, eventually, is_running, signal};
 
 /// Cancelling, from the signal to the end of the process.
 const CANCEL_MAX: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ fn what_was_left_unfinished_is_mentioned() {
     let orphan = sandbox.await_file("pid");
     signal(&run, "KILL");
     await_end(&mut run);
-    end(&orphan);
+    eventually("the sleep is gone", || !is_running(&orphan));
     let said = sandbox.noetl(&["run", "hello.yaml"]).stderr;
     assert!(said.starts_with("1 unfinished execution from earlier: being continued\n"), "{said}");
     let checks = sandbox.noetl(&["doctor"]).stdout;

@@ -13,6 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::error::ApiError;
 use crate::state::AppState;
 
+pub(super) use list::status_of;
+
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(list::routes())

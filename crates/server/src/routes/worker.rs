@@ -8,7 +8,8 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use futures::stream::{self, Stream};
 use noetl_api::wire::{
-    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReportCall, ReportReply,
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
+    ReportReply,
 };
 use noetl_api::{Cancellation, HeartbeatAnswer, LostReason, ReportAnswer};
 use noetl_bus::{Hint, HintReceiver};
@@ -44,6 +45,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(lease_commands))
         .routes(routes!(extend_leases))
         .routes(routes!(fetch_payload))
+        .routes(routes!(release_commands))
         .routes(routes!(follow_cancellations))
         .merge(large)
 }
@@ -93,6 +95,18 @@ async fn extend_leases(
         Heartbeat::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
     });
     Ok(Json(HeartbeatReply { answers: answers.collect() }))
+}
+
+/// Takes back what a worker that ends has not finished.
+#[utoipa::path(
+    post, path = "/api/worker/release", tag = "workers", request_body = ReleaseCall,
+    responses((status = 200, body = ReleaseReply))
+)]
+async fn release_commands(
+    State(state): State<AppState>,
+    Body(ReleaseCall { worker }): Body<ReleaseCall>,
+) -> Result<Json<ReleaseReply>, ApiError> {
+    Ok(Json(ReleaseReply { released: state.control().release(&worker).await? }))
 }
 
 /// Takes what became of commands; answers once it is durable.

@@ -15,6 +15,8 @@ use url::Url;
 use super::Server;
 use crate::{Access, Hosts, Scope, Token, serve};
 
+const DRAIN: Duration = Duration::from_secs(1);
+
 struct Remote {
     server: Server,
     base: Url,
@@ -31,7 +33,7 @@ impl Remote {
         let address = listener.local_addr().expect("an address");
         let base = Url::parse(&format!("http://{address}")).expect("a URL");
         let stop = CancellationToken::new();
-        tokio::spawn(serve(listener, server.state.clone(), stop.clone()));
+        tokio::spawn(serve(listener, server.state.clone(), DRAIN, stop.clone()));
         Self { server, base, _served: stop.drop_guard() }
     }
 

@@ -2,18 +2,88 @@
 //! that was checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 use url::{Host, Url};
 
 /// Which addresses a worker connects to on behalf of a playbook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Egress {
     /// All of them: the playbook's author and the worker's owner are the same.
     Any,
     /// Only addresses of the public internet.
     Public,
+    /// Those, and what the worker's owner has named.
+    PublicAnd(Arc<[Exception]>),
+}
+
+/// What may be reached although it is not on the public internet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exception {
+    Network {
+        address: IpAddr,
+        /// How many of its first bits count.
+        bits: u32,
+    },
+    /// Whatever address it has.
+    Host(String),
+}
+
+/// Not a network and not a host.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{0}` is neither a network such as 10.0.0.0/8 nor the name of a host")]
+pub struct NoException(String);
+
+impl FromStr for Exception {
+    type Err = NoException;
+
+    fn from_str(text: &str) -> Result<Self, NoException> {
+        let refused = || NoException(text.to_owned());
+        let (head, bits) = match text.split_once('/') {
+            Some((head, bits)) => (head, Some(bits.parse::<u32>().map_err(|_| refused())?)),
+            None => (text, None),
+        };
+        if let Ok(address) = head.parse::<IpAddr>() {
+            let widest = if address.is_ipv4() { 32 } else { 128 };
+            let bits = bits.unwrap_or(widest);
+            return if bits <= widest {
+                Ok(Self::Network { address, bits })
+            } else {
+                Err(refused())
+            };
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        if bits.is_some() || head.is_empty() || !head.chars().all(is_name) {
+            return Err(refused());
+        }
+        Ok(Self::Host(head.to_ascii_lowercase()))
+    }
+}
+
+impl Exception {
+    fn has_address(&self, given: IpAddr) -> bool {
+        match (self, given.to_canonical()) {
+            (Self::Network { address: IpAddr::V4(network), bits }, IpAddr::V4(given)) => {
+                let differs = u32::from(*network) ^ u32::from(given);
+                differs.checked_shr(32 - bits).unwrap_or(0) == 0
+            }
+            (Self::Network { address: IpAddr::V6(network), bits }, IpAddr::V6(given)) => {
+                let differs = u128::from(*network) ^ u128::from(given);
+                differs.checked_shr(128 - bits).unwrap_or(0) == 0
+            }
+            (Self::Network { .. } | Self::Host(_), _) => false,
+        }
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        match self {
+            Self::Network { .. } => false,
+            Self::Host(host) => host.eq_ignore_ascii_case(name.trim_end_matches('.')),
+        }
+    }
 }
 
 /// A target that the policy rules out. What answered there, if anything, is not told.
@@ -25,36 +95,51 @@ pub(crate) enum Blocked {
     NoHost,
     #[error("a URL may not carry a user or a password")]
     UserInfo,
-    #[error("the host is not on the public internet")]
+    #[error("the host is not on the public internet; NOETL_EGRESS_ALLOW names exceptions")]
     Address,
 }
 
 impl Egress {
     /// Checks what can be known from the URL; the addresses of a name are checked by [`Resolver`].
-    pub(crate) fn check_url(self, url: &Url) -> Result<(), Blocked> {
+    pub(crate) fn check_url(&self, url: &Url) -> Result<(), Blocked> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Blocked::Scheme);
         }
         let host = url.host().ok_or(Blocked::NoHost)?;
+        if *self == Egress::Any {
+            return Ok(());
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Blocked::UserInfo);
+        }
+        let is_allowed = match host {
+            Host::Ipv4(address) => self.allows(address.into()),
+            Host::Ipv6(address) => self.allows(address.into()),
+            Host::Domain(_) => true,
+        };
+        if is_allowed { Ok(()) } else { Err(Blocked::Address) }
+    }
+
+    fn exceptions(&self) -> &[Exception] {
         match self {
-            Egress::Any => Ok(()),
-            Egress::Public if !url.username().is_empty() || url.password().is_some() => {
-                Err(Blocked::UserInfo)
-            }
-            Egress::Public => match host {
-                Host::Ipv4(address) if !is_public_v4(address) => Err(Blocked::Address),
-                Host::Ipv6(address) if !is_public_v6(address) => Err(Blocked::Address),
-                Host::Ipv4(_) | Host::Ipv6(_) | Host::Domain(_) => Ok(()),
-            },
+            Egress::Any | Egress::Public => &[],
+            Egress::PublicAnd(exceptions) => exceptions,
         }
     }
 
-    fn allows(self, address: IpAddr) -> bool {
-        match (self, address) {
-            (Egress::Any, _) => true,
-            (Egress::Public, IpAddr::V4(address)) => is_public_v4(address),
-            (Egress::Public, IpAddr::V6(address)) => is_public_v6(address),
-        }
+    fn allows(&self, address: IpAddr) -> bool {
+        let is_public = match address {
+            IpAddr::V4(address) => is_public_v4(address),
+            IpAddr::V6(address) => is_public_v6(address),
+        };
+        *self == Egress::Any
+            || is_public
+            || self.exceptions().iter().any(|exception| exception.has_address(address))
+    }
+
+    /// Whether a name may mean any address.
+    fn trusts(&self, name: &str) -> bool {
+        self.exceptions().iter().any(|exception| exception.has_name(name))
     }
 }
 
@@ -72,12 +157,15 @@ impl Resolver {
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let egress = self.egress;
+        let egress = self.egress.clone();
         Box::pin(async move {
             let found: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let allowed: Vec<SocketAddr> =
-                found.into_iter().filter(|address| egress.allows(address.ip())).collect();
+            let is_trusted = egress.trusts(name.as_str());
+            let allowed: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|address| is_trusted || egress.allows(address.ip()))
+                .collect();
             if allowed.is_empty() {
                 return Err(Blocked::Address.into());
             }
@@ -197,6 +285,34 @@ mod tests {
         assert_eq!(check("file:///etc/passwd"), Err(Blocked::Scheme));
         assert_eq!(check("gopher://1.1.1.1/"), Err(Blocked::Scheme));
         assert_eq!(check("http://user@1.1.1.1/"), Err(Blocked::UserInfo));
+    }
+
+    #[test]
+    fn what_is_named_passes_and_its_neighbours_do_not() {
+        let exceptions = ["10.1.0.0/16", "192.168.7.7", "fd00::/8"].map(|it| it.parse().unwrap());
+        let egress = Egress::PublicAnd(Arc::new(exceptions));
+        let check = |host: &str| egress.check_url(&format!("http://{host}/").parse().unwrap());
+        for host in ["10.1.2.3", "192.168.7.7", "[fd12::1]", "[::ffff:10.1.2.3]", "1.1.1.1"] {
+            assert_eq!(check(host), Ok(()), "{host}");
+        }
+        for host in ["10.2.0.1", "192.168.7.8", "[fe80::1]", "169.254.169.254", "127.0.0.1"] {
+            assert_eq!(check(host), Err(Blocked::Address), "{host}");
+        }
+    }
+
+    #[test]
+    fn an_exception_is_a_network_or_a_host() {
+        let host = |name: &str| Exception::Host(name.to_owned());
+        assert_eq!("Db.Internal".parse(), Ok(host("db.internal")));
+        for text in ["", "10.0.0.0/33", "10.0.0.0/x", "db/8", "http://db", "a b"] {
+            assert_eq!(text.parse::<Exception>(), Err(NoException(text.to_owned())));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_is_named_may_mean_a_private_address() {
+        let egress = Egress::PublicAnd(Arc::new(["localhost".parse().unwrap()]));
+        assert!(Resolver::new(egress).resolve("localhost".parse().unwrap()).await.is_ok());
     }
 
     #[tokio::test]

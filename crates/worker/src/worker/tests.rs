@@ -25,6 +25,8 @@ struct Control {
     batches: Mutex<Vec<usize>>,
     heartbeats: AtomicUsize,
     lost: Mutex<BTreeSet<CommandId>>,
+    /// Who has given back what it had, and how many reports were there by then.
+    released: Mutex<Vec<(WorkerId, usize)>>,
     payloads: BTreeMap<String, Arc<Value>>,
     /// How many calls of each kind fail before one is answered.
     outages: AtomicUsize,
@@ -44,6 +46,7 @@ impl Control {
             batches: Mutex::default(),
             heartbeats: AtomicUsize::new(0),
             lost: Mutex::default(),
+            released: Mutex::default(),
             payloads,
             outages: AtomicUsize::new(0),
             changed: Notify::new(),
@@ -137,6 +140,12 @@ impl ControlPlane for Control {
         self.check_available()?;
         let found = self.payloads.get(&reference.digest.to_string());
         found.cloned().ok_or(ControlError::PayloadMissing(*reference))
+    }
+
+    async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
+        let reports = self.reports.lock().unwrap().len();
+        self.released.lock().unwrap().push((worker.clone(), reports));
+        Ok(())
     }
 
     fn cancellations(&self) -> broadcast::Receiver<Cancellation> {

@@ -7,8 +7,8 @@ use noetl_model::{ExecutionStatus, Summary, Timestamp};
 use noetl_store::{Clock as _, ExecutionFilter, Executions as _, Page, StoreError, SystemClock};
 use noetl_store_sqlite::{OpenError, SqliteStore};
 
-use super::Check;
 use super::machine::bytes;
+use super::{Check, chain};
 use crate::config::Config;
 
 /// How many executions of a kind are counted.
@@ -70,7 +70,18 @@ async fn contents(store: &SqliteStore, now: Timestamp) -> Result<Vec<Check>, Sto
     let before =
         Timestamp::from_micros(now.as_micros() - i64::try_from(STALL.as_micros()).unwrap_or(0));
     let stalled = store.stalled(before, COUNT_MAX).await?.len();
-    Ok(vec![order(latest.first(), now), open(unfinished), stuck(stalled)])
+    let damage = store.damage().await?;
+    Ok(vec![whole(damage), order(latest.first(), now), open(unfinished), stuck(stalled)])
+}
+
+fn whole(damage: Option<String>) -> Check {
+    match damage {
+        None => Check::ok("integrity", "no page is damaged"),
+        Some(damage) => {
+            let help = "restore the database from a copy, and look at the disk";
+            Check::fail("integrity", damage, help)
+        }
+    }
 }
 
 /// Whether time has gone on since the last execution.
@@ -107,10 +118,4 @@ fn stuck(stalled: usize) -> Check {
             "`noetl resume` tries to; `noetl executions cancel ID` ends one",
         ),
     }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

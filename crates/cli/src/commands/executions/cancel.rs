@@ -1,10 +1,12 @@
-//! `noetl executions cancel`: ends an execution that was left unfinished.
+//! `noetl executions cancel`: ends an execution, wherever it runs.
+
+use noetl_model::ExecutionId;
 
 use crate::args::CancelArgs;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::session::Session;
+use crate::plane::{self, Plane};
+use crate::session::Work;
 use crate::terminal::Terminal;
 
 pub(crate) async fn cancel(
@@ -12,19 +14,15 @@ pub(crate) async fn cancel(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let db = database::path_of(&args.database, config);
-    let session = Session::without_worker(&db, config).await?;
-    let cancelled = cancel_in(&session, args).await;
-    session.close().await;
+    let plane = plane::open(&args.client, Work::Nowhere, config).await?;
+    let cancelled = cancel_in(&*plane, args).await;
+    plane.close().await;
     terminal.say(format!("cancelled execution {}", cancelled?));
     Ok(Exit::Completed)
 }
 
-async fn cancel_in(
-    session: &Session,
-    args: &CancelArgs,
-) -> Result<noetl_model::ExecutionId, Failure> {
-    let execution = session.history().chosen(args.execution).await?.execution;
-    session.cancel(execution, &args.reason).await?;
+async fn cancel_in(plane: &dyn Plane, args: &CancelArgs) -> Result<ExecutionId, Failure> {
+    let execution = plane.history().chosen(args.execution).await?.execution;
+    plane.cancel(execution, &args.reason).await?;
     Ok(execution)
 }

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::args::{EventsArgs, EventsFormat};
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
 use crate::history::History;
 use crate::output::events::event_line;
 use crate::output::pretty;
+use crate::plane;
 use crate::terminal::Terminal;
 
 /// How often a log that another process writes is looked at.
@@ -22,8 +22,8 @@ pub(crate) async fn events(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let history = History::open(&database::path_of(&args.database, config)).await?;
-    let execution = history.chosen(args.execution).await?.execution;
+    let (chosen, history, _) = plane::chosen(&args.client, args.execution, config).await?;
+    let execution = chosen.execution;
     let mut log = Log { history, execution, after: args.after, left: args.limit };
     let mut all = Vec::new();
     while let Some(page) = log.next(args.follow).await? {

@@ -2,11 +2,10 @@
 
 use crate::args::GetArgs;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::history::History;
 use crate::output::document;
 use crate::output::execution::{document_of, output_of, text};
+use crate::plane;
 use crate::terminal::Terminal;
 
 pub(crate) async fn get(
@@ -14,12 +13,10 @@ pub(crate) async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let db = database::path_of(&args.database, config);
-    let history = History::open(&db).await?;
-    let summary = history.chosen(args.execution).await?;
+    let (summary, history, home) = plane::chosen(&args.client, args.execution, config).await?;
     let overview = history.overview(&summary).await?;
     let shown = match args.output.document() {
-        Some(format) => document(format, &document_of(&overview, &history, Some(&db)).await?),
+        Some(format) => document(format, &document_of(&overview, &history, &home).await?),
         None => text(&overview, &output_of(&overview, &history).await?),
     };
     terminal.data(&shown)?;

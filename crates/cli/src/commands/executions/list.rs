@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::args::ListArgs;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::history::{History, Which};
+use crate::history::Which;
 use crate::output::document;
 use crate::output::execution::status;
 use crate::output::table::{line, table};
 use crate::output::time::{day, seconds, took};
+use crate::plane;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// How much of an error fits the table.
@@ -39,7 +39,7 @@ pub(crate) async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let history = History::open(&database::path_of(&args.database, config)).await?;
+    let (history, _) = plane::history(&args.client, config).await?;
     let filter = ExecutionFilter { status: args.status, path: args.path.clone(), parent: None };
     let which = if args.all { Which::All } else { Which::Requested };
     let summaries = history.list(which, &filter, args.limit.into()).await?;

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use crate::args::RerunArgs;
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::session::Session;
+use crate::plane::{self, Plane};
+use crate::session::Work;
 use crate::terminal::Terminal;
 use crate::workload::{merge, payload_of};
 
@@ -20,26 +20,25 @@ pub(crate) async fn rerun(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let over = payload_of(&args.workload).map_err(Failure::bad_input)?;
-    let db = database::path_of(&args.database, config);
-    let session = Session::open(&db, config).await?;
-    let conclusion = Conclusion { session: &session, args: &args.watch, db: Some(&db), config };
-    let ended = match again(&session, args, over).await {
+    let plane = plane::open(&args.client, Work::Here, config).await?;
+    let conclusion = Conclusion { plane: &*plane, args: &args.watch, config };
+    let ended = match again(&*plane, args, over).await {
         Ok(execution) => conclusion.of_one(execution, terminal).await,
         Err(failure) => Err(failure),
     };
     if !matches!(ended, Ok(Exit::Aborted)) {
-        session.close().await;
+        plane.close().await;
     }
     ended
 }
 
 /// Starts what the first event of an execution says, with values laid over its workload.
 async fn again(
-    session: &Session,
+    plane: &dyn Plane,
     args: &RerunArgs,
     over: Map<String, Value>,
 ) -> Result<Summary, Failure> {
-    let history = session.history();
+    let history = plane.history();
     let earlier = history.chosen(args.execution).await?.execution;
     let first = history.page(earlier, Seq::ZERO).await?.into_iter().next();
     let Some(Event::ExecutionStarted { playbook, workload, error_mode, pool, .. }) =
@@ -56,5 +55,5 @@ async fn again(
         pool,
         ..StartRequest::new(PlaybookChoice::Id(playbook.catalog_id), payload)
     };
-    session.start(request).await
+    plane.start(request).await
 }

@@ -5,6 +5,7 @@ use crate::commands::conclude::Conclusion;
 use crate::config::Config;
 use crate::database;
 use crate::failure::{Exit, Failure};
+use crate::plane::Plane as _;
 use crate::session::Session;
 use crate::terminal::Terminal;
 
@@ -15,7 +16,8 @@ pub(crate) async fn resume(
 ) -> Result<Exit, Failure> {
     let db = database::path_of(&args.database, config);
     let session = Session::open(&db, config).await?;
-    let conclusion = Conclusion { session: &session, args: &args.watch, db: Some(&db), config };
+    let session = Box::new(session);
+    let conclusion = Conclusion { plane: &*session, args: &args.watch, config };
     let ended = resume_in(&conclusion, args, terminal).await;
     if !matches!(ended, Ok(Exit::Aborted)) {
         session.close().await;
@@ -29,10 +31,10 @@ async fn resume_in(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(chosen) = args.execution {
-        let execution = conclusion.session.history().chosen(chosen).await?;
+        let execution = conclusion.plane.history().chosen(chosen).await?;
         return conclusion.of_one(execution, terminal).await;
     }
-    let unfinished = conclusion.session.unfinished().await?;
+    let unfinished = conclusion.plane.unfinished().await?;
     if unfinished.is_empty() {
         terminal.say("nothing to continue: every execution has ended");
     }

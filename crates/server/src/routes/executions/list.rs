@@ -169,7 +169,7 @@ async fn collect(
 }
 
 /// A status, whatever its case.
-fn status_of(text: &str) -> Result<ExecutionStatus, ApiError> {
+pub(in crate::routes) fn status_of(text: &str) -> Result<ExecutionStatus, ApiError> {
     text.to_uppercase().parse().map_err(|_| {
         let known: Vec<&str> = ExecutionStatus::ALL.iter().map(|status| status.as_str()).collect();
         ApiError::invalid("invalid-status", format!("`status` is one of {}", known.join(", ")))

@@ -1,0 +1,337 @@
+//! A server as its users see it, over HTTP: what the command line says to it.
+//!
+//! Invariant: a call that may be repeated is, when the server asks for it; a start is repeated only
+//! if it was turned away before anything was done.
+
+use std::time::Duration;
+
+use noetl_model::{CatalogId, ExecutionId, PayloadRef, Recorded, Seq, Summary};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Certificate, Method, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::AnyId;
+use crate::wire::{LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply};
+
+/// How long an answer may take beyond the time that was asked for.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+const CONNECT_WAIT: Duration = Duration::from_secs(10);
+/// How often a call is made at most.
+const TRIES_MAX: u32 = 4;
+/// How long to wait before the second try, if the server does not say.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// How long a server may make a client wait.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub struct ClientSettings {
+    /// Such as `https://noetl.example.org:8082`.
+    pub base: Url,
+    /// Sent with every request.
+    pub token: Option<String>,
+    /// Authorities to trust besides the usual ones, in PEM.
+    pub ca: Option<Vec<u8>>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("the authority's certificate is not PEM")]
+    Ca(#[source] reqwest::Error),
+    #[error("cannot set up HTTP")]
+    Setup(#[source] reqwest::Error),
+    #[error("{base} cannot be reached")]
+    Unreachable {
+        base: Url,
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The server's own words.
+    #[error("{detail}")]
+    Refused { status: u16, code: String, detail: String },
+    #[error("{base} does not answer like a noetl server")]
+    Foreign { base: Url },
+}
+
+/// What a playbook was registered as.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RegisteredAs {
+    pub catalog_id: AnyId,
+    pub path: String,
+    pub version: u32,
+}
+
+/// A playbook of the catalog.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CatalogItem {
+    pub catalog_id: AnyId,
+    pub path: String,
+    pub version: u32,
+    pub kind: String,
+    /// Left out of lists.
+    #[serde(default)]
+    pub content: Option<String>,
+    pub created_at: String,
+}
+
+#[derive(Deserialize)]
+struct CatalogItems {
+    entries: Vec<CatalogItem>,
+}
+
+/// Whether the same call may be made twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Always,
+    /// Only what was turned away unread.
+    TurnedAway,
+}
+
+/// A server at an address.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: Url,
+    token: Option<String>,
+}
+
+impl Client {
+    pub fn new(settings: ClientSettings) -> Result<Self, ClientError> {
+        let ClientSettings { mut base, token, ca } = settings;
+        // A base with a path keeps it: what is joined is relative to its last slash.
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_WAIT);
+        if let Some(ca) = ca {
+            for authority in Certificate::from_pem_bundle(&ca).map_err(ClientError::Ca)? {
+                builder = builder.add_root_certificate(authority);
+            }
+        }
+        let http = builder.build().map_err(ClientError::Setup)?;
+        Ok(Self { http, base, token })
+    }
+
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// What the server says about itself.
+    pub async fn health(&self) -> Result<Value, ClientError> {
+        self.get("api/health", Duration::ZERO).await
+    }
+
+    /// Whether the server takes requests; it says no while it ends.
+    pub async fn is_ready(&self) -> Result<bool, ClientError> {
+        let answer = self.once(Method::GET, "readyz", None, Duration::ZERO).await?;
+        Ok(answer.status().is_success())
+    }
+
+    /// Keeps a playbook. The same text again is the same version again.
+    pub async fn register(&self, content: &str) -> Result<RegisteredAs, ClientError> {
+        let body = json!({ "content": content, "resource_type": "Playbook" });
+        self.post("api/catalog/register", &body, Repeat::Always).await
+    }
+
+    /// Playbooks by their paths, from after the first `offset` on.
+    pub async fn catalog(
+        &self,
+        path: Option<&str>,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<CatalogItem>, ClientError> {
+        let body = json!({ "path": path, "limit": limit, "offset": offset });
+        let CatalogItems { entries } = self.post("api/catalog/list", &body, Repeat::Always).await?;
+        Ok(entries)
+    }
+
+    /// A playbook with its text; the newest version if none is named.
+    pub async fn catalog_item(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogItem>, ClientError> {
+        let body = json!({ "path": path, "version": version });
+        found(self.post("api/catalog/resource", &body, Repeat::Always).await)
+    }
+
+    pub async fn start(&self, call: &StartCall) -> Result<Summary, ClientError> {
+        let SummaryReply { summary } =
+            self.post("api/native/executions", call, Repeat::TurnedAway).await?;
+        Ok(summary)
+    }
+
+    pub async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, ClientError> {
+        let path = format!("api/native/executions/{execution}");
+        let reply: Option<SummaryReply> = found(self.get(&path, Duration::ZERO).await)?;
+        Ok(reply.map(|reply| reply.summary))
+    }
+
+    /// A page of executions, newest first.
+    pub async fn summaries(&self, query: &SummariesQuery) -> Result<Vec<Summary>, ClientError> {
+        let path = with_query("api/native/executions", query);
+        let reply: SummariesReply = self.get(&path, Duration::ZERO).await?;
+        Ok(reply.summaries)
+    }
+
+    /// Some of the events after a place, once there is one or the wait is over.
+    pub async fn events(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        wait: Duration,
+    ) -> Result<Vec<Recorded>, ClientError> {
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let query = LogQuery { after: after.0, wait_ms };
+        let path = with_query(&format!("api/native/executions/{execution}/events"), &query);
+        let reply: LogReply = self.get(&path, wait).await?;
+        Ok(reply.events)
+    }
+
+    /// A value that is too large to stand in an event.
+    pub async fn payload(&self, reference: &PayloadRef) -> Result<Value, ClientError> {
+        self.get(&format!("api/payloads/{}", reference.digest), Duration::ZERO).await
+    }
+
+    /// Cancels an execution and everything below it.
+    pub async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), ClientError> {
+        let path = format!("api/executions/{execution}/cancel");
+        let body = json!({ "reason": reason });
+        let _told: Value = self.post(&path, &body, Repeat::TurnedAway).await?;
+        Ok(())
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Result<T, ClientError> {
+        self.call(Method::GET, path, None, wait, Repeat::Always).await
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        repeat: Repeat,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_value(body).expect("our bodies are plain data");
+        self.call(Method::POST, path, Some(&body), Duration::ZERO, repeat).await
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        wait: Duration,
+        repeat: Repeat,
+    ) -> Result<T, ClientError> {
+        let mut pause = FIRST_PAUSE;
+        for tried in 1.. {
+            let answer = self.once(method.clone(), path, body, wait).await;
+            let asked = match &answer {
+                Ok(response) => wants_again(response, repeat),
+                // Whoever was not connected to has heard nothing.
+                Err(ClientError::Unreachable { source, .. }) => {
+                    (repeat == Repeat::Always || source.is_connect()).then_some(None)
+                }
+                Err(_) => None,
+            };
+            match asked {
+                Some(asked) if tried < TRIES_MAX => {
+                    tokio::time::sleep(asked.unwrap_or(pause).min(PAUSE_MAX)).await;
+                    pause *= 2;
+                }
+                Some(_) | None => return self.read(answer?).await,
+            }
+        }
+        unreachable!("the last try is answered")
+    }
+
+    async fn once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        wait: Duration,
+    ) -> Result<Response, ClientError> {
+        let url = self.base.join(path).map_err(|_| self.foreign())?;
+        let mut request = self.http.request(method, url).timeout(wait + ANSWER_WAIT);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let base = || self.base.clone();
+        request.send().await.map_err(|source| ClientError::Unreachable { base: base(), source })
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
+        let status = response.status();
+        let bytes = response.bytes().await;
+        let bytes = bytes.map_err(|source| ClientError::Unreachable {
+            base: self.base.clone(),
+            source: source.without_url(),
+        })?;
+        if status.is_success() {
+            return serde_json::from_slice(&bytes).map_err(|_| self.foreign());
+        }
+        let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        match (problem["code"].as_str(), problem["detail"].as_str()) {
+            (Some(code), Some(detail)) => Err(ClientError::Refused {
+                status: status.as_u16(),
+                code: code.to_owned(),
+                detail: detail.to_owned(),
+            }),
+            _ => Err(self.foreign()),
+        }
+    }
+
+    fn foreign(&self) -> ClientError {
+        ClientError::Foreign { base: self.base.clone() }
+    }
+}
+
+/// Whether a call should be made again, and after how long if the server says.
+fn wants_again(response: &Response, repeat: Repeat) -> Option<Option<Duration>> {
+    let again = match response.status() {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::SERVICE_UNAVAILABLE => repeat == Repeat::Always,
+        _ => false,
+    };
+    let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
+    let after = after.and_then(|after| after.parse().ok()).map(Duration::from_secs);
+    again.then_some(after)
+}
+
+/// Something that is not there is an answer too.
+fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ClientError::Refused { status: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn with_query(path: &str, query: &impl Serialize) -> String {
+    let mut text = url::form_urlencoded::Serializer::new(String::new());
+    let query = serde_json::to_value(query).expect("our queries are plain data");
+    for (name, value) in query.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.append_pair(name, &value);
+    }
+    format!("{path}?{}", text.finish())
+}
+
+impl From<RegisteredAs> for CatalogId {
+    fn from(registered: RegisteredAs) -> Self {
+        registered.catalog_id.into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! What may be said to commands that work with the embedded database or with a server.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+use url::Url;
+
+use super::{Chosen, DatabaseArgs, Format};
+use crate::candidates;
+
+/// Where a command does its work.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClientArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// The server to talk to, instead of the embedded database
+    /// [default: the context's or $NOETL_SERVER_URL, else none]
+    #[arg(long, value_name = "URL", conflicts_with = "db", value_parser = parse_server)]
+    pub(crate) server: Option<Url>,
+    /// Use the embedded database, whatever server is configured
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) local: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REGISTER_EXAMPLES)]
+pub(crate) struct RegisterArgs {
+    /// Playbook files, or directories whose files are registered, all the way down
+    #[arg(value_name = "FILE_OR_DIRECTORY", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogCommand {
+    /// List playbooks, each at its newest version
+    List(CatalogListArgs),
+    /// Print a playbook as it was registered
+    Get(CatalogGetArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CATALOG_LIST_EXAMPLES)]
+pub(crate) struct CatalogListArgs {
+    /// Only those whose path contains this
+    #[arg(long)]
+    pub(crate) path: Option<String>,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CATALOG_GET_EXAMPLES)]
+pub(crate) struct CatalogGetArgs {
+    /// The path of a registered playbook: PATH or PATH@VERSION
+    #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::playbooks))]
+    pub(crate) playbook: String,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = STATUS_EXAMPLES)]
+pub(crate) struct StatusArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID", default_value = "last", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Chosen,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every setting: its value in force, and who has said it
+    Show(ConfigShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CONFIG_SHOW_EXAMPLES)]
+pub(crate) struct ConfigShowArgs {
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+}
+
+/// The address of a server.
+pub(crate) fn parse_server(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| "a server is a URL such as https://noetl.example.org:8082".to_owned())
+}
+
+const REGISTER_EXAMPLES: &str = "\
+Every file is checked before the first is registered. A text that is the newest version already is
+not registered again.
+Exit codes: 0 all are registered, 2 at least one cannot be.
+
+Examples:
+  noetl register examples/hello_world.yaml
+  noetl register playbooks/ --server https://noetl.example.org:8082";
+
+pub(super) const CATALOG_EXAMPLES: &str = "\
+Examples:
+  noetl catalog list
+  noetl catalog get examples/hello_world";
+
+const CATALOG_LIST_EXAMPLES: &str = "\
+Examples:
+  noetl catalog list
+  noetl catalog list --path examples/ --output json";
+
+const CATALOG_GET_EXAMPLES: &str = "\
+Examples:
+  noetl catalog get examples/hello_world
+  noetl catalog get examples/hello_world@2 > hello_world.yaml";
+
+const STATUS_EXAMPLES: &str = "\
+Exit codes: 0 running or completed, 1 failed, 130 cancelled.
+
+Examples:
+  noetl status
+  noetl status 380247909993574400 --output json --server http://localhost:8082";
+
+pub(super) const CONFIG_EXAMPLES: &str = "\
+A flag wins over the environment, the environment over noetl.toml, that over the default. The file
+is --config FILE, else $NOETL_CONFIG, else noetl.toml in the working directory or above it, else
+noetl/noetl.toml in the user's configuration directory.
+
+Examples:
+  noetl config show";
+
+const CONFIG_SHOW_EXAMPLES: &str = "\
+Secrets are not shown.
+
+Examples:
+  noetl config show
+  noetl config show --output json
+  noetl config show --context prod";

@@ -1,0 +1,56 @@
+//! What a shell offers when the user presses tab: ids and paths of the embedded database.
+
+use std::future::Future;
+
+use clap_complete::CompletionCandidate;
+use noetl_store::{Catalog as _, ExecutionFilter, Executions as _, Page};
+use noetl_store_sqlite::SqliteStore;
+
+use crate::config::{Config, Environment, Flags};
+
+/// How many executions are offered.
+const EXECUTIONS_MAX: usize = 20;
+/// How many playbooks are offered.
+const PLAYBOOKS_MAX: usize = 200;
+
+/// The latest executions, and `last`.
+pub(crate) fn executions() -> Vec<CompletionCandidate> {
+    let found = looked_up(async |store: SqliteStore| {
+        let page = Page { before: None, limit: EXECUTIONS_MAX };
+        let listed = store.list(&ExecutionFilter::default(), page).await.unwrap_or_default();
+        let offered = listed.into_iter().map(|summary| {
+            let about = format!("{} {}", summary.status, summary.playbook.path);
+            CompletionCandidate::new(summary.execution.to_string()).help(Some(about.into()))
+        });
+        offered.collect()
+    });
+    let last = CompletionCandidate::new("last").help(Some("the one started last".into()));
+    std::iter::once(last).chain(found).collect()
+}
+
+/// The paths of the catalog.
+pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
+    looked_up(async |store: SqliteStore| {
+        let listed = store.paths(None, PLAYBOOKS_MAX).await.unwrap_or_default();
+        listed.into_iter().map(|entry| CompletionCandidate::new(entry.path)).collect()
+    })
+}
+
+/// Asks the database; one that cannot be read offers nothing.
+fn looked_up<F>(ask: impl FnOnce(SqliteStore) -> F) -> Vec<CompletionCandidate>
+where
+    F: Future<Output = Vec<CompletionCandidate>>,
+{
+    let Ok(config) = Config::load(Environment::read(), &Flags::default()) else {
+        return Vec::new();
+    };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return Vec::new();
+    };
+    runtime.block_on(async {
+        match SqliteStore::open_read_only(&config.database()).await {
+            Ok(store) => ask(store).await,
+            Err(_) => Vec::new(),
+        }
+    })
+}

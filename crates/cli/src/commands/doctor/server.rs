@@ -1,0 +1,78 @@
+//! Whether a server is well: what an operator asks first, and what a container's health check asks.
+
+use noetl_api::ClientError;
+use serde_json::Value;
+use url::Url;
+
+use super::Check;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::remote::Remote;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Failure> {
+    let remote = Remote::new(url.clone(), config)?;
+    let client = remote.client();
+    let health = match client.health().await {
+        Ok(health) => health,
+        // It says so itself, and in full.
+        Err(ClientError::Foreign { .. }) | Err(ClientError::Refused { .. }) => {
+            let help = "look at its log, and at its database";
+            return Ok(vec![Check::fail("server", format!("{url} is not healthy"), help)]);
+        }
+        Err(error) => {
+            let help = "start it with `noetl server`, or name another with --server URL";
+            return Ok(vec![Check::fail("server", super::chain(&error), help)]);
+        }
+    };
+    let mut checks = vec![version(url, &health), database(&health), bus(&health)];
+    checks.push(match client.is_ready().await {
+        Ok(true) => Check::ok("ready", "it takes requests"),
+        Ok(false) => {
+            Check::fail("ready", "it takes no requests", "it is ending, or waits for its database")
+        }
+        Err(error) => Check::fail("ready", super::chain(&error), "look at its log"),
+    });
+    checks.push(match remote.client().summaries(&Default::default()).await {
+        Ok(_) => Check::ok("access", "executions can be read"),
+        Err(error @ ClientError::Refused { status: 401 | 403, .. }) => Check::warn(
+            "access",
+            error.to_string(),
+            "set NOETL_API_TOKEN to a token of this server",
+        ),
+        Err(error) => Check::fail("access", super::chain(&error), "look at its log"),
+    });
+    Ok(checks)
+}
+
+fn version(url: &Url, health: &Value) -> Check {
+    match health["version"].as_str() {
+        Some(VERSION) => Check::ok("server", format!("{url} answers, noetl {VERSION}")),
+        Some(other) => Check::warn(
+            "server",
+            format!("{url} answers, noetl {other}"),
+            format!("this is noetl {VERSION}: use the same version"),
+        ),
+        None => Check::warn("server", format!("{url} answers"), "it does not say its version"),
+    }
+}
+
+fn database(health: &Value) -> Check {
+    match health["database"].as_str() {
+        Some("connected") => Check::ok("database", "it answers the server"),
+        _ => Check::fail("database", "it does not answer the server", "look at the database"),
+    }
+}
+
+fn bus(health: &Value) -> Check {
+    match health["nats"].as_str() {
+        Some("connected") => Check::ok("nats", "it answers the server"),
+        Some("disconnected") => Check::warn(
+            "nats",
+            "it does not answer the server",
+            "work goes on, more slowly; look at the broker",
+        ),
+        _ => Check::ok("nats", "none is configured"),
+    }
+}

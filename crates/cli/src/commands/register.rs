@@ -1,0 +1,125 @@
+//! `noetl register`: keeps playbooks in the catalog.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use serde::Serialize;
+
+use crate::args::RegisterArgs;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::neighbours::Document;
+use crate::output::{document, problems};
+use crate::plane::{self, Plane};
+use crate::session::Work;
+use crate::terminal::{GOOD, Terminal, paint};
+
+/// How many files one command registers.
+const FILES_MAX: usize = 10_000;
+/// How deep directories are looked into.
+const DEPTH_MAX: usize = 32;
+
+/// What a file was registered as.
+#[derive(Serialize)]
+struct Entry {
+    file: String,
+    path: String,
+    version: u32,
+    catalog_id: String,
+}
+
+pub(crate) async fn register(
+    args: &RegisterArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let documents = documents_of(&args.paths, terminal)?;
+    let plane = plane::open(&args.client, Work::Nowhere, config).await?;
+    let entries = register_all(&*plane, &documents).await;
+    plane.close().await;
+    let entries = entries?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &entries))?,
+        None => {
+            let line = |it: &Entry| {
+                format!("{} {}@{}  {}\n", paint(GOOD, "ok"), it.path, it.version, it.file)
+            };
+            terminal.data(&entries.iter().map(line).collect::<String>())?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// Every file, checked; the problems of all are told before any is registered.
+fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Document>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect(path, DEPTH_MAX, &mut files)?;
+    }
+    let (mut documents, mut failed) = (Vec::new(), 0);
+    for file in &files {
+        match Document::read(file) {
+            Ok(document) => {
+                if !document.warnings.is_empty() {
+                    let warnings = problems::render(&document.warnings, terminal.stderr_color);
+                    terminal.say(warnings.trim_end());
+                }
+                documents.push(document);
+            }
+            Err(failure) => {
+                failure.explain(terminal);
+                failed += 1;
+            }
+        }
+    }
+    if failed > 0 {
+        let count = files.len();
+        return Err(Failure::bad_input(anyhow!(
+            "{failed} of {count} files cannot be registered, so none is"
+        )));
+    }
+    Ok(documents)
+}
+
+/// The playbook files that a path means.
+fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let before = files.len();
+    files.extend(files::playbooks_in(path));
+    if files.len() > FILES_MAX {
+        return Err(Failure::bad_input(anyhow!("there are more than {FILES_MAX} files")));
+    }
+    let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
+    let directories = path.read_dir()?.flatten().filter(|entry| {
+        // A link may lead in circles.
+        entry.file_type().is_ok_and(|kind| kind.is_dir())
+    });
+    let mut directories: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
+    directories.sort();
+    for directory in directories {
+        collect(&directory, depth, files)?;
+    }
+    if files.len() == before && depth == DEPTH_MAX - 1 {
+        let shown = path.display();
+        return Err(Failure::bad_input(anyhow!("there is no playbook file in {shown}")));
+    }
+    Ok(())
+}
+
+async fn register_all(plane: &dyn Plane, documents: &[Document]) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::with_capacity(documents.len());
+    for document in documents {
+        let kept = plane.register(document).await?;
+        entries.push(Entry {
+            file: document.file.display().to_string(),
+            path: kept.path,
+            version: kept.version,
+            catalog_id: kept.catalog_id.to_string(),
+        });
+    }
+    Ok(entries)
+}

@@ -1,0 +1,88 @@
+//! `noetl status`: how an execution stands, on one line.
+
+use noetl_model::{ExecutionStatus, Summary};
+use serde::Serialize;
+
+use crate::args::StatusArgs;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::output::document;
+use crate::output::execution::status as painted;
+use crate::output::time::{seconds, took};
+use crate::plane;
+use crate::terminal::Terminal;
+
+/// How an execution stands, for programs.
+#[derive(Serialize)]
+struct Standing {
+    execution_id: String,
+    path: String,
+    version: u32,
+    status: ExecutionStatus,
+    current_step: Option<String>,
+    steps_completed: u32,
+    steps_running: u32,
+    steps_failed: u32,
+    started_at: String,
+    ended_at: Option<String>,
+    duration_seconds: Option<f64>,
+    error: Option<String>,
+}
+
+pub(crate) async fn status(
+    args: &StatusArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let (summary, _, _) = plane::chosen(&args.client, args.execution, config).await?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &standing(&summary)))?,
+        None => terminal.data(&text(&summary))?,
+    }
+    Ok(match summary.status {
+        ExecutionStatus::Running | ExecutionStatus::Completed => Exit::Completed,
+        ExecutionStatus::Failed => Exit::Failed,
+        ExecutionStatus::Cancelled => Exit::Cancelled,
+    })
+}
+
+fn standing(summary: &Summary) -> Standing {
+    let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
+    Standing {
+        execution_id: summary.execution.to_string(),
+        path: summary.playbook.path.clone(),
+        version: summary.playbook.version,
+        status: summary.status,
+        current_step: summary.current_step.as_ref().map(ToString::to_string),
+        steps_completed: summary.steps.completed,
+        steps_running: summary.steps.running,
+        steps_failed: summary.steps.failed,
+        started_at: summary.started_at.to_string(),
+        ended_at: summary.ended_at.map(|at| at.to_string()),
+        duration_seconds: duration.map(seconds),
+        error: summary.error.as_ref().map(|error| error.message.clone()),
+    }
+}
+
+fn text(summary: &Summary) -> String {
+    let steps = summary.steps;
+    let ended = summary.ended_at.map(|at| format!(" in {}", took(at.since(summary.started_at))));
+    let mut text = format!(
+        "{} {}{}  {}@{}  steps: {} completed, {} running, {} failed",
+        summary.execution,
+        painted(summary.status),
+        ended.unwrap_or_default(),
+        summary.playbook.path,
+        summary.playbook.version,
+        steps.completed,
+        steps.running,
+        steps.failed,
+    );
+    if let (ExecutionStatus::Running, Some(step)) = (summary.status, &summary.current_step) {
+        text.push_str(&format!("  now: {step}"));
+    }
+    if let Some(error) = &summary.error {
+        text.push_str(&format!("\n{}", error.message));
+    }
+    text
+}

@@ -1,0 +1,197 @@
+//! Every setting there is: its key in `noetl.toml`, its environment variable, what it may be.
+//!
+//! Invariant: this table drives reading, `noetl config show` and [docs/configuration.md]; a setting
+//! that is not here does not exist.
+
+use super::kind::Kind;
+
+/// A setting, by its place in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Setting {
+    Db,
+    Context,
+    Token,
+    ServerUrl,
+    ServerCa,
+    ServerHost,
+    ServerPort,
+    ServerPublicUrl,
+    ServerMachineId,
+    ServerDrain,
+    NatsUrl,
+    PostgresUrl,
+    PostgresShards,
+    PostgresCluster,
+    PostgresHost,
+    PostgresPort,
+    PostgresUser,
+    PostgresPassword,
+    PostgresDatabase,
+    PostgresConnectionsMax,
+    PostgresConnectionsMin,
+    PostgresAcquireTimeout,
+    PostgresStatementCache,
+    WorkerPool,
+    WorkerConcurrency,
+    WorkerDrain,
+    ToolsPython,
+    EgressAllow,
+    LogFilter,
+    LogFormat,
+    OtelEndpoint,
+    OtelService,
+}
+
+/// Whether a value may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    Shown,
+    Masked,
+}
+
+use Secrecy::{Masked, Shown};
+
+/// One line of the table.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) setting: Setting,
+    /// Its place in the file.
+    pub(crate) key: &'static str,
+    pub(crate) variable: &'static str,
+    pub(crate) kind: Kind,
+    /// In force if nobody says otherwise; none for what is then left out or found out.
+    pub(crate) default: Option<&'static str>,
+    pub(crate) secrecy: Secrecy,
+    pub(crate) about: &'static str,
+}
+
+impl Setting {
+    pub(crate) fn row(self) -> &'static Row {
+        TABLE.iter().find(|row| row.setting == self).expect("every setting has a row")
+    }
+}
+
+const fn row(
+    setting: Setting,
+    key: &'static str,
+    variable: &'static str,
+    kind: Kind,
+    default: Option<&'static str>,
+    secrecy: Secrecy,
+    about: &'static str,
+) -> Row {
+    Row { setting, key, variable, kind, default, secrecy, about }
+}
+
+/// How many seconds anything may be given to end.
+const DRAIN: Kind = Kind::Number { min: 0, max: 3600 };
+const CONNECTIONS: Kind = Kind::Number { min: 0, max: 10_000 };
+const PORT: Kind = Kind::Number { min: 0, max: 65_535 };
+
+#[rustfmt::skip]
+pub(crate) const TABLE: &[Row] = &[
+    row(Setting::Db, "db", "NOETL_DB", Kind::Text, None, Shown,
+        "the embedded database; `noetl/noetl.db` in the user's data directory unless set"),
+    row(Setting::Context, "context", "NOETL_CONTEXT", Kind::Text, None, Shown,
+        "the named server of `[contexts.NAME]` that client commands talk to"),
+    row(Setting::Token, "token", "NOETL_API_TOKEN", Kind::Text, None, Masked,
+        "what clients and workers show a server, and what a server asks for"),
+    row(Setting::ServerUrl, "server.url", "NOETL_SERVER_URL", Kind::Url, None, Shown,
+        "the server that client commands and workers talk to"),
+    row(Setting::ServerCa, "server.ca", "NOETL_TLS_CA", Kind::Text, None, Shown,
+        "a PEM file with the authority that signed the server's certificate"),
+    row(Setting::ServerHost, "server.host", "NOETL_HOST", Kind::Text, Some("127.0.0.1"), Shown,
+        "the address a server listens on"),
+    row(Setting::ServerPort, "server.port", "NOETL_PORT", PORT, Some("8082"), Shown,
+        "the port a server listens on; 0 for any that is free"),
+    row(Setting::ServerPublicUrl, "server.public_url", "NOETL_PUBLIC_SERVER_URL", Kind::Url, None, Shown,
+        "where workers that are told through NATS reach this server"),
+    row(Setting::ServerMachineId, "server.machine_id", "NOETL_SERVER_MACHINE_ID",
+        Kind::Number { min: 0, max: 1023 }, None, Shown,
+        "the number that tells the ids of this server from others'; one that is free unless set"),
+    row(Setting::ServerDrain, "server.drain_seconds", "NOETL_DRAIN_SECONDS", DRAIN, Some("10"), Shown,
+        "how long requests and commands under way may take once a server is told to end"),
+    row(Setting::NatsUrl, "nats.url", "NOETL_NATS_URL", Kind::Text, None, Masked,
+        "the NATS that tells workers and other servers where to look"),
+    row(Setting::PostgresUrl, "postgres.url", "DATABASE_URL", Kind::Text, None, Masked,
+        "the PostgreSQL database of a server"),
+    row(Setting::PostgresShards, "postgres.shards", "NOETL_SHARDS", Kind::Text, None, Masked,
+        "several PostgreSQL databases, in order, instead of one"),
+    row(Setting::PostgresCluster, "postgres.cluster", "NOETL_CLUSTER_DSN", Kind::Text, None, Masked,
+        "the database that holds what belongs to no execution; the first shard unless set"),
+    row(Setting::PostgresHost, "postgres.host", "POSTGRES_HOST", Kind::Text, None, Shown,
+        "the host of the PostgreSQL database, if no URL names it"),
+    row(Setting::PostgresPort, "postgres.port", "POSTGRES_PORT", PORT, Some("5432"), Shown, "its port"),
+    row(Setting::PostgresUser, "postgres.user", "POSTGRES_USER", Kind::Text, Some("noetl"), Shown, "its user"),
+    row(Setting::PostgresPassword, "postgres.password", "POSTGRES_PASSWORD", Kind::Text, None, Masked,
+        "the user's password"),
+    row(Setting::PostgresDatabase, "postgres.database", "POSTGRES_DATABASE", Kind::Text, Some("noetl"), Shown,
+        "its name"),
+    row(Setting::PostgresConnectionsMax, "postgres.max_connections", "POSTGRES_MAX_CONNECTIONS",
+        CONNECTIONS, Some("10"), Shown, "how many connections a server opens to each database"),
+    row(Setting::PostgresConnectionsMin, "postgres.min_connections", "POSTGRES_MIN_CONNECTIONS",
+        CONNECTIONS, Some("1"), Shown, "how many of them it keeps open"),
+    row(Setting::PostgresAcquireTimeout, "postgres.acquire_timeout_seconds", "POSTGRES_ACQUIRE_TIMEOUT",
+        Kind::Number { min: 1, max: 3600 }, Some("30"), Shown, "how long a statement waits for a connection"),
+    row(Setting::PostgresStatementCache, "postgres.statement_cache", "NOETL_PG_STATEMENT_CACHE_CAPACITY",
+        CONNECTIONS, Some("100"), Shown, "prepared statements per connection; 0 behind a pooler of transactions"),
+    row(Setting::WorkerPool, "worker.pool", "WORKER_POOL_NAME", Kind::Text, Some("shared"), Shown,
+        "the pool whose commands a worker runs"),
+    row(Setting::WorkerConcurrency, "worker.concurrency", "WORKER_MAX_CONCURRENT",
+        Kind::Number { min: 1, max: 1024 }, Some("32"), Shown, "how many commands a worker runs at once"),
+    row(Setting::WorkerDrain, "worker.drain_seconds", "NOETL_WORKER_DRAIN_SECONDS", DRAIN, Some("30"), Shown,
+        "how long running commands may take once a worker is told to end"),
+    row(Setting::ToolsPython, "tools.python", "NOETL_PYTHON", Kind::Text, Some("python3"), Shown,
+        "the Python interpreter that steps run in"),
+    row(Setting::EgressAllow, "egress.allow", "NOETL_EGRESS_ALLOW", Kind::List, None, Shown,
+        "networks (10.0.0.0/8) and hosts off the public internet that tools may reach; `any` for all"),
+    row(Setting::LogFilter, "log.filter", "RUST_LOG", Kind::Text, None, Shown,
+        "what is logged, such as `info,noetl_control=debug`; wins over -v"),
+    row(Setting::LogFormat, "log.format", "NOETL_LOG_FORMAT", Kind::OneOf(&["text", "json"]), Some("text"), Shown,
+        "how it is written: lines for people, or an object per line"),
+    row(Setting::OtelEndpoint, "otel.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", Kind::Url, None, Shown,
+        "where traces are sent by OTLP over HTTP; nowhere unless set"),
+    row(Setting::OtelService, "otel.service", "OTEL_SERVICE_NAME", Kind::Text, Some("noetl"), Shown,
+        "the name that traces carry"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_key_and_variable_is_there_once_and_every_default_is_one_of_its_kind() {
+        let keys: BTreeSet<&str> = TABLE.iter().map(|row| row.key).collect();
+        let variables: BTreeSet<&str> = TABLE.iter().map(|row| row.variable).collect();
+        assert_eq!((keys.len(), variables.len()), (TABLE.len(), TABLE.len()));
+        for row in TABLE {
+            if let Some(default) = row.default {
+                assert_eq!(row.kind.check(default), Ok(()), "{}", row.key);
+            }
+        }
+    }
+
+    /// `UPDATE_EXPECT=1` rewrites it.
+    #[test]
+    fn the_documentation_lists_every_setting() {
+        let mut text = String::from(
+            "| key | variable | is | default | what it does |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for row in TABLE {
+            let default = row.default.map(|it| format!("`{it}`")).unwrap_or_default();
+            let secret = if row.secrecy == Masked { " (secret)" } else { "" };
+            let about = row.about.replace('|', "\\|");
+            text.push_str(&format!(
+                "| `{}` | `{}` | {}{secret} | {default} | {about} |\n",
+                row.key, row.variable, row.kind
+            ));
+        }
+        expect_test::expect_file!["../../../../docs/settings.md"].assert_eq(&format!(
+            "# Settings\n\n\
+             Every setting there is, as [configuration](configuration.md) explains them. A test\n\
+             compares this page with the binary.\n\n{text}"
+        ));
+    }
+}

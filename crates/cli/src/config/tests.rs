@@ -1,0 +1,103 @@
+//! Who wins, and what is refused.
+
+use super::*;
+
+#[track_caller]
+fn check_database(variables: &[(&str, &str)], expected: &str) {
+    assert_eq!(Config::of(variables).database(), Path::new(expected));
+}
+
+fn content(values: &[(Setting, &str)]) -> SettingsFile {
+    let values = values.iter().map(|(setting, value)| (*setting, (*value).to_owned()));
+    let prod = [
+        (Setting::ServerUrl, "https://prod".to_owned()),
+        (Setting::Token, "prod-token".to_owned()),
+    ];
+    SettingsFile {
+        values: values.collect(),
+        contexts: [("prod".to_owned(), prod.into_iter().collect())].into(),
+    }
+}
+
+#[track_caller]
+fn check_refused(variables: &[(&str, &str)], flags: &Flags, expected: &str) {
+    match Config::with(variables, content(&[]), flags) {
+        Err(Failure::BadInput(explained)) => assert_eq!(explained.to_string(), expected),
+        Err(Failure::Invalid(_) | Failure::Broken(_)) | Ok(_) => panic!("it is not refused"),
+    }
+}
+
+#[test]
+fn the_database_is_where_the_nearest_variable_says() {
+    let home = ("HOME", "/home/ada");
+    check_database(&[home], "/home/ada/.local/share/noetl/noetl.db");
+    check_database(&[home, ("XDG_DATA_HOME", "/data")], "/data/noetl/noetl.db");
+    check_database(&[home, ("XDG_DATA_HOME", "/data"), ("NOETL_DB", "x.db")], "x.db");
+}
+
+#[test]
+fn empty_and_relative_variables_count_as_unset() {
+    let home = ("HOME", "/home/ada");
+    let expected = "/home/ada/.local/share/noetl/noetl.db";
+    check_database(&[home, ("XDG_DATA_HOME", "data")], expected);
+    check_database(&[home, ("XDG_DATA_HOME", ""), ("NOETL_DB", " ")], expected);
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_that_over_the_file_that_over_the_default() {
+    let row = Setting::LogFormat.row();
+    let file = || content(&[(Setting::LogFormat, "text")]);
+    let flags = Flags { log_format: Some("text".to_owned()), ..Flags::default() };
+    let check = |variables: &[(&str, &str)], file, flags: &Flags, expected| {
+        let config = Config::with(variables, file, flags).expect("it is right");
+        assert_eq!(config.in_force(row).1, expected);
+    };
+    let json = [("NOETL_LOG_FORMAT", "json")];
+    check(&[], content(&[]), &Flags::default(), Source::Default);
+    check(&[], file(), &Flags::default(), Source::File);
+    check(&json, file(), &Flags::default(), Source::Environment);
+    check(&json, file(), &flags, Source::Flag);
+}
+
+#[test]
+fn a_context_brings_its_server_and_its_token_together() {
+    let flags = Flags { context: Some("prod".to_owned()), ..Flags::default() };
+    let variables = [("NOETL_SERVER_URL", "http://dev"), ("NOETL_API_TOKEN", "dev-token")];
+    let config = Config::with(&variables, content(&[]), &flags).expect("it is right");
+    assert_eq!(config.server().map(String::from).as_deref(), Some("https://prod/"));
+    assert_eq!(config.api_token(), Some("prod-token"));
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_by_name() {
+    check_refused(
+        &[("NOETL_PORT", "eighty")],
+        &Flags::default(),
+        "the environment variable NOETL_PORT is not a number from 0 to 65535",
+    );
+    check_refused(
+        &[("NOETL_SERVER_URL", "prod:8082")],
+        &Flags::default(),
+        "the environment variable NOETL_SERVER_URL is not a URL such as https://example.org:8082",
+    );
+    let flags = Flags { context: Some("prd".to_owned()), ..Flags::default() };
+    check_refused(&[], &flags, "there is no context `prd`");
+}
+
+#[test]
+fn what_the_file_says_stands_where_the_environment_could_have_said_it() {
+    let file = content(&[(Setting::ToolsPython, "/py"), (Setting::PostgresHost, "db")]);
+    let config = Config::with(&[("PATH", "/bin")], file, &Flags::default()).expect("it is right");
+    let variables: BTreeMap<String, String> = config.variables().collect();
+    assert_eq!(variables["NOETL_PYTHON"], "/py");
+    assert_eq!(variables["PATH"], "/bin");
+    assert_eq!(config.variable("POSTGRES_HOST").as_deref(), Some("db"));
+    assert!(config.names_postgres());
+}
+
+#[test]
+fn a_path_below_home_is_shortened() {
+    let config = Config::of(&[("HOME", "/home/ada")]);
+    assert_eq!(config.short(Path::new("/home/ada/x.db")), "~/x.db");
+    assert_eq!(config.short(Path::new("/tmp/x.db")), "/tmp/x.db");
+}

@@ -1,0 +1,182 @@
+//! A server far away, as commands work with it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use async_trait::async_trait;
+use noetl_api::wire::{StartCall, WantedPlaybook};
+use noetl_api::{Client, ClientError, ClientSettings};
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_model::{ExecutionId, Recorded, Seq, Summary};
+use url::Url;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::history::History;
+use crate::nearest::nearest;
+use crate::neighbours::Document;
+use crate::plane::{Follower, Home, Kept, Plane};
+
+/// How long one request waits for the next event.
+const EVENT_WAIT: Duration = Duration::from_secs(20);
+/// For how long a server that does not answer is asked for events again.
+const LOST_MAX: Duration = Duration::from_secs(60);
+/// How long to wait between two such requests.
+const LOST_PAUSE: Duration = Duration::from_secs(1);
+/// How many catalog paths are compared with one that is not there.
+const PATHS_MAX: usize = 500;
+
+/// A server at an address.
+pub(crate) struct Remote {
+    client: Arc<Client>,
+    home: Home,
+}
+
+impl Remote {
+    /// The server at an address, with the token and the authority that are configured.
+    pub(crate) fn new(url: Url, config: &Config) -> Result<Self, Failure> {
+        let ca = match config.server_ca() {
+            Some(path) => Some(
+                std::fs::read(path)
+                    .with_context(|| format!("cannot read the authority in {}", path.display()))
+                    .map_err(Failure::bad_input)?,
+            ),
+            None => None,
+        };
+        let token = config.api_token().map(str::to_owned);
+        let settings = ClientSettings { base: url.clone(), token, ca };
+        let client = Client::new(settings).map_err(Failure::bad_input)?;
+        Ok(Self { client: Arc::new(client), home: Home::Server(url) })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The catalog has no such playbook; perhaps it has one that was meant.
+    async fn unknown(&self, detail: &str, name: &str) -> Failure {
+        let failure = Failure::bad_input(anyhow!("{detail}"));
+        let entries = self.client.catalog(None, PATHS_MAX, 0).await.unwrap_or_default();
+        match nearest(name, entries.iter().map(|entry| entry.path.as_str())) {
+            Some(near) => failure.help(format!("did you mean {near}?")),
+            None => failure.help("`noetl catalog list` shows those there are"),
+        }
+    }
+}
+
+/// What a server's no means to whoever asked.
+pub(crate) fn refused(error: ClientError) -> Failure {
+    match &error {
+        ClientError::Refused { status: 401 | 403, .. } => Failure::bad_input(error)
+            .help("set NOETL_API_TOKEN, or `token` in noetl.toml, to a token of this server"),
+        ClientError::Refused { status: 400..=499, .. } | ClientError::Ca(_) => {
+            Failure::bad_input(error)
+        }
+        ClientError::Refused { .. } | ClientError::Setup(_) => Failure::broken(error),
+        ClientError::Unreachable { .. } => Failure::broken(error)
+            .help("start it with `noetl server`, name another with --server URL, or say --local"),
+        ClientError::Foreign { .. } => {
+            Failure::broken(error).help("name the address of a noetl server with --server URL")
+        }
+    }
+}
+
+#[async_trait]
+impl Plane for Remote {
+    fn home(&self) -> &Home {
+        &self.home
+    }
+
+    fn history(&self) -> History {
+        History::of_server(self.client.clone())
+    }
+
+    async fn register(&self, document: &Document) -> Result<Kept, Failure> {
+        let kept = self.client.register(&document.content).await.map_err(refused)?;
+        let (path, version) = (kept.path.clone(), kept.version);
+        Ok(Kept { catalog_id: kept.into(), path, version })
+    }
+
+    async fn is_registered(&self, path: &str) -> Result<bool, Failure> {
+        Ok(self.client.catalog_item(path, None).await.map_err(refused)?.is_some())
+    }
+
+    async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
+        let (playbook, name) = match request.playbook {
+            PlaybookChoice::Id(id) => (WantedPlaybook::Id(id), id.to_string()),
+            PlaybookChoice::Path { path, version } => {
+                (WantedPlaybook::Path { path: path.clone(), version }, path)
+            }
+        };
+        let call = StartCall {
+            playbook,
+            payload: request.payload,
+            error_mode: request.error_mode,
+            pool: Some(request.pool),
+        };
+        match self.client.start(&call).await {
+            Ok(summary) => Ok(summary),
+            Err(ClientError::Refused { status: 404, detail, .. }) => {
+                Err(self.unknown(&detail, &name).await)
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    /// The server continues what it has.
+    async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
+        Ok(Vec::new())
+    }
+
+    fn follow(&self, execution: ExecutionId) -> Follower {
+        Follower::Far(RemoteFollow {
+            client: self.client.clone(),
+            execution,
+            after: Seq::ZERO,
+            page: VecDeque::new(),
+        })
+    }
+
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure> {
+        self.client.cancel(execution, reason).await.map_err(refused)
+    }
+
+    async fn close(self: Box<Self>) {}
+}
+
+/// The events of an execution of a server. One that goes away for a moment, as when it is brought up
+/// to date, is waited for.
+pub(crate) struct RemoteFollow {
+    client: Arc<Client>,
+    execution: ExecutionId,
+    after: Seq,
+    page: VecDeque<Recorded>,
+}
+
+impl RemoteFollow {
+    pub(crate) async fn next(&mut self) -> Result<Recorded, Failure> {
+        let mut lost = Duration::ZERO;
+        loop {
+            if let Some(recorded) = self.page.pop_front() {
+                self.after = recorded.seq;
+                return Ok(recorded);
+            }
+            match self.client.events(self.execution, self.after, EVENT_WAIT).await {
+                Ok(page) => {
+                    lost = Duration::ZERO;
+                    self.page = page.into();
+                }
+                Err(ClientError::Unreachable { .. } | ClientError::Refused { status: 503, .. })
+                    if lost < LOST_MAX =>
+                {
+                    tracing::warn!(execution = %self.execution, "the server does not answer");
+                    tokio::time::sleep(LOST_PAUSE).await;
+                    lost += LOST_PAUSE;
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+}

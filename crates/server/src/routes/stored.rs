@@ -1,0 +1,129 @@
+//! Executions and their events as they are stored, for clients that know our own types.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use noetl_api::AnyId;
+use noetl_api::wire::{
+    LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
+};
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_model::{ExecutionId, Pool, Recorded, Seq};
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::execute::pool_of;
+use super::executions::{known, status_of};
+use crate::error::ApiError;
+use crate::extract::{Body, InPath, InQuery};
+use crate::state::AppState;
+
+/// How long a request may wait for an event.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_summaries, start_execution))
+        .routes(routes!(show_summary))
+        .routes(routes!(read_log))
+}
+
+/// Starts an execution and tells its summary.
+#[utoipa::path(
+    post, path = "/api/native/executions", tag = "native", request_body = StartCall,
+    responses((status = 200, body = SummaryReply))
+)]
+async fn start_execution(
+    State(state): State<AppState>,
+    Body(call): Body<StartCall>,
+) -> Result<Json<SummaryReply>, ApiError> {
+    let playbook = match call.playbook {
+        WantedPlaybook::Id(id) => PlaybookChoice::Id(id),
+        WantedPlaybook::Path { path, version } => PlaybookChoice::Path { path, version },
+    };
+    let pool = match call.pool {
+        Some(pool) => pool_of(pool.as_str())?,
+        None => Pool::shared(),
+    };
+    let request = StartRequest {
+        error_mode: call.error_mode,
+        pool,
+        ..StartRequest::new(playbook, call.payload)
+    };
+    let execution = state.control().start(request).await?;
+    Ok(Json(SummaryReply { summary: known(&state, execution).await? }))
+}
+
+/// Lists summaries, newest first.
+#[utoipa::path(
+    get, path = "/api/native/executions", tag = "native", params(SummariesQuery),
+    responses((status = 200, body = SummariesReply))
+)]
+async fn list_summaries(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<SummariesQuery>,
+) -> Result<Json<SummariesReply>, ApiError> {
+    let filter = ExecutionFilter {
+        status: query.status.as_deref().map(status_of).transpose()?,
+        path: query.path,
+        ..Default::default()
+    };
+    let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    let page = Page { before: query.before.map(ExecutionId), limit };
+    let summaries = state.control().list(&filter, page).await?;
+    Ok(Json(SummariesReply { summaries }))
+}
+
+/// Shows one summary.
+#[utoipa::path(
+    get, path = "/api/native/executions/{execution_id}", tag = "native",
+    params(("execution_id" = String, Path)), responses((status = 200, body = SummaryReply))
+)]
+async fn show_summary(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+) -> Result<Json<SummaryReply>, ApiError> {
+    Ok(Json(SummaryReply { summary: known(&state, id.into()).await? }))
+}
+
+/// Reads events as they are stored; waits for the next one if there is none yet.
+#[utoipa::path(
+    get, path = "/api/native/executions/{execution_id}/events", tag = "native",
+    params(("execution_id" = String, Path), LogQuery), responses((status = 200, body = LogReply))
+)]
+async fn read_log(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    InQuery(query): InQuery<LogQuery>,
+) -> Result<Json<LogReply>, ApiError> {
+    let (execution, after) = (ExecutionId::from(id), Seq(query.after));
+    // Asked before the log is read: what an ended execution has is all there will be.
+    let summary = known(&state, execution).await?;
+    let events = state.control().events(execution, after, READ_EVENTS_MAX).await?;
+    let wait = Duration::from_millis(query.wait_ms).min(WAIT_MAX);
+    if !events.is_empty() || wait.is_zero() || summary.status.is_terminal() {
+        return Ok(Json(LogReply { events }));
+    }
+    let first = tokio::select! {
+        first = next_event(&state, execution, after) => Some(first?),
+        () = tokio::time::sleep(wait) => None,
+        // Who asks again finds another server.
+        () = state.draining().cancelled() => None,
+    };
+    let Some(first) = first else { return Ok(Json(LogReply { events: Vec::new() })) };
+    let mut events = state.control().events(execution, after, READ_EVENTS_MAX).await?;
+    if events.is_empty() {
+        events.push(first);
+    }
+    Ok(Json(LogReply { events }))
+}
+
+async fn next_event(
+    state: &AppState,
+    execution: ExecutionId,
+    after: Seq,
+) -> Result<Recorded, ApiError> {
+    Ok(state.control().events_follow(execution, after).next().await?)
+}

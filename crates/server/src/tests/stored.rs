@@ -1,0 +1,75 @@
+//! Executions and events as they are stored, over the wire and back.
+
+use axum::http::StatusCode;
+use noetl_api::wire::{LogReply, SummariesReply, SummaryReply};
+use noetl_model::{ErrorMode, Event, ExecutionStatus};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Server;
+
+fn read<T: DeserializeOwned>(body: Value) -> T {
+    serde_json::from_value(body).expect("the reply has its shape")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_answers_with_the_summary_and_keeps_what_was_asked() {
+    let server = Server::with_hello().await;
+    let call = json!({
+        "playbook": { "path": { "path": "tests/hello", "version": null } },
+        "payload": { "name": "Ada" },
+        "error_mode": "lenient",
+    });
+    let answer = server.post("/api/native/executions", call).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    let SummaryReply { summary } = read(answer.body);
+    assert_eq!(summary.status, ExecutionStatus::Running);
+    let page = server.get(&format!("/api/native/executions/{}/events", summary.execution)).await;
+    let LogReply { events } = read(page.body);
+    match &events[0].event {
+        Event::ExecutionStarted { error_mode, .. } => assert_eq!(*error_mode, ErrorMode::Lenient),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_waits_for_the_next_event_and_not_beyond_the_end() {
+    let server = Server::with_hello().await;
+    let id = server.start("tests/hello").await;
+    let at = |after: u64| format!("/api/native/executions/{id}/events?after={after}&wait_ms=20000");
+    let LogReply { events } = read(server.get(&at(0)).await.body);
+    let mut after = events.last().expect("a start").seq.0;
+    let path = at(after);
+    let (answer, ()) = tokio::join!(server.get(&path), server.work());
+    let LogReply { events } = read(answer.body);
+    assert_eq!(events[0].seq.0, after + 1);
+    server.work().await;
+    while let Some(last) = read::<LogReply>(server.get(&at(after)).await.body).events.last() {
+        after = last.seq.0;
+    }
+    assert_eq!(server.status(&id).await, "COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn summaries_are_paged_from_the_newest_on() {
+    let server = Server::with_hello().await;
+    let first = server.start("tests/hello").await;
+    let second = server.start("tests/hello").await;
+    let page = |body: Value| -> Vec<String> {
+        let SummariesReply { summaries } = read(body);
+        summaries.iter().map(|summary| summary.execution.to_string()).collect()
+    };
+    let newest = page(server.get("/api/native/executions?limit=1&status=running").await.body);
+    assert_eq!(newest, [second.as_str()]);
+    let older = format!("/api/native/executions?before={second}");
+    assert_eq!(page(server.get(&older).await.body), [first]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_there_is_a_problem() {
+    let server = Server::new();
+    let missing = server.get("/api/native/executions/7").await;
+    assert_eq!(missing.problem(), "404 unknown-execution");
+    let missing = server.get("/api/native/executions/7/events").await;
+    assert_eq!(missing.problem(), "404 unknown-execution");
+}

@@ -1,0 +1,102 @@
+//! Ends the process groups of tools when this process ends without having done so itself, as when
+//! it is killed.
+//!
+//! One shell for all groups reads a pipe that only this process writes to. It is told which groups
+//! there are; the end of the pipe is the end of this process, whatever ended it.
+
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Keeps the groups it is told of as blank-separated numbers. Signals that end this process on the
+/// terminal must not end it first.
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP
+groups=' '
+while read -r verb group; do
+  case $verb in
+    add) groups="$groups$group " ;;
+    end) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
+  esac
+done
+for group in $groups; do kill -9 "-$group" 2>/dev/null; done
+"#;
+
+static WATCHDOG: Mutex<Option<Child>> = Mutex::new(None);
+
+/// A group that is ended with this process, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Watched {
+    group: u32,
+}
+
+impl Watched {
+    pub(super) fn new(group: u32) -> Self {
+        tell(&format!("add {group}\n"));
+        Self { group }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        tell(&format!("end {}\n", self.group));
+    }
+}
+
+/// Tells the watchdog, which is started for the first word. Tools run without one as well.
+fn tell(line: &str) {
+    let mut watchdog = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = write(&mut watchdog, line) {
+        tracing::warn!(%error, "processes of tools would outlive a kill of this one");
+        *watchdog = None;
+    }
+}
+
+fn write(watchdog: &mut Option<Child>, line: &str) -> io::Result<()> {
+    let child = match watchdog {
+        Some(child) => child,
+        None => watchdog.insert(start()?),
+    };
+    child.stdin.as_mut().expect("its input is piped").write_all(line.as_bytes())
+}
+
+fn start() -> io::Result<Child> {
+    Command::new("/bin/sh")
+        .args(["-c", SCRIPT, "noetl-watchdog"])
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the script to its end on these lines, with a `kill` that writes down what it is told.
+    #[track_caller]
+    fn check(lines: &str, expected: &str) {
+        let script = format!("kill() {{ echo \"$*\"; }}\n{SCRIPT}");
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        shell.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{lines}");
+    }
+
+    #[test]
+    fn only_groups_that_are_left_are_ended() {
+        check("", "");
+        check("add 12\n", "-9 -12\n");
+        check("add 12\nadd 1\nadd 2\nend 12\n", "-9 -1\n-9 -2\n");
+        check("add 1\nadd 2\nadd 3\nend 2\nend 7\n", "-9 -1\n-9 -3\n");
+        check("add 1\nend 1\n", "");
+    }
+}
