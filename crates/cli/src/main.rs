@@ -6,6 +6,8 @@ mod catalog;
 mod commands;
 mod config;
 mod database;
+#[cfg(test)]
+mod deploy_files;
 mod edge;
 mod embedded;
 mod failure;

@@ -27,6 +27,7 @@ mod state;
 mod tell;
 mod tls;
 mod tokens;
+mod trace;
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, Method, header};
@@ -63,6 +64,7 @@ pub fn app(state: AppState) -> Router {
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(option_layer(cors(&state.settings().origins)))
         .layer(middleware::from_fn_with_state(state.clone(), headers::say))
+        .layer(middleware::from_fn(trace::in_span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .with_state(state)

@@ -15,6 +15,7 @@ const ROOT_ENTRIES: &[&str] = &[
     "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
+    "LICENSE",
     "README.md",
     "clippy.toml",
     "crates",

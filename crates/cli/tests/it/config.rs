@@ -1,10 +1,14 @@
 //! Who says what is configured, and what is said when it cannot be meant.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use expect_test::{Expect, expect};
 use serde_json::Value;
 
 use crate::playbooks::HELLO;
-use crate::sandbox::{Ended, Sandbox};
+use crate::sandbox::{Ended, Sandbox, eventually};
+use crate::server::Process;
 
 fn setting(sandbox: &Sandbox, key: &str, more: &[&str]) -> Value {
     let shown = sandbox.json(&[&["config", "show", "-o", "json"], more].concat());
@@ -108,4 +112,38 @@ fn logs_are_objects_if_asked_for() {
     let first: Value = serde_json::from_str(said.lines().next().expect("a line")).expect("JSON");
     assert_eq!(first["message"], "playbook registered", "{said}");
     assert_eq!(first["path"], "tests/hello", "{said}");
+}
+
+#[test]
+fn what_a_request_causes_is_logged_with_its_id() {
+    let sandbox = Sandbox::new();
+    let log = sandbox.path("log");
+    let child = sandbox
+        .command(&["server", "--listen", "127.0.0.1:0", "--log-format", "json"])
+        .env("RUST_LOG", "noetl_control=info")
+        .stderr(std::fs::File::create(&log).expect("the home is ours"))
+        .spawn()
+        .expect("the binary runs");
+    let process = Process(child);
+    let said = || std::fs::read_to_string(&log).expect("text");
+    eventually("it listens", || said().contains("listening on"));
+    let address =
+        said().split("http://").nth(1).and_then(|rest| rest.split(',').next().map(str::to_owned));
+    let mut stream = TcpStream::connect(address.expect("an address")).expect("it listens");
+    let body = serde_json::json!({ "content": HELLO }).to_string();
+    let request = format!(
+        "POST /api/catalog/register HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         x-request-id: mine-1\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    assert!(answer.contains("x-request-id: mine-1"), "{answer}");
+    assert_eq!(process.end(), Some(0));
+    let said = said();
+    let line =
+        said.lines().find(|line| line.contains("playbook registered")).expect("it is logged");
+    let line: Value = serde_json::from_str(line).expect("an object");
+    assert_eq!(line["span"]["request_id"], "mine-1", "{line}");
 }
