@@ -22,7 +22,11 @@ pub(crate) fn start(config: &Config, verbose: u8) -> Result<(), Failure> {
         .parse::<EnvFilter>()
         .context("RUST_LOG, or `log.filter`, is not a filter such as info,noetl_control=debug")
         .map_err(Failure::bad_input)?;
-    let logging = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // Whoever read standard error may have gone: that is no reason to panic.
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .log_internal_errors(false);
     if config.logs_json() {
         logging.json().flatten_event(true).with_ansi(false).init();
     } else {

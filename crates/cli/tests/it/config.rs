@@ -120,7 +120,7 @@ fn what_a_request_causes_is_logged_with_its_id() {
     let log = sandbox.path("log");
     let child = sandbox
         .command(&["server", "--listen", "127.0.0.1:0", "--log-format", "json"])
-        .env("RUST_LOG", "noetl_control=info")
+        .env("RUST_LOG", "warn,noetl_control=info")
         .stderr(std::fs::File::create(&log).expect("the home is ours"))
         .spawn()
         .expect("the binary runs");
