@@ -17,8 +17,8 @@ mod outbox;
 mod remote;
 mod replay;
 mod start_keys;
-mod stores;
 mod stored;
+mod stores;
 mod stream;
 mod system;
 

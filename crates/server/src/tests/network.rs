@@ -34,7 +34,7 @@ impl Listening {
         let stopped = stop.clone();
         tokio::spawn(async move {
             let _kept = server;
-            serve(listener, state, stopped).await
+            serve(listener, state, Duration::from_secs(10), stopped).await
         });
         Self { address, _served: stop.drop_guard() }
     }

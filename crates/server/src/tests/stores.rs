@@ -94,7 +94,12 @@ impl Backing {
         let server = Server::on(settings, store, bus, clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        tokio::spawn(serve(listener, server.state.clone(), server.stop.clone()));
+        tokio::spawn(serve(
+            listener,
+            server.state.clone(),
+            Duration::from_secs(10),
+            server.stop.clone(),
+        ));
         server.at(format!("http://{address}"))
     }
 }
