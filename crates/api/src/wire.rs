@@ -7,10 +7,13 @@ mod catalog;
 mod commands;
 mod execute;
 mod executions;
+mod feeds;
+mod ingress;
 mod native;
 mod outbox;
 mod problem;
 mod stored;
+mod subscriptions;
 mod workers;
 
 pub use catalog::{
@@ -28,6 +31,10 @@ pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
     ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Progress,
 };
+pub use feeds::{
+    FeedAck, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
+};
+pub use ingress::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
 pub use native::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
     ReportReply,
@@ -39,5 +46,8 @@ pub use outbox::{
 pub use problem::Problem;
 pub use stored::{
     LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
+};
+pub use subscriptions::{
+    SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };
 pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow};

@@ -255,7 +255,9 @@ impl Plane for Session {
                 Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
             }
             Err(RegisterError::Invalid(problems)) => Err(Failure::Invalid(problems)),
-            Err(error @ RegisterError::Store(_)) => Err(Failure::broken(error)),
+            Err(error @ (RegisterError::Subscription(_) | RegisterError::Store(_))) => {
+                Err(Failure::broken(error))
+            }
         }
     }
 

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use lru::LruCache;
 use noetl_engine::Execution;
 use noetl_model::{CatalogId, ExecutionId};
-use noetl_playbook::{Playbook, Problems};
+use noetl_playbook::{Checked, CheckedSubscription, Delivery, Document, Playbook, Problems};
 use noetl_store::{CatalogEntry, NewPlaybook};
 
 use crate::error::{Damage, LoadError};
 use crate::{Control, RegisterError};
 
-/// How the catalog calls what is registered here.
-const KIND: &str = "Playbook";
+/// How the catalog calls playbooks.
+const PLAYBOOK: &str = "Playbook";
+/// How the catalog calls subscriptions.
+const SUBSCRIPTION: &str = "Subscription";
 
 /// A playbook that has been registered.
 #[derive(Debug, Clone)]
@@ -51,19 +53,41 @@ impl Control {
     /// Checks a document and keeps it as the next version of its path. `file` is its name in
     /// messages.
     pub async fn register(&self, file: &str, content: &str) -> Result<Registered, RegisterError> {
-        let checked =
-            noetl_playbook::parse(file, content.as_bytes()).map_err(RegisterError::Invalid)?;
+        let document = noetl_playbook::parse_document(file, content.as_bytes());
+        match document.map_err(RegisterError::Invalid)? {
+            Document::Playbook(Checked { playbook, warnings }) => {
+                let entry = self.keep(PLAYBOOK, &playbook.metadata.path, content).await?;
+                self.parts.playbooks.put(entry.catalog_id, Arc::new(playbook));
+                Ok(Registered { entry, warnings })
+            }
+            Document::Subscription(CheckedSubscription { subscription, warnings }) => {
+                let entry = self.keep(SUBSCRIPTION, &subscription.metadata.path, content).await?;
+                // Senders need no worker, so nobody else would register it.
+                if let Delivery::Push(_) = subscription.delivery {
+                    let registered = self.subscription_for(&entry.path).await;
+                    registered.map_err(RegisterError::Subscription)?;
+                }
+                Ok(Registered { entry, warnings })
+            }
+        }
+    }
+
+    async fn keep(
+        &self,
+        kind: &str,
+        path: &str,
+        content: &str,
+    ) -> Result<CatalogEntry, RegisterError> {
         let entry = self.parts.store.register(NewPlaybook {
             catalog_id: CatalogId(self.parts.stamps.next_id()),
-            path: checked.playbook.metadata.path.clone(),
-            kind: KIND.to_owned(),
+            path: path.to_owned(),
+            kind: kind.to_owned(),
             content: content.to_owned(),
             created_at: self.parts.stamps.now(),
         });
         let entry = entry.await.map_err(RegisterError::Store)?;
-        tracing::info!(path = entry.path, version = entry.version, "playbook registered");
-        self.parts.playbooks.put(entry.catalog_id, Arc::new(checked.playbook));
-        Ok(Registered { entry, warnings: checked.warnings })
+        tracing::info!(path = entry.path, version = entry.version, kind, "registered");
+        Ok(entry)
     }
 
     /// The playbook that an execution runs.

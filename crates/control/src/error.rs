@@ -143,6 +143,9 @@ pub enum RegisterError {
     /// Nothing is wrong with us: the document has problems, all of them listed.
     #[error("the playbook is not valid")]
     Invalid(#[source] Problems),
+    /// The document is kept, but messages cannot be taken for it yet; the same again may help.
+    #[error("the subscription is not registered")]
+    Subscription(#[source] crate::SubscriptionError),
     #[error("the store did not answer")]
     Store(#[source] StoreError),
 }

@@ -255,6 +255,7 @@ impl Control {
             }
         };
         let entry = found.map_err(|error| LoadError::of_store(execution, error))?;
+        let entry = entry.filter(|entry| entry.kind.eq_ignore_ascii_case("playbook"));
         let entry = entry.ok_or(StartError::UnknownPlaybook(name))?;
         let playbook = self.compiled(execution, &entry)?;
         let reference =

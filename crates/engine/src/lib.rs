@@ -16,6 +16,7 @@ mod input;
 mod lease;
 mod scope;
 mod state;
+mod subscription;
 mod value;
 
 pub use decide::{decide, start};
@@ -29,3 +30,6 @@ pub use lease::{
     ChildCall, ChildRequest, Possession, child_request, held_at, lease_of, possession,
 };
 pub use state::{Execution, StepView};
+pub use subscription::{
+    IllegalTransition, SubscriptionAction, UnknownAction, registers_anew, transition,
+};

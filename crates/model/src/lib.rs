@@ -16,6 +16,7 @@ mod payload;
 mod shard;
 mod snowflake;
 mod status;
+mod subscription;
 mod summary;
 mod time;
 mod tool;
@@ -39,6 +40,7 @@ pub use payload::{
 pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
+pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
 pub use summary::{ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool::{ToolKind, UnknownTool};

@@ -12,19 +12,24 @@ mod playbook;
 mod read;
 mod schema;
 mod source;
+mod subscription;
 mod suggest;
 mod words;
 mod yaml;
 
 pub use diagnostic::{Code, Diagnostic, Problems, Report, Severity};
 pub use graph::Graph;
-pub use parse::{Checked, parse};
+pub use parse::{Checked, CheckedSubscription, Document, parse, parse_document};
 pub use playbook::{
     AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
     LoopSource, Metadata, Playbook, Retry, Router, RouterMode, Rule, Step, StepIndex, Task,
     Verdict,
 };
 pub use schema::schema;
+pub use subscription::{
+    Activation, Controls, Delivery, Directive, Dispatch, HeaderRules, Ingress, Limits,
+    MessageSource, PayloadFrom, Signed, Subscription, TraceRule, Verify,
+};
 
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,9 @@
 
 use crate::diagnostic::{Code, Finding, Findings, Problems};
 use crate::playbook::Playbook;
-use crate::read::read;
+use crate::read::{read, read_subscription};
 use crate::source::Source;
+use crate::subscription::Subscription;
 use crate::yaml::{PLAYBOOK_BYTES_MAX, load};
 
 /// A document that can be run.
@@ -14,7 +15,42 @@ pub struct Checked {
     pub warnings: Problems,
 }
 
-/// Reads a document. `name` is what messages call it: a file name, or a catalog path.
+/// A document that messages can come by.
+#[derive(Debug, Clone)]
+pub struct CheckedSubscription {
+    pub subscription: Subscription,
+    /// What is worth saying about it nevertheless.
+    pub warnings: Problems,
+}
+
+/// A document of whichever kind it says it is.
+#[derive(Debug, Clone)]
+pub enum Document {
+    Playbook(Checked),
+    Subscription(CheckedSubscription),
+}
+
+/// Reads a document of any kind; one that names no other is a playbook. `name` is what messages call
+/// it: a file name, or a catalog path.
+pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
+    if let Ok(text) = decode(source) {
+        let mut findings = Findings::new(Source::new(name, text.to_owned()));
+        let root = load(&mut findings);
+        let kind = root.as_ref().and_then(|root| root.get("kind")?.text().map(str::to_owned));
+        if let (Some(root), Some("Subscription")) = (&root, kind.as_deref()) {
+            return match read_subscription(root, &mut findings) {
+                Some(subscription) => {
+                    let warnings = findings.finish();
+                    Ok(Document::Subscription(CheckedSubscription { subscription, warnings }))
+                }
+                None => Err(findings.finish()),
+            };
+        }
+    }
+    parse(name, source).map(Document::Playbook)
+}
+
+/// Reads a playbook. `name` is what messages call it: a file name, or a catalog path.
 pub fn parse(name: &str, source: &[u8]) -> Result<Checked, Problems> {
     let mut findings = match decode(source) {
         Ok(text) => Findings::new(Source::new(name, text.to_owned())),

@@ -10,6 +10,7 @@ mod policy;
 mod repeat;
 mod set;
 mod step;
+mod subscription;
 mod task;
 mod value;
 mod workbook;
@@ -23,6 +24,7 @@ use crate::words::{Standing, Table, Word};
 use crate::yaml::{Entry, Key, Node};
 
 pub(crate) use document::read;
+pub(crate) use subscription::read_subscription;
 
 /// What every part of the document is read with.
 struct Reader<'a> {

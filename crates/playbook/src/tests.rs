@@ -3,6 +3,7 @@
 mod attacks;
 mod findings;
 mod shapes;
+mod subscriptions;
 
 use std::fmt::Write;
 

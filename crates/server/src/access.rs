@@ -72,9 +72,15 @@ const READ_POSTS: &[&str] = &["/api/catalog/list", "/api/catalog/resource"];
 /// Where paths begin that workers use.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
 
+/// Where paths begin that messages are posted to; each sender is known by its signature.
+const INGRESS_PREFIX: &str = "/ingress/";
+
 /// Which of these scopes a request needs one of; nothing if everybody may make it.
 pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if PUBLIC_PATHS.contains(&path) {
+        return None;
+    }
+    if *method == Method::POST && path.starts_with(INGRESS_PREFIX) {
         return None;
     }
     if path.starts_with(INTERNAL_PREFIX) {
@@ -294,6 +300,13 @@ mod tests {
         check(Method::POST, "/api/internal/outbox/claim", &[Scope::Internal]);
         check(Method::POST, "/api/postgres/execute", &[Scope::Admin]);
         check(Method::GET, "/api/db/validate", &[Scope::Admin]);
+    }
+
+    #[test]
+    fn senders_are_known_by_their_signature_and_not_by_a_token() {
+        check(Method::POST, "/ingress/orders", &[]);
+        check(Method::GET, "/ingress/orders", &[Scope::Read]);
+        check(Method::POST, "/ingress", &[Scope::Run]);
     }
 
     #[test]

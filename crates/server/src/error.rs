@@ -187,6 +187,7 @@ impl From<RegisterError> for ApiError {
     fn from(error: RegisterError) -> Self {
         match error {
             RegisterError::Invalid(problems) => Self::of_problems(&problems),
+            RegisterError::Subscription(error) => error.into(),
             RegisterError::Store(error) => error.into(),
         }
     }

@@ -12,6 +12,7 @@ mod description;
 mod error;
 mod extract;
 mod headers;
+mod ingress;
 mod issued;
 mod large;
 mod limits;
@@ -39,6 +40,7 @@ use tower_http::cors::CorsLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 
 pub use access::{Access, Hosts, Origins};
+pub use ingress::Secrets;
 pub use limits::Limits;
 pub use rate::Rate;
 pub use serve::serve;

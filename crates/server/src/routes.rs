@@ -8,7 +8,9 @@ mod docs;
 mod events;
 mod execute;
 mod executions;
+mod feeds;
 mod health;
+mod ingress;
 mod layout;
 mod metrics;
 mod outbox;
@@ -17,6 +19,7 @@ mod refused;
 mod replay;
 mod stored;
 mod stream;
+mod subscriptions;
 mod system;
 mod ui_schema;
 mod vars;
@@ -54,6 +57,9 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(refused::routes())
         .merge(docs::routes())
         .merge(stored::routes())
+        .merge(feeds::routes())
+        .merge(subscriptions::routes())
+        .merge(ingress::routes())
 }
 
 /// What is described apart, because its path has no end of its own.

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Hosts, Origins, Patience};
+use crate::ingress::{Ingress, Secrets};
 use crate::limits::Limits;
 use crate::meters::Meters;
 use crate::roster::Roster;
@@ -83,6 +84,7 @@ struct Parts {
     seen: Seen,
     patience: Patience,
     meters: Meters,
+    ingress: Ingress,
 }
 
 impl AppState {
@@ -96,8 +98,21 @@ impl AppState {
             roster: Roster::default(),
             seen: Seen::default(),
             meters: Meters::default(),
+            ingress: Ingress::default(),
         };
         Self { parts: Arc::new(parts) }
+    }
+
+    /// The same with secrets that subscriptions name. To be said before the state is shared.
+    pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
+        let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
+        parts.ingress.secrets = secrets;
+        self
+    }
+
+    /// What is kept for senders of messages.
+    pub(crate) fn ingress(&self) -> &Ingress {
+        &self.parts.ingress
     }
 
     /// From now on nothing new should come here: readiness says no, and streams end.

@@ -9,7 +9,9 @@ mod dashboard;
 mod execute;
 mod executions;
 mod existing_worker;
+mod feeds;
 mod health;
+mod ingress;
 mod native_worker;
 mod network;
 mod openapi;
@@ -20,6 +22,7 @@ mod start_keys;
 mod stored;
 mod stores;
 mod stream;
+mod subscriptions;
 mod system;
 
 use std::sync::Arc;

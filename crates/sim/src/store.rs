@@ -4,6 +4,8 @@
 //! Invariant: once its server is dead, nothing that the server asks is ever answered, so whatever it
 //! was doing stops there.
 
+mod events;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;

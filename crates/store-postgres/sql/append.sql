@@ -18,6 +18,11 @@ places AS (
     SELECT event_id, execution_id, seq
     FROM unnest($3::bigint[], $1::bigint[], $2::bigint[]) AS new (event_id, execution_id, seq)
 ),
+-- The order of all events.
+feed AS (
+    INSERT INTO noetl.feed_batch (position, executions, seqs, created_at)
+    SELECT noetl.feed_position(), $1::bigint[], $2::bigint[], $47
+),
 new_executions AS (
     INSERT INTO noetl.execution (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,

@@ -14,6 +14,7 @@ mod bytes;
 mod catalog;
 mod encode;
 mod executions;
+mod feed;
 mod instant;
 mod key;
 mod layout;
@@ -26,6 +27,7 @@ mod row;
 mod settings;
 mod shards;
 mod store;
+mod subscription;
 mod timers;
 
 pub use machine::{ClaimError, MACHINES_MAX, MachineClaim};

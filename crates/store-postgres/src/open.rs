@@ -42,6 +42,8 @@ pub enum OpenError {
     Newer,
     #[error("cannot bring the database up to date")]
     Migrate(#[source] MigrateError),
+    #[error("cannot go on with the order of events")]
+    Feed(#[source] StoreError),
     #[error("cannot make the partitions of the months to come")]
     Partitions(#[source] StoreError),
 }

@@ -5,6 +5,7 @@
 //! catalog lives in the cluster's database.
 
 mod append;
+mod feed;
 mod hash;
 mod merge;
 mod outbox;

@@ -6,6 +6,7 @@ use noetl_store::{Clock, StoreError};
 use sqlx::PgPool;
 use sqlx::postgres::PgTransaction;
 
+use crate::feed;
 use crate::instant::Instant;
 use crate::open::{self, OpenError};
 use crate::row::store_error;
@@ -44,6 +45,7 @@ impl PgStore {
         let pool = open::pool(settings).await?;
         open::examine(&pool).await?;
         open::migrate(&pool).await?;
+        feed::shift(&pool).await.map_err(OpenError::Feed)?;
         let store = Self { pool, time };
         store.make_partitions(store.now()).await.map_err(OpenError::Partitions)?;
         Ok(store)

@@ -166,16 +166,18 @@ async fn write(
 }
 
 /// The statements that write a plan, in order, each with its rows.
-fn tables(plan: &Plan<'_>) -> [(&'static str, String); 8] {
+fn tables(plan: &Plan<'_>) -> [(&'static str, String); 9] {
     let executions =
         plan.executions.iter().map(|(execution, change)| ExecutionRow::of(*execution, change));
     let events = plan.events.iter().map(|(execution, event)| EventRow::of(*execution, event));
+    let places = plan.events.iter().map(|(execution, event)| (execution, event.seq));
     let open = plan.open_commands().map(|(key, open)| CommandRow::of(key, open));
     let set = plan.set_timers().map(|((execution, timer), due_at)| (execution, timer, due_at));
     let keys = plan.keys.iter().map(|(name, kept)| KeyRow::of(name, kept));
     [
         (include_str!("../sql/put_executions.sql"), array(executions)),
         (include_str!("../sql/append_events.sql"), array(events)),
+        (include_str!("../sql/put_feed_batch.sql"), array(places)),
         (include_str!("../sql/put_commands.sql"), array(open)),
         (include_str!("../sql/remove_commands.sql"), array(plan.ended_commands())),
         (include_str!("../sql/put_timers.sql"), array(set)),

@@ -13,6 +13,7 @@ mod bytes;
 mod catalog;
 mod encode;
 mod executions;
+mod feed;
 mod integrity;
 mod key;
 mod layout;
@@ -21,6 +22,7 @@ mod outbox;
 mod queue;
 mod row;
 mod store;
+mod subscription;
 mod timers;
 
 pub use open::OpenError;

@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod differential;
 pub mod events;
 pub mod executions;
+pub mod feed;
 pub mod given;
 pub mod keys;
 pub mod layout;
@@ -16,6 +17,7 @@ pub mod letters;
 pub mod log;
 pub mod outbox;
 pub mod queue;
+pub mod subscription;
 pub mod timers;
 
 use std::sync::Arc;
@@ -82,6 +84,15 @@ macro_rules! conformance {
             letters::dead_messages_are_tried_again_or_dropped_on_request_only,
             letters::publishers_are_given_notifications_in_the_order_of_each_execution,
             letters::takers_at_the_same_time_never_share_a_message,
+            feed::a_feed_shows_every_event_once_in_the_order_of_its_execution,
+            feed::a_feed_goes_on_after_any_event_that_it_has_shown,
+            feed::a_feed_begins_at_the_start_at_the_end_or_at_an_instant,
+            feed::a_reader_misses_nothing_while_many_write,
+            feed::a_named_feed_keeps_its_cursor_and_is_moved_by_one_at_a_time,
+            subscription::a_subscription_is_what_happened_to_it_last,
+            subscription::of_two_that_move_a_subscription_at_once_one_comes_too_late,
+            subscription::a_path_has_one_live_subscription,
+            subscription::registering_at_once_makes_one_subscription,
             catalog::catalog_versions_count_up_and_identical_content_is_not_registered_again,
             catalog::a_playbook_is_found_by_id_by_path_and_by_version,
             catalog::paths_are_listed_at_their_newest_version_without_contents,

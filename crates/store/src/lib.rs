@@ -12,6 +12,7 @@ mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+mod feed;
 mod key;
 mod layout;
 mod memory;
@@ -20,10 +21,15 @@ mod plan;
 mod port;
 mod queue;
 mod row;
+mod subscription;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
+pub use feed::{
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
+    NamedFeed, NotACursor,
+};
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{Connections, Layout, Tables};
 pub use memory::MemoryStore;
@@ -40,6 +46,7 @@ pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, ReadyCommand,
     Snapshot, TimerRow,
 };
+pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
 
 /// How many events one read returns at most.
 pub const READ_EVENTS_MAX: usize = 1000;

@@ -6,9 +6,11 @@
 mod bytes;
 mod catalog;
 mod executions;
+mod feed;
 mod layout;
 mod outbox;
 mod queue;
+mod subscription;
 mod timers;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,8 +26,10 @@ use crate::{
     Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, READ_EVENTS_MAX,
     Snapshot, StoreError, TimerChange,
 };
+use feed::FeedTable;
 use outbox::OutboxTable;
 use queue::CommandTable;
+use subscription::SubscriptionTable;
 
 /// A store in memory. Everything ends with the process.
 pub struct MemoryStore {
@@ -42,6 +46,8 @@ struct Tables {
     commands: CommandTable,
     timers: BTreeMap<(ExecutionId, TimerId), Timestamp>,
     outbox: OutboxTable,
+    feed: FeedTable,
+    subscriptions: SubscriptionTable,
     payloads: HashMap<Digest, Vec<u8>>,
     /// Each path's versions, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
@@ -101,6 +107,8 @@ impl Tables {
             .or_insert_with(|| ExecutionRow { summary: append.summary.clone(), log: Vec::new() });
         row.summary = append.summary.clone();
         row.log.extend_from_slice(&append.events);
+        let places = append.events.iter().map(|recorded| (append.execution, recorded.seq));
+        self.feed.add(places.collect(), now);
         Ok(())
     }
 

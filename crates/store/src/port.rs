@@ -9,9 +9,9 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, ExecutionFilter, Failure, Fate, Held, HeldAnswer, Layout,
-    Letter, LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Sent, Snapshot, StartKey,
-    StoreError, Take, TimerRow,
+    Append, AppendError, CatalogEntry, EventFeed, ExecutionFilter, Failure, Fate, Feeds, Held,
+    HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Sent,
+    Snapshot, StartKey, StoreError, Subscriptions, Take, TimerRow,
 };
 
 #[async_trait]
@@ -166,7 +166,18 @@ pub trait Executions: Send + Sync {
 
 /// Everything the control plane keeps.
 pub trait Store:
-    EventLog + CommandQueue + Timers + Outbox + Payloads + Catalog + Snapshots + Executions + Layout
+    EventLog
+    + CommandQueue
+    + Timers
+    + Outbox
+    + Payloads
+    + Catalog
+    + Snapshots
+    + Executions
+    + Layout
+    + EventFeed
+    + Feeds
+    + Subscriptions
 {
 }
 
@@ -180,5 +191,8 @@ impl<T> Store for T where
         + Snapshots
         + Executions
         + Layout
+        + EventFeed
+        + Feeds
+        + Subscriptions
 {
 }

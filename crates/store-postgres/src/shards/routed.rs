@@ -1,8 +1,11 @@
-//! What has one home: snapshots with their execution, the catalog with the cluster.
+//! What has one home: snapshots with their execution, the catalog and subscriptions with the cluster.
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, ExecutionId};
-use noetl_store::{Catalog, CatalogEntry, NewPlaybook, Snapshot, Snapshots, StoreError};
+use noetl_model::{CatalogId, EventId, ExecutionId, Seq};
+use noetl_store::{
+    Catalog, CatalogEntry, NewPlaybook, Snapshot, Snapshots, StoreError, SubscriptionRecord,
+    SubscriptionRow, Subscriptions,
+};
 
 use super::Shards;
 
@@ -41,5 +44,35 @@ impl Catalog for Shards {
         limit: usize,
     ) -> Result<Vec<CatalogEntry>, StoreError> {
         self.cluster.paths(after, limit).await
+    }
+}
+
+#[async_trait]
+impl Subscriptions for Shards {
+    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
+        self.cluster.record(row, event).await
+    }
+
+    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
+        self.cluster.subscription(id).await
+    }
+
+    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
+        self.cluster.subscription_at(path).await
+    }
+
+    async fn subscriptions(
+        &self,
+        before: Option<ExecutionId>,
+    ) -> Result<Vec<SubscriptionRow>, StoreError> {
+        self.cluster.subscriptions(before).await
+    }
+
+    async fn subscription_events(
+        &self,
+        id: ExecutionId,
+        after: Seq,
+    ) -> Result<Vec<SubscriptionRecord>, StoreError> {
+        self.cluster.subscription_events(id, after).await
     }
 }

@@ -15,7 +15,8 @@ const LENT_MAX: i64 = 200;
 
 /// What empties a database that a test has used, in a moment.
 const EMPTY: &str = "
-    TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key RESTART IDENTITY;
+    TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key, noetl.feed_batch,
+        noetl.feed, noetl.subscription, noetl.subscription_event RESTART IDENTITY;
     DELETE FROM noetl.execution;
     DELETE FROM noetl.child;
     DELETE FROM noetl.event;

@@ -1,0 +1,143 @@
+//! Bodies of the routes about feeds.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::PublicEvent;
+
+/// Which events a feed shows; what is left out filters nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeedFilter {
+    /// Public names of events; one that ends in `*` stands for all that begin like it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
+    /// The playbook's path; one that ends in `*` stands for all that begin like it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Statuses of events, whatever their case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<String>,
+}
+
+impl FeedFilter {
+    /// Whether an event is shown.
+    pub fn shows(&self, path: &str, event: &PublicEvent) -> bool {
+        let typed = self.types.is_empty()
+            || self.types.iter().any(|pattern| matches(pattern, &event.event_type));
+        let stands = self.statuses.is_empty()
+            || self.statuses.iter().any(|status| status.eq_ignore_ascii_case(&event.status));
+        typed && stands && self.path.as_ref().is_none_or(|pattern| matches(pattern, path))
+    }
+}
+
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => text.starts_with(beginning),
+        None => pattern == text,
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct NewFeed {
+    /// Letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    #[serde(flatten)]
+    pub filter: FeedFilter,
+    /// Where it begins: `start`, `end` (the default), a cursor, or a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FeedView {
+    pub name: String,
+    pub filter: FeedFilter,
+    /// How far its consumer has come.
+    pub cursor: String,
+    pub created_at: String,
+    pub moved_at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FeedList {
+    pub feeds: Vec<FeedView>,
+}
+
+/// An event of any execution.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct FeedEvent {
+    pub execution_id: String,
+    /// The path of its playbook.
+    pub path: String,
+    /// Where to go on after it.
+    pub cursor: String,
+    #[serde(flatten)]
+    pub event: PublicEvent,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct FeedEvents {
+    pub events: Vec<FeedEvent>,
+    /// To be acknowledged once all of them are dealt with.
+    pub cursor: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FeedAck {
+    pub cursor: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FeedSeek {
+    /// `start`, `end`, a cursor, or a time.
+    pub to: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(filter: serde_json::Value, expected: bool) {
+        let filter: FeedFilter = serde_json::from_value(filter).expect("a filter");
+        let event = PublicEvent {
+            event_id: 1,
+            seq: 1,
+            event_type: "command.completed".to_owned(),
+            node_id: None,
+            node_name: None,
+            node_type: None,
+            status: "COMPLETED".to_owned(),
+            created_at: String::new(),
+            context: None,
+            result: None,
+            error: None,
+            meta: json!({}),
+        };
+        assert_eq!(filter.shows("sales/daily", &event), expected, "{filter:?}");
+    }
+
+    #[test]
+    fn a_filter_that_asks_for_nothing_shows_all() {
+        check(json!({}), true);
+    }
+
+    #[test]
+    fn types_and_paths_are_named_whole_or_by_their_beginning() {
+        check(json!({ "types": ["command.completed"] }), true);
+        check(json!({ "types": ["playbook.*", "command.*"] }), true);
+        check(json!({ "types": ["command"] }), false);
+        check(json!({ "path": "sales/*" }), true);
+        check(json!({ "path": "sales" }), false);
+    }
+
+    #[test]
+    fn everything_that_is_asked_for_must_hold() {
+        check(json!({ "types": ["command.*"], "statuses": ["completed"] }), true);
+        check(json!({ "types": ["command.*"], "statuses": ["failed"] }), false);
+        check(json!({ "types": ["command.*"], "path": "other" }), false);
+    }
+}

@@ -1,0 +1,120 @@
+//! Documents of `kind: Subscription`.
+
+use expect_test::{Expect, expect};
+
+use crate::{
+    Controls, Delivery, Document, Signed, Subscription, TraceRule, Verify, parse_document,
+};
+
+#[track_caller]
+fn check(spec: &str, expected: Expect) {
+    let yaml = format!(
+        "apiVersion: noetl.io/v1\nkind: Subscription\nmetadata: {{name: s, path: subs/s}}\nspec:\n{spec}"
+    );
+    let said = match parse_document("s.yaml", yaml.as_bytes()) {
+        Ok(Document::Subscription(checked)) => checked.warnings.to_string(),
+        Ok(Document::Playbook(_)) => panic!("it is a subscription"),
+        Err(problems) => problems.to_string(),
+    };
+    let heads = said.lines().filter(|line| line.starts_with("error") || line.starts_with("warn"));
+    expected.assert_eq(&heads.map(|line| format!("{line}\n")).collect::<String>());
+}
+
+fn read(yaml: &str) -> Subscription {
+    match parse_document("s.yaml", yaml.as_bytes()) {
+        Ok(Document::Subscription(checked)) => checked.subscription,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_pushed_subscription_reads_whole() {
+    let subscription = read(
+        "apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {name: orders, path: subscriptions/orders}
+spec:
+  source: webhook
+  mode: push
+  ingress:
+    gateway_path: /ingress/orders/
+    verify: {type: hmac_sha256, header: X-Signature, secret: key, timestamp_header: X-Time}
+  dispatch: {playbook: a/b, execution_pool: subscription}
+  headers:
+    directives:
+      - {header: X-Route, controls: dispatch.playbook, allowed: [a/b, a/c]}
+    trace: {propagate: w3c, baggage_allowlist: [tenant]}
+  dedup: {enabled: true, window_secs: 600}
+  limits: {max_in_flight: 10}
+",
+    );
+    let Delivery::Push(ingress) = &subscription.delivery else { panic!("it is pushed to") };
+    assert_eq!(ingress.listener(), "orders");
+    let Verify::Hmac { header, signed, .. } = &ingress.verify else { panic!("it is signed") };
+    assert_eq!(header, "x-signature");
+    assert_eq!(*signed, Signed::TimeAndBody { time_header: "x-time".to_owned() });
+    let allowed = vec!["a/b".to_owned(), "a/c".to_owned()];
+    assert_eq!(subscription.headers.directives[0].controls, Controls::Playbook { allowed });
+    assert_eq!(subscription.headers.trace, TraceRule::W3c { baggage: vec!["tenant".to_owned()] });
+    assert_eq!(subscription.dedup.map(|window| window.as_secs()), Some(600));
+    assert_eq!(subscription.limits.in_flight_max, Some(10));
+}
+
+#[test]
+fn what_a_source_alone_understands_is_kept_without_a_word() {
+    check(
+        "  {source: nats, mode: pull, stream: S, consumer: C, runtime: {batch: 5}, dispatch: {playbook: a}}",
+        expect![""],
+    );
+}
+
+#[test]
+fn all_problems_are_found_at_once() {
+    check(
+        "  source: natz
+  mode: push
+  ingress: {gateway_path: orders, verify: {type: none}}
+  dispatch: {payload_from: message.xml, batch_max: 1001}
+  dedup: {enabled: true, window_secs: 0}
+  limits: {max_in_flight: 0}
+  headers: {directives: [{header: x, controls: dispatch.playbook}, {controls: priority}]}
+",
+        expect![[r#"
+            error[unknown-word]: `source` cannot be `natz`
+            error[bad-value]: `gateway_path` must be an absolute path, this is `orders`
+            error[bad-value]: `verify.type` cannot be `none`: anybody could start executions
+            error[missing-key]: `dispatch` needs `playbook`
+            error[unknown-word]: `payload_from` cannot be `message.xml`
+            error[out-of-range]: `batch_max` must be between 1 and 1000
+            error[out-of-range]: `window_secs` must be more than 0
+            error[out-of-range]: `max_in_flight` must be between 1 and 1000000
+            error[missing-key]: a directive that chooses needs `allowed`
+            error[missing-key]: a directive needs `header`
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_key_gets_a_warning() {
+    check(
+        "  {source: nats, mode: pull, dispatch: {playbok: b, playbook: a}}",
+        expect![[r#"
+            warning[unknown-key]: `dispatch` has no key `playbok`
+        "#]],
+    );
+}
+
+#[test]
+fn interleaving_breaks_a_global_order() {
+    check(
+        "  source: nats
+  mode: pull
+  dispatch: {playbook: a}
+  spool: {mode: hybrid, backend: s3, ordering: global, drain: {on_recovery: interleave}}
+",
+        expect![[r#"
+            error[missing-key]: this backend needs `bucket`
+            error[bad-value]: `interleave` breaks the order that `ordering: global` asks for
+        "#]],
+    );
+}

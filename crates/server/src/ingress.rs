@@ -1,0 +1,45 @@
+//! Messages that their senders post: who the sender is, which subscription is meant, what it starts.
+//!
+//! Invariants: nothing of a message is read before its sender is known; a subscription that takes no
+//! messages starts nothing.
+
+mod listeners;
+mod message;
+mod verify;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub(crate) use listeners::{Listener, Listeners};
+pub(crate) use message::{Wish, wish};
+pub(crate) use verify::{Proof, verify};
+
+/// Where secrets come from that subscriptions name.
+#[async_trait]
+pub trait Secrets: Send + Sync {
+    /// The secret of a name, if there is one; otherwise why there is none, for the operator.
+    async fn secret(&self, name: &str) -> Result<String, String>;
+}
+
+/// Knows no secret.
+pub(crate) struct NoSecrets;
+
+#[async_trait]
+impl Secrets for NoSecrets {
+    async fn secret(&self, name: &str) -> Result<String, String> {
+        Err(format!("there is no credential `{name}`: this server was started without any"))
+    }
+}
+
+/// What the server keeps for senders.
+pub(crate) struct Ingress {
+    pub(crate) secrets: Arc<dyn Secrets>,
+    pub(crate) listeners: Listeners,
+}
+
+impl Default for Ingress {
+    fn default() -> Self {
+        Self { secrets: Arc::new(NoSecrets), listeners: Listeners::default() }
+    }
+}

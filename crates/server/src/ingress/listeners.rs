@@ -1,0 +1,109 @@
+//! Which subscription a path belongs to, looked up once and remembered for a moment.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use noetl_control::{Control, SubscriptionError};
+use noetl_playbook::{Delivery, Ingress, Subscription};
+use noetl_store::{PAGE_MAX, Store, SubscriptionRow};
+use tokio::time::Instant;
+
+/// For how long what was looked up is good.
+const FRESH: Duration = Duration::from_secs(2);
+/// How many subscriptions are looked at.
+const SUBSCRIPTIONS_MAX: usize = 10_000;
+
+/// A subscription that messages are posted to.
+#[derive(Debug, Clone)]
+pub(crate) struct Listener {
+    /// Its path in the catalog.
+    pub(crate) path: String,
+    pub(crate) subscription: Arc<Subscription>,
+    pub(crate) ingress: Ingress,
+}
+
+type ByPath = Arc<BTreeMap<String, Listener>>;
+
+/// The listeners, by the path that messages are posted to.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    known: Mutex<Option<(Instant, ByPath)>>,
+}
+
+impl Listeners {
+    /// The listener of a path of this server.
+    pub(crate) async fn at(
+        &self,
+        path: &str,
+        control: &Control,
+        store: &dyn Store,
+    ) -> Result<Option<Listener>, SubscriptionError> {
+        let known = self.look(control, store).await?;
+        Ok(known.get(path.trim_end_matches('/')).cloned())
+    }
+
+    /// The listener of a name, as gateways ask for it; the first by path if there are several.
+    pub(crate) async fn named(
+        &self,
+        name: &str,
+        control: &Control,
+        store: &dyn Store,
+    ) -> Result<Option<Listener>, SubscriptionError> {
+        let known = self.look(control, store).await?;
+        Ok(known.values().find(|listener| listener.ingress.listener() == name).cloned())
+    }
+
+    async fn look(
+        &self,
+        control: &Control,
+        store: &dyn Store,
+    ) -> Result<ByPath, SubscriptionError> {
+        let known = self.known().clone();
+        if let Some((_, known)) = known.filter(|(at, _)| at.elapsed() < FRESH) {
+            return Ok(known);
+        }
+        let found = Arc::new(find(control, store).await?);
+        *self.known() = Some((Instant::now(), Arc::clone(&found)));
+        Ok(found)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<(Instant, ByPath)>> {
+        self.known.lock().expect("nothing panics while it holds the listeners")
+    }
+}
+
+async fn find(
+    control: &Control,
+    store: &dyn Store,
+) -> Result<BTreeMap<String, Listener>, SubscriptionError> {
+    let mut rows: Vec<SubscriptionRow> = Vec::new();
+    loop {
+        let page = store.subscriptions(rows.last().map(|row| row.id)).await?;
+        let is_last = page.len() < PAGE_MAX;
+        rows.extend(page);
+        if is_last || rows.len() >= SUBSCRIPTIONS_MAX {
+            break;
+        }
+    }
+    let mut paths: Vec<String> = rows.into_iter().map(|row| row.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut found = BTreeMap::new();
+    for path in paths {
+        let subscription = match control.subscription_document(&path).await {
+            Ok(subscription) => subscription,
+            Err(SubscriptionError::Store(error)) => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, path, "no listener");
+                continue;
+            }
+        };
+        if let Delivery::Push(ingress) = &subscription.delivery {
+            let key = ingress.path.trim_end_matches('/').to_owned();
+            let ingress = ingress.clone();
+            found.entry(key).or_insert(Listener { path, subscription, ingress });
+        }
+    }
+    Ok(found)
+}

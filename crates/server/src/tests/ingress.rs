@@ -1,0 +1,191 @@
+//! Messages that their senders post.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::body::Body;
+use axum::http::{HeaderName, Request, StatusCode, header};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::json;
+use sha2::Sha256;
+
+use super::{Answer, Server};
+use crate::{Access, Hosts, Secrets, app};
+
+const BODY: &str = r#"{"name":"ada","message":"mine"}"#;
+
+struct OneSecret;
+
+#[async_trait]
+impl Secrets for OneSecret {
+    async fn secret(&self, name: &str) -> Result<String, String> {
+        if name == "orders_key" { Ok("s3cret".to_owned()) } else { Err("no such key".to_owned()) }
+    }
+}
+
+fn document(verify: &str) -> String {
+    format!(
+        "apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {{name: orders, path: subscriptions/orders}}
+spec:
+  source: webhook
+  mode: push
+  ingress: {{gateway_path: /ingress/orders, verify: {{{verify}}}}}
+  dispatch: {{playbook: tests/hello}}
+  headers:
+    directives:
+      - {{header: X-Route, controls: dispatch.playbook, allowed: [tests/hello, tests/other]}}
+      - {{header: x-idempotency-key, controls: idempotency_key}}
+    trace: {{propagate: w3c, baggage_allowlist: [tenant]}}
+"
+    )
+}
+
+async fn listening(verify: &str) -> Server {
+    let (server, control, stop) = Server::idle(Access::Open, Hosts::Any);
+    tokio::spawn(async move { control.run(stop).await });
+    let Server { state, _loops, router } = server;
+    drop(router);
+    let state = state.with_secrets(Arc::new(OneSecret));
+    let server = Server { router: app(state.clone()), state, _loops };
+    server.register(super::HELLO).await;
+    server.register(&document(verify)).await;
+    server
+}
+
+fn signature(text: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(b"s3cret").expect("a key");
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn post(server: &Server, headers: &[(&'static str, &str)], body: &str) -> Answer {
+    let mut request = Request::post("/ingress/orders").header(header::HOST, "localhost");
+    for (name, value) in headers {
+        request = request.header(HeaderName::from_static(name), *value);
+    }
+    server.send(request.body(Body::from(body.to_owned())).expect("a request")).await
+}
+
+const HMAC: &str = "type: hmac_sha256, header: X-Signature, secret: orders_key";
+
+#[tokio::test(start_paused = true)]
+async fn a_signed_message_starts_one_execution() {
+    let server = listening(HMAC).await;
+    let signed = format!("sha256={}", signature(BODY));
+    let answer = post(&server, &[("x-signature", &signed)], BODY).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
+    assert_eq!(answer.body["status"], "accepted");
+    let id = answer.body["execution_id"].as_str().expect("an id");
+    let events = server.get(&format!("/api/executions/{id}/events")).await;
+    let workload = &events.body["events"][0]["context"]["workload"];
+    assert_eq!(workload["name"], "ada");
+    assert_eq!(workload["message"]["data"]["message"], "mine", "no field hides the message");
+    assert_eq!(workload["subscription"], "subscriptions/orders");
+    assert_eq!(workload["message"]["headers"]["x-signature"], json!(null));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_that_is_not_known_is_told_nothing() {
+    let server = listening(HMAC).await;
+    let wrong = signature("something else");
+    let answer = post(&server, &[("x-signature", &wrong)], "not even JSON").await;
+    assert_eq!(answer.problem(), "401 unauthorized");
+    assert_eq!(answer.body["detail"], "the sender is not known");
+    let missing = post(&server, &[], BODY).await;
+    assert_eq!(missing.body["detail"], answer.body["detail"]);
+    let list = server.get("/api/executions").await;
+    assert!(!list.body.to_string().contains("tests/hello"), "{}", list.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_signed_message_again_starts_nothing() {
+    let verify = format!("{HMAC}, timestamp_header: X-Time");
+    let server = listening(&verify).await;
+    let time = (server.state.now().as_millis() / 1000).to_string();
+    let signed = signature(&format!("{time}.{BODY}"));
+    let headers = [("x-signature", signed.as_str()), ("x-time", time.as_str())];
+    let first = post(&server, &headers, BODY).await;
+    assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.body);
+    let again = post(&server, &headers, BODY).await;
+    assert_eq!((again.status, &again.body), (StatusCode::ACCEPTED, &first.body));
+    tokio::time::advance(std::time::Duration::from_secs(301)).await;
+    assert_eq!(post(&server, &headers, BODY).await.problem(), "401 unauthorized");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_execution_for_each_idempotency_key() {
+    let server = listening("type: bearer, secret: orders_key").await;
+    let send = async |key: &str| {
+        let headers = [("authorization", "Bearer s3cret"), ("x-idempotency-key", key)];
+        post(&server, &headers, BODY).await.body["execution_id"].clone()
+    };
+    let first = send("a").await;
+    assert!(first.is_string());
+    assert_eq!(send("a").await, first);
+    assert_ne!(send("b").await, first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_chooses_only_what_it_may() {
+    let server = listening("type: bearer, secret: orders_key").await;
+    let token = ("authorization", "Bearer s3cret");
+    let answer = post(&server, &[token, ("x-route", "tests/secret")], BODY).await;
+    assert_eq!(answer.problem(), "422 bad-message");
+    let answer = post(&server, &[token, ("x-route", "tests/other")], BODY).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND, "allowed, but not there: {}", answer.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_or_deactivated_subscription_sends_messages_away() {
+    let server = listening("type: bearer, secret: orders_key").await;
+    let list = server.get("/api/subscriptions").await;
+    let id = list.body["subscriptions"][0]["subscription_id"].as_str().expect("an id").to_owned();
+    let token = [("authorization", "Bearer s3cret")];
+    assert_eq!(post(&server, &token, BODY).await.status, StatusCode::ACCEPTED);
+    for actions in [&["activate", "pause"][..], &["deactivate"]] {
+        for action in actions {
+            let answer = server.post(&format!("/api/subscriptions/{id}/{action}"), json!({})).await;
+            assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        }
+        let answer = post(&server, &token, BODY).await;
+        assert_eq!(answer.problem(), "503 not-taking-messages");
+        assert_eq!(answer.headers[header::RETRY_AFTER], "30");
+    }
+    let list = server.get("/api/subscriptions").await;
+    assert_eq!(list.body["subscriptions"].as_array().map(Vec::len), Some(1), "none is made anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_listens_to_and_what_is_too_long_is_refused() {
+    let server = listening("type: bearer, secret: orders_key").await;
+    let request = Request::post("/ingress/other").body(Body::empty()).expect("a request");
+    assert_eq!(server.send(request).await.problem(), "404 unknown-listener");
+    let long = "x".repeat(1024 * 1024 + 1);
+    let answer = post(&server, &[("authorization", "Bearer s3cret")], &long).await;
+    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_is_told_how_to_know_senders() {
+    let server = listening(HMAC).await;
+    let config = server.get("/api/internal/ingress/orders").await;
+    assert_eq!(config.status, StatusCode::OK, "{}", config.body);
+    assert_eq!(
+        config.body["verify"],
+        json!({ "type": "hmac_sha256", "header": "x-signature", "secret": "s3cret" })
+    );
+    let dispatch = json!({ "playbook": "tests/hello", "payload_from": "message.json" });
+    assert_eq!(config.body["dispatch"], dispatch);
+    assert_eq!(config.body["catalog_path"], "subscriptions/orders");
+    let unknown = server.get("/api/internal/ingress/other").await;
+    assert_eq!(unknown.problem(), "404 unknown-listener");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_is_missing_is_the_operators_business() {
+    let server = listening("type: bearer, secret: nowhere").await;
+    let answer = post(&server, &[("authorization", "Bearer x")], BODY).await;
+    assert_eq!(answer.problem(), "503 no-credential");
+}

@@ -1,0 +1,2 @@
+-- Every feed, by name.
+SELECT name, filter::text AS filter, cursor, created_at, moved_at FROM noetl.feed ORDER BY name

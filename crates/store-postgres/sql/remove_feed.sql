@@ -1,0 +1,1 @@
+DELETE FROM noetl.feed WHERE name = $1

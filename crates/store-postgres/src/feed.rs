@@ -1,0 +1,145 @@
+//! The order of all events, and feeds with a name.
+
+use async_trait::async_trait;
+use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_store::{
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
+    NamedFeed, StoreError,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{PgPool, query};
+
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, json, number, store_error, to_json, word};
+
+#[async_trait]
+impl EventFeed for PgStore {
+    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
+        let place = after.place(0);
+        let rows = query(include_str!("../sql/read_feed.sql"))
+            .bind(place.batch)
+            .bind(place.index)
+            .bind(at_most(limit, FEED_READ_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let mut page = FeedPage { items: Vec::with_capacity(rows.len()), next: after.clone() };
+        for row in &rows {
+            let place = FeedPlace { batch: get(row, "position")?, index: get(row, "index")? };
+            page.next = FeedCursor::default().at(0, place);
+            page.items.extend(item(row, &page.next)?);
+        }
+        Ok(page)
+    }
+
+    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+        let statement = match point {
+            FeedPoint::Start => return Ok(FeedCursor::default()),
+            FeedPoint::End => query(include_str!("../sql/find_feed_end.sql")),
+            FeedPoint::Since(at) => {
+                query(include_str!("../sql/find_feed_instant.sql")).bind(Instant(*at))
+            }
+        };
+        let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
+        let Some(row) = row else { return Ok(FeedCursor::default()) };
+        let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
+        Ok(FeedCursor::default().at(0, place))
+    }
+}
+
+/// The event of a place; nothing if it has expired.
+fn item(row: &PgRow, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError> {
+    let (Some(event_id), Some(path)) =
+        (get::<Option<i64>>(row, "event_id")?, get::<Option<String>>(row, "path")?)
+    else {
+        return Ok(None);
+    };
+    let execution = ExecutionId(get(row, "execution_id")?);
+    let seq = Seq(number(row, "seq")?);
+    let what = || format!("event {seq} of execution {execution}");
+    let recorded = Recorded {
+        seq,
+        event_id: EventId(event_id),
+        at: instant(row, "created_at")?,
+        event: json(get(row, "body")?, what)?,
+    };
+    Ok(Some(FeedItem { execution, path, recorded, cursor: cursor.clone() }))
+}
+
+/// Moves the places of batches to come behind those that are there.
+pub(crate) async fn shift(pool: &PgPool) -> Result<(), StoreError> {
+    query(include_str!("../sql/shift_feed.sql")).execute(pool).await.map_err(store_error)?;
+    Ok(())
+}
+
+#[async_trait]
+impl Feeds for PgStore {
+    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
+        let added = query(include_str!("../sql/put_feed.sql"))
+            .bind(&feed.name)
+            .bind(to_json(&feed.filter))
+            .bind(feed.cursor.to_string())
+            .bind(Instant(feed.created_at))
+            .bind(Instant(feed.moved_at))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(added.rows_affected() > 0)
+    }
+
+    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
+        let row = query(include_str!("../sql/find_feed.sql"))
+            .bind(name)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(named).transpose()
+    }
+
+    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
+        let rows = query(include_str!("../sql/list_feeds.sql"))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(named).collect()
+    }
+
+    async fn move_feed(
+        &self,
+        name: &str,
+        from: &FeedCursor,
+        to: &FeedCursor,
+    ) -> Result<bool, StoreError> {
+        let moved = query(include_str!("../sql/move_feed.sql"))
+            .bind(name)
+            .bind(from.to_string())
+            .bind(to.to_string())
+            .bind(self.now())
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(moved.rows_affected() > 0)
+    }
+
+    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
+        let removed = query(include_str!("../sql/remove_feed.sql"))
+            .bind(name)
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected() > 0)
+    }
+}
+
+fn named(row: &PgRow) -> Result<NamedFeed, StoreError> {
+    let name: String = get(row, "name")?;
+    let what = || format!("feed {name}");
+    Ok(NamedFeed {
+        filter: json(get(row, "filter")?, what)?,
+        cursor: word(get(row, "cursor")?, what)?,
+        created_at: instant(row, "created_at")?,
+        moved_at: instant(row, "moved_at")?,
+        name,
+    })
+}

@@ -1,0 +1,121 @@
+//! The order of all events across shards: each shard's own, merged by time; a cursor has a place in
+//! each of them. Feeds with a name live in the cluster's database.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use noetl_store::{
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPoint, Feeds, NamedFeed,
+    StoreError,
+};
+
+use super::Shards;
+
+#[async_trait]
+impl EventFeed for Shards {
+    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
+        let limit = limit.min(FEED_READ_MAX);
+        let read = self.shards.iter().enumerate().map(async |(shard, store)| {
+            store.feed(&FeedCursor::default().at(0, after.place(shard)), limit).await
+        });
+        let pages = join_all(read).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+        Ok(merged(pages, after, limit))
+    }
+
+    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+        let points = self.all(|shard| shard.feed_point(point)).await?;
+        let numbered = points.iter().enumerate();
+        Ok(numbered
+            .fold(FeedCursor::default(), |cursor, (shard, point)| cursor.at(shard, point.place(0))))
+    }
+}
+
+/// The earliest of several shards' events, each shard's in their own order.
+fn merged(pages: Vec<FeedPage>, after: &FeedCursor, limit: usize) -> FeedPage {
+    let ends: Vec<FeedCursor> = pages.iter().map(|page| page.next.clone()).collect();
+    let mut shards: Vec<_> = pages.into_iter().map(|page| page.items.into_iter()).collect();
+    let mut heads: BinaryHeap<Reverse<Head>> = BinaryHeap::new();
+    for (shard, items) in shards.iter_mut().enumerate() {
+        heads.extend(items.next().map(|item| Reverse(Head { shard, item })));
+    }
+    let mut page = FeedPage { items: Vec::new(), next: after.clone() };
+    // A shard that has nothing to show may still have passed over what has expired.
+    for (shard, end) in ends.iter().enumerate() {
+        let is_empty = heads.iter().all(|Reverse(head)| head.shard != shard);
+        if is_empty && end.place(0) != after.place(shard) {
+            page.next = page.next.at(shard, end.place(0));
+        }
+    }
+    while page.items.len() < limit {
+        let Some(Reverse(Head { shard, item })) = heads.pop() else { break };
+        let next = shards[shard].next();
+        // The last one's place is where the page of its shard ends.
+        let place = if next.is_none() { ends[shard].place(0) } else { item.cursor.place(0) };
+        page.next = page.next.at(shard, place);
+        page.items.push(FeedItem { cursor: page.next.clone(), ..item });
+        heads.extend(next.map(|item| Reverse(Head { shard, item })));
+    }
+    page
+}
+
+/// The next event of a shard, ordered by its time.
+struct Head {
+    shard: usize,
+    item: FeedItem,
+}
+
+impl Head {
+    fn key(&self) -> (noetl_model::Timestamp, usize) {
+        (self.item.recorded.at, self.shard)
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+#[async_trait]
+impl Feeds for Shards {
+    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
+        self.cluster.add_feed(feed).await
+    }
+
+    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
+        self.cluster.find_feed(name).await
+    }
+
+    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
+        self.cluster.list_feeds().await
+    }
+
+    async fn move_feed(
+        &self,
+        name: &str,
+        from: &FeedCursor,
+        to: &FeedCursor,
+    ) -> Result<bool, StoreError> {
+        self.cluster.move_feed(name, from, to).await
+    }
+
+    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
+        self.cluster.remove_feed(name).await
+    }
+}

@@ -1,0 +1,102 @@
+//! Subscriptions.
+
+use async_trait::async_trait;
+use noetl_model::{CatalogId, EventId, ExecutionId, Seq};
+use noetl_store::{
+    PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
+};
+use sqlx::postgres::PgRow;
+use sqlx::query;
+
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, is_rivalry, number, plain, store_error, stored, word};
+
+#[async_trait]
+impl Subscriptions for PgStore {
+    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
+        let written = query(include_str!("../sql/put_subscription.sql"))
+            .bind(row.id.0)
+            .bind(plain(&row.path))
+            .bind(row.catalog_id.0)
+            .bind(stored(row.seq.0))
+            .bind(row.last_event.as_str())
+            .bind(Instant(row.updated_at))
+            .bind(event.0)
+            .execute(&self.pool)
+            .await;
+        match written {
+            Ok(written) => Ok(written.rows_affected() > 0),
+            Err(error) if is_rivalry(&error) => Ok(false),
+            Err(error) => Err(store_error(error)),
+        }
+    }
+
+    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
+        let row = query(include_str!("../sql/find_subscription.sql"))
+            .bind(id.0)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(subscription).transpose()
+    }
+
+    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
+        let row = query(include_str!("../sql/find_subscription_at.sql"))
+            .bind(plain(path))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(subscription).transpose()
+    }
+
+    async fn subscriptions(
+        &self,
+        before: Option<ExecutionId>,
+    ) -> Result<Vec<SubscriptionRow>, StoreError> {
+        let rows = query(include_str!("../sql/list_subscriptions.sql"))
+            .bind(before.map_or(i64::MAX, |id| id.0))
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(subscription).collect()
+    }
+
+    async fn subscription_events(
+        &self,
+        id: ExecutionId,
+        after: Seq,
+    ) -> Result<Vec<SubscriptionRecord>, StoreError> {
+        let rows = query(include_str!("../sql/read_subscription_events.sql"))
+            .bind(id.0)
+            .bind(stored(after.0))
+            .bind(at_most(READ_EVENTS_MAX, READ_EVENTS_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                let what = || format!("an event of subscription {id}");
+                Ok(SubscriptionRecord {
+                    seq: Seq(number(row, "seq")?),
+                    event_id: EventId(get(row, "event_id")?),
+                    event: word(get(row, "event_type")?, what)?,
+                    at: instant(row, "created_at")?,
+                })
+            })
+            .collect()
+    }
+}
+
+fn subscription(row: &PgRow) -> Result<SubscriptionRow, StoreError> {
+    let id = ExecutionId(get(row, "subscription_id")?);
+    Ok(SubscriptionRow {
+        id,
+        path: get(row, "path")?,
+        catalog_id: CatalogId(get(row, "catalog_id")?),
+        seq: Seq(number(row, "seq")?),
+        last_event: word(get(row, "last_event")?, || format!("subscription {id}"))?,
+        updated_at: instant(row, "updated_at")?,
+    })
+}

@@ -1,0 +1,2 @@
+-- Every feed, by name.
+SELECT name, filter, cursor, created_at, moved_at FROM feed ORDER BY name

@@ -1,0 +1,197 @@
+//! All events of a store in one order, for whoever follows all executions.
+//!
+//! A batch of events gets its place when it is written, and is shown only once every batch with an
+//! earlier place has been written or given up. So a reader that goes on after what it has seen misses
+//! nothing, in whatever order transactions commit. Shards count on their own: a cursor is a place in
+//! each of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, Recorded, Timestamp};
+use serde_json::Value;
+
+use crate::StoreError;
+
+/// How many events one read of a feed returns at most.
+pub const FEED_READ_MAX: usize = 1000;
+/// How many shards a cursor can tell apart.
+const CURSOR_PLACES_MAX: usize = 1024;
+
+/// How far a reader has come in one shard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FeedPlace {
+    pub batch: i64,
+    /// How many events of that batch have been read.
+    pub index: i64,
+}
+
+/// How far a reader has come in every shard; in one that is not named, nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeedCursor(pub Vec<FeedPlace>);
+
+impl FeedCursor {
+    pub fn place(&self, shard: usize) -> FeedPlace {
+        self.0.get(shard).copied().unwrap_or_default()
+    }
+
+    /// The same with one shard read up to `place`.
+    pub fn at(mut self, shard: usize, place: FeedPlace) -> Self {
+        if self.0.len() <= shard {
+            self.0.resize(shard + 1, FeedPlace::default());
+        }
+        self.0[shard] = place;
+        self
+    }
+}
+
+/// `batch.index` of each shard, in order, with a minus sign between them; `start` if none is named.
+impl fmt::Display for FeedCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("start");
+        }
+        for (shard, place) in self.0.iter().enumerate() {
+            let between = if shard > 0 { "-" } else { "" };
+            write!(f, "{between}{}.{}", place.batch, place.index)?;
+        }
+        Ok(())
+    }
+}
+
+/// The text is no cursor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a cursor that a feed has given out")]
+pub struct NotACursor(String);
+
+impl FromStr for FeedCursor {
+    type Err = NotACursor;
+
+    fn from_str(text: &str) -> Result<Self, NotACursor> {
+        if text == "start" {
+            return Ok(Self::default());
+        }
+        let place = |part: &str| {
+            let (batch, index) = part.split_once('.')?;
+            let place = FeedPlace { batch: batch.parse().ok()?, index: index.parse().ok()? };
+            (place.batch >= 0 && place.index >= 0).then_some(place)
+        };
+        let places: Option<Vec<FeedPlace>> = text.split('-').map(place).collect();
+        match places {
+            Some(places) if places.len() <= CURSOR_PLACES_MAX => Ok(Self(places)),
+            Some(_) | None => Err(NotACursor(text.to_owned())),
+        }
+    }
+}
+
+/// One event among those of all executions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeedItem {
+    pub execution: ExecutionId,
+    /// The path of the execution's playbook.
+    pub path: String,
+    pub recorded: Recorded,
+    /// The cursor of who has read up to here.
+    pub cursor: FeedCursor,
+}
+
+/// Some events, and where to go on. Events that have expired are passed over, so a page without any
+/// may still go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeedPage {
+    pub items: Vec<FeedItem>,
+    pub next: FeedCursor,
+}
+
+/// Where to begin to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeedPoint {
+    /// With the oldest event that is kept.
+    Start,
+    /// With what comes next.
+    End,
+    /// With what was written at an instant or later.
+    Since(Timestamp),
+}
+
+/// A feed with a name: what it shows, and how far its consumer has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedFeed {
+    pub name: String,
+    /// What it shows, in the words of whoever made it.
+    pub filter: Value,
+    pub cursor: FeedCursor,
+    pub created_at: Timestamp,
+    /// When its cursor moved last.
+    pub moved_at: Timestamp,
+}
+
+/// The order of all events.
+#[async_trait]
+pub trait EventFeed: Send + Sync {
+    /// The events after a cursor, at most `limit` (and at most [`FEED_READ_MAX`]). Those of one
+    /// execution are in the order of their numbers.
+    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError>;
+
+    /// The cursor from which a reader sees everything from a point on.
+    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError>;
+}
+
+/// Feeds that have a name.
+#[async_trait]
+pub trait Feeds: Send + Sync {
+    /// Keeps a feed; one that is there already is left as it is, and the answer is `false`.
+    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError>;
+
+    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError>;
+
+    /// All of them, by name.
+    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError>;
+
+    /// Moves the cursor of a feed from where it is believed to be; the answer is whether it was there.
+    async fn move_feed(
+        &self,
+        name: &str,
+        from: &FeedCursor,
+        to: &FeedCursor,
+    ) -> Result<bool, StoreError>;
+
+    /// Forgets a feed; the answer is whether there was one.
+    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, places: &[(i64, i64)]) {
+        let places = places.iter().map(|(batch, index)| FeedPlace { batch: *batch, index: *index });
+        let cursor = FeedCursor(places.collect());
+        assert_eq!(cursor.to_string(), text);
+        assert_eq!(text.parse(), Ok(cursor));
+    }
+
+    #[test]
+    fn a_cursor_reads_as_it_is_written() {
+        check("start", &[]);
+        check("7.2", &[(7, 2)]);
+        check("7.2-0.0-9223372036854775807.1", &[(7, 2), (0, 0), (i64::MAX, 1)]);
+    }
+
+    #[test]
+    fn what_no_feed_has_given_out_is_no_cursor() {
+        for text in ["", "7", "7.", ".2", "7.2-", "-1.2", "x.y", "7.2.3", "end"] {
+            assert!(text.parse::<FeedCursor>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shard_that_is_not_named_has_not_been_read() {
+        let place = FeedPlace { batch: 3, index: 1 };
+        let cursor = FeedCursor::default().at(2, place);
+        assert_eq!(cursor.to_string(), "0.0-0.0-3.1");
+        assert_eq!((cursor.place(2), cursor.place(3)), (place, FeedPlace::default()));
+    }
+}

@@ -1,0 +1,118 @@
+//! The order of all events in memory: that in which they were appended.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, Seq, Timestamp};
+
+use super::MemoryStore;
+use crate::{
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
+    NamedFeed, StoreError,
+};
+
+#[derive(Default)]
+pub(super) struct FeedTable {
+    /// The batch numbered `n` is at index `n - 1`.
+    batches: Vec<Batch>,
+    named: BTreeMap<String, NamedFeed>,
+}
+
+struct Batch {
+    written_at: Timestamp,
+    places: Vec<(ExecutionId, Seq)>,
+}
+
+impl FeedTable {
+    pub(super) fn add(&mut self, places: Vec<(ExecutionId, Seq)>, written_at: Timestamp) {
+        if !places.is_empty() {
+            self.batches.push(Batch { written_at, places });
+        }
+    }
+
+    /// What comes after a place, each with its own.
+    fn after(
+        &self,
+        after: FeedPlace,
+    ) -> impl Iterator<Item = (FeedPlace, ExecutionId, Seq)> + use<'_> {
+        let numbered = (1..).zip(&self.batches).skip_while(move |(batch, _)| *batch < after.batch);
+        let places = numbered.flat_map(|(batch, it)| {
+            let places = (1..).zip(&it.places);
+            places.map(move |(index, (execution, seq))| {
+                (FeedPlace { batch, index }, *execution, *seq)
+            })
+        });
+        places.filter(move |(place, _, _)| *place > after)
+    }
+}
+
+#[async_trait]
+impl EventFeed for MemoryStore {
+    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
+        let tables = self.tables();
+        let places = tables.feed.after(after.place(0)).take(limit.min(FEED_READ_MAX));
+        let items = places.filter_map(|(place, execution, seq)| {
+            let row = tables.executions.get(&execution)?;
+            let recorded = row.log.get(usize::try_from(seq.0.checked_sub(1)?).ok()?)?.clone();
+            let cursor = FeedCursor::default().at(0, place);
+            let path = row.summary.playbook.path.clone();
+            Some(FeedItem { execution, path, recorded, cursor })
+        });
+        let items: Vec<FeedItem> = items.collect();
+        let next = items.last().map_or_else(|| after.clone(), |last| last.cursor.clone());
+        Ok(FeedPage { items, next })
+    }
+
+    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+        let tables = self.tables();
+        let batches = &tables.feed.batches;
+        let before = match point {
+            FeedPoint::Start => return Ok(FeedCursor::default()),
+            FeedPoint::End => batches.len(),
+            FeedPoint::Since(at) => {
+                batches.iter().position(|it| it.written_at >= *at).unwrap_or(batches.len())
+            }
+        };
+        let Some(last) = before.checked_sub(1) else { return Ok(FeedCursor::default()) };
+        let fits = |count: usize| i64::try_from(count).expect("a count of rows in memory fits");
+        let place = FeedPlace { batch: fits(before), index: fits(batches[last].places.len()) };
+        Ok(FeedCursor::default().at(0, place))
+    }
+}
+
+#[async_trait]
+impl Feeds for MemoryStore {
+    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
+        let named = &mut self.tables().feed.named;
+        let is_new = !named.contains_key(&feed.name);
+        if is_new {
+            named.insert(feed.name.clone(), feed.clone());
+        }
+        Ok(is_new)
+    }
+
+    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
+        Ok(self.tables().feed.named.get(name).cloned())
+    }
+
+    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
+        Ok(self.tables().feed.named.values().cloned().collect())
+    }
+
+    async fn move_feed(
+        &self,
+        name: &str,
+        from: &FeedCursor,
+        to: &FeedCursor,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let named = &mut self.tables().feed.named;
+        let found = named.get_mut(name).filter(|feed| feed.cursor == *from);
+        let moved = found.map(|feed| (feed.cursor, feed.moved_at) = (to.clone(), now));
+        Ok(moved.is_some())
+    }
+
+    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.tables().feed.named.remove(name).is_some())
+    }
+}

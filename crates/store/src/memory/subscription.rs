@@ -1,0 +1,84 @@
+//! Subscriptions in memory.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use noetl_model::{EventId, ExecutionId, Seq, SubscriptionState};
+
+use super::MemoryStore;
+use crate::{
+    PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
+};
+
+#[derive(Default)]
+pub(super) struct SubscriptionTable {
+    rows: BTreeMap<ExecutionId, (SubscriptionRow, Vec<SubscriptionRecord>)>,
+}
+
+impl SubscriptionTable {
+    fn live_at<'a>(&'a self, path: &'a str) -> Option<&'a SubscriptionRow> {
+        self.at(path).find(|row| is_live(row))
+    }
+
+    /// Those of a path, newest first.
+    fn at<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a SubscriptionRow> {
+        self.rows.values().rev().map(|(row, _)| row).filter(move |row| row.path == path)
+    }
+}
+
+fn is_live(row: &SubscriptionRow) -> bool {
+    row.state() != SubscriptionState::Deactivated
+}
+
+#[async_trait]
+impl Subscriptions for MemoryStore {
+    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
+        let table = &mut self.tables().subscriptions;
+        let last = table.rows.get(&row.id).map_or(Seq::ZERO, |(kept, _)| kept.seq);
+        let rival = table.live_at(&row.path).is_some_and(|live| live.id != row.id);
+        if row.seq != last.next() || (is_live(row) && rival) {
+            return Ok(false);
+        }
+        let record = SubscriptionRecord {
+            seq: row.seq,
+            event_id: event,
+            event: row.last_event,
+            at: row.updated_at,
+        };
+        let (kept, records) = table.rows.entry(row.id).or_insert_with(|| (row.clone(), Vec::new()));
+        *kept = row.clone();
+        records.push(record);
+        Ok(true)
+    }
+
+    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
+        Ok(self.tables().subscriptions.rows.get(&id).map(|(row, _)| row.clone()))
+    }
+
+    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
+        let tables = self.tables();
+        let table = &tables.subscriptions;
+        Ok(table.live_at(path).or_else(|| table.at(path).next()).cloned())
+    }
+
+    async fn subscriptions(
+        &self,
+        before: Option<ExecutionId>,
+    ) -> Result<Vec<SubscriptionRow>, StoreError> {
+        let tables = self.tables();
+        let end = before.unwrap_or(ExecutionId(i64::MAX));
+        let rows = tables.subscriptions.rows.range(..end).rev();
+        Ok(rows.take(PAGE_MAX).map(|(_, (row, _))| row.clone()).collect())
+    }
+
+    async fn subscription_events(
+        &self,
+        id: ExecutionId,
+        after: Seq,
+    ) -> Result<Vec<SubscriptionRecord>, StoreError> {
+        let tables = self.tables();
+        let records = tables.subscriptions.rows.get(&id).map_or(&[][..], |(_, records)| records);
+        let later = records.iter().filter(|record| record.seq > after);
+        Ok(later.take(READ_EVENTS_MAX).copied().collect())
+    }
+}
