@@ -17,13 +17,6 @@ const SYSTEMS: [[&str; 4]; 2] = [
     ["--store", "postgres", "--worker", "process"],
 ];
 
-/// What needs DuckDB's library, which is installed apart.
-const WITHOUT: [&str; 3] = [
-    "duckdb_test.yaml",
-    "retry_test/duckdb_retry_query.yaml",
-    "save_storage_test/save_edge_cases.yaml",
-];
-
 /// Runs the fixtures with these arguments.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     provision::programs()?;
@@ -40,8 +33,7 @@ pub(crate) fn gate() -> Result<()> {
         return Ok(());
     }
     for system in SYSTEMS {
-        let without = WITHOUT.iter().flat_map(|file| ["--except", file]);
-        let args = [DIRECTORY].into_iter().chain(system).chain(without);
+        let args = [DIRECTORY].into_iter().chain(system);
         run(&args.map(str::to_owned).collect::<Vec<_>>())?;
     }
     Ok(())
