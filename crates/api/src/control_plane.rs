@@ -1,4 +1,4 @@
-//! The five things a worker asks of a control plane, and the one it is told unasked.
+//! What a worker asks of a control plane, and the one thing it is told unasked.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use noetl_model::{
     Attempt, CommandId, ExecutionId, Lease, PayloadRef, Pool, Report, Timestamp, WorkerId,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -34,6 +34,16 @@ pub trait ControlPlane: Send + Sync {
 
     /// Gives back whatever a worker still holds, since it ends. Saying so twice changes nothing more.
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError>;
+
+    /// The fields of a credential, `type` among them, for a command of an execution. Whoever keeps
+    /// none says so.
+    async fn credential(
+        &self,
+        _execution: ExecutionId,
+        alias: &str,
+    ) -> Result<Map<String, Value>, ControlError> {
+        Err(ControlError::CredentialMissing(alias.to_owned()))
+    }
 
     /// Commands that are cancelled from now on. A hint: one that is missed is told by the next
     /// heartbeat.
@@ -108,6 +118,9 @@ pub enum ControlError {
     /// A payload that was referred to is not there.
     #[error("there is no payload {}", .0.digest)]
     PayloadMissing(PayloadRef),
+    /// There is no credential of this alias.
+    #[error("there is no credential `{0}`")]
+    CredentialMissing(String),
     /// It does not do what was asked; asking again does not help.
     #[error("the control plane refused: {reason}")]
     Refused { reason: String },

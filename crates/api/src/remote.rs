@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
-use noetl_model::{Lease, PayloadRef, Report, WorkerId};
+use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
 use reqwest::{RequestBuilder, Response, StatusCode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use url::Url;
 
@@ -34,6 +34,14 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const CANCELLATIONS_MAX: usize = 1024;
 /// How long one line of a stream may be.
 const LINE_MAX: usize = 64 * 1024;
+
+/// What a tool reads of a credential.
+#[derive(Deserialize)]
+struct DeliveredCredential {
+    #[serde(rename = "type")]
+    kind: String,
+    data: Map<String, Value>,
+}
 
 /// A control plane at an address.
 pub struct RemoteControl {
@@ -187,6 +195,28 @@ impl ControlPlane for RemoteControl {
         let ReleaseReply { released: _ } =
             self.call("api/worker/release", &call, Duration::ZERO).await?;
         Ok(())
+    }
+
+    async fn credential(
+        &self,
+        execution: ExecutionId,
+        alias: &str,
+    ) -> Result<Map<String, Value>, ControlError> {
+        let mut url = self.at("api/credentials")?;
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.push(alias);
+        }
+        url.query_pairs_mut()
+            .append_pair("include_data", "true")
+            .append_pair("execution_id", &execution.to_string());
+        let response = self.sent(self.http.get(url).timeout(ANSWER_WAIT)).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Err(ControlError::CredentialMissing(alias.to_owned()));
+        }
+        let answer = answered(response).await?.json().await;
+        let DeliveredCredential { kind, mut data } = answer.map_err(ControlError::unavailable)?;
+        data.entry("type").or_insert(Value::String(kind));
+        Ok(data)
     }
 
     fn cancellations(&self) -> broadcast::Receiver<Cancellation> {

@@ -3,6 +3,7 @@
 //! Invariant: the help of every command ends with examples that can be pasted.
 
 mod client;
+mod credential;
 mod replay;
 
 use std::path::PathBuf;
@@ -13,6 +14,11 @@ use clap_complete::Shell;
 use clap_complete::engine::ArgValueCandidates;
 use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq};
 use url::Url;
+
+pub(crate) use credential::{
+    CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
+    CredentialRotateArgs, CredentialSetArgs,
+};
 
 use crate::candidates;
 use crate::config::Flags;
@@ -91,6 +97,12 @@ pub(crate) enum Command {
     /// Bring what a tool needs beside this binary
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),
+    /// Keep secrets that playbooks name by alias
+    #[command(
+        subcommand, visible_alias = "credentials",
+        after_help = credential::CREDENTIAL_EXAMPLES
+    )]
+    Credential(CredentialCommand),
     /// Print the JSON Schema of playbooks, for editors
     Schema(SchemaArgs),
     /// Print the completion script of a shell

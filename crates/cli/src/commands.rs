@@ -4,6 +4,7 @@ mod catalog;
 mod completions;
 mod conclude;
 mod config;
+mod credential;
 mod doctor;
 mod executions;
 mod graph;
@@ -57,6 +58,7 @@ pub(crate) async fn dispatch(
         Command::Server(args) => server::server(args, config, terminal).await,
         Command::Worker(args) => worker::worker(args, config, terminal).await,
         Command::Tools(ToolsCommand::Install(args)) => tools::install(args, config, terminal).await,
+        Command::Credential(command) => credential::credential(command, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),
         Command::Completions(args) => completions::completions(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, config, terminal).await,

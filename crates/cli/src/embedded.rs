@@ -9,8 +9,10 @@ use noetl_api::{
 };
 use noetl_bus::{Bus, Hint};
 use noetl_control::{Control, Heartbeat, PayloadError};
-use noetl_model::{Lease, PayloadRef, Report, WorkerId};
-use serde_json::Value;
+use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
+use noetl_secrets::{Access, Operation, VaultError};
+use noetl_server::{Found, Lookup, NotFound};
+use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
 /// How many cancellations wait for a worker that is slow to hear them.
@@ -19,12 +21,14 @@ const CANCELLATIONS_MAX: usize = 1024;
 /// A control plane in this process.
 pub(crate) struct Embedded {
     control: Control,
+    lookup: Lookup,
     cancellations: broadcast::Sender<Cancellation>,
 }
 
 impl Embedded {
-    pub(crate) fn new(control: Control) -> Self {
-        Self { control, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) }
+    pub(crate) fn new(lookup: Lookup) -> Self {
+        let cancellations = broadcast::Sender::new(CANCELLATIONS_MAX);
+        Self { control: lookup.control.clone(), lookup, cancellations }
     }
 
     /// Passes cancellations on from the bus, for as long as it is awaited.
@@ -98,6 +102,27 @@ impl ControlPlane for Embedded {
 
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
         self.control.release(worker).await.map(drop).map_err(ControlError::unavailable)
+    }
+
+    async fn credential(
+        &self,
+        execution: ExecutionId,
+        alias: &str,
+    ) -> Result<Map<String, Value>, ControlError> {
+        let access = Access { execution: Some(execution), ..Access::default() };
+        let found = self.lookup.find(alias, Operation::Read, &access).await;
+        found.map(Found::fields).map_err(|error| match error {
+            NotFound::Unknown(alias) => ControlError::CredentialMissing(alias),
+            NotFound::Unsupported { .. } | NotFound::Entry { .. } => {
+                ControlError::Refused { reason: error.to_string() }
+            }
+            NotFound::Vault(VaultError::Unreadable { .. }) => {
+                ControlError::Refused { reason: format!("{:#}", anyhow::Error::from(error)) }
+            }
+            NotFound::Vault(_) | NotFound::Load(_) | NotFound::Payload(_) => {
+                ControlError::unavailable(error)
+            }
+        })
     }
 
     fn cancellations(&self) -> broadcast::Receiver<Cancellation> {

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use noetl_bus::{Bus, LocalBus};
 use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{WorkerId, machine_id_of};
-use noetl_store::{Clock as _, Store, SystemClock};
+use noetl_store::{Clock as _, CommandQueue as _, SystemClock};
 use noetl_store_postgres::{
     ClaimError, ClusterSettings, MACHINES_MAX, MachineClaim, Shards, TimeSource,
 };
@@ -19,14 +19,15 @@ use crate::args::ServerArgs;
 use crate::config::Config;
 use crate::database;
 use crate::failure::Failure;
-use crate::session::embedded_worker;
+use crate::keys;
+use crate::session::{Holding, embedded_worker};
 
 /// How often partitions are made ahead of time.
 const UPKEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// What a server stands on.
 pub(crate) struct Foundation {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) kept: Holding,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) sharing: Sharing,
     pub(crate) upkeep: Option<Upkeep>,
@@ -88,20 +89,22 @@ pub(crate) async fn lay(
     let names_embedded = args.database.db.is_some();
     if args.postgres.is_none() && (names_embedded || !config.names_postgres()) {
         let path = database::path_of(&args.database, config);
-        let store: Arc<dyn Store> = Arc::new(database::open(&path).await?);
+        let store = Arc::new(database::open(&path).await?);
         // Only one process serves a database, so whoever was its embedded worker before is gone.
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
         let machine = Machine::Unrivalled(number);
+        let kept = Holding::of(store, keys::embedded(&path, config)?);
         let history = config.short(&path);
         let sharing = Sharing::Alone { database: path };
-        return Ok((Foundation { store, bus, sharing, upkeep: None, machine }, history));
+        return Ok((Foundation { kept, bus, sharing, upkeep: None, machine }, history));
     }
     let read = |name: &str| match (&args.postgres, name) {
         (Some(url), "DATABASE_URL") => Some(url.clone()),
         (Some(_), "NOETL_SHARDS" | "NOETL_CLUSTER_DSN") => None,
         (_, name) => config.variable(name),
     };
+    let keyring = keys::shared(config)?;
     let settings = ClusterSettings::from_env(read).map_err(Failure::bad_input)?;
     let shards = Shards::connect(settings, TimeSource::Database).await.map_err(Failure::broken)?;
     let shards = Arc::new(shards);
@@ -111,8 +114,8 @@ pub(crate) async fn lay(
     };
     let upkeep = Some(Upkeep { shards: shards.clone() });
     let machine = Machine::Claimed(claim_machine(&shards, config).await?);
-    let foundation =
-        Foundation { store: shards, bus, sharing: Sharing::WithOthers, upkeep, machine };
+    let kept = Holding::of(shards, keyring);
+    let foundation = Foundation { kept, bus, sharing: Sharing::WithOthers, upkeep, machine };
     Ok((foundation, name))
 }
 

@@ -14,6 +14,7 @@ mod failure;
 mod files;
 mod foundation;
 mod history;
+mod keys;
 mod logging;
 mod nearest;
 mod neighbours;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use async_trait::async_trait;
+use noetl_api::ControlPlane;
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
     Answer, Control, RegisterError, Registered, Settings, StartError, StartRequest,
@@ -15,11 +16,14 @@ use noetl_control::{
 use noetl_model::{
     ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
-use noetl_server::Services;
-use noetl_store::{Clock, ExecutionFilter, MemoryStore, Store, SystemClock};
+use noetl_secrets::{Key, Keyring, Vault};
+use noetl_server::{Lookup, Services, collect_records};
+use noetl_store::{
+    Clock, CommandQueue as _, ExecutionFilter, MemoryStore, Records, Store, SystemClock,
+};
 use noetl_store_sqlite::SqliteStore;
-use noetl_tools::Registry;
-use noetl_worker::{KeptResults, Worker};
+use noetl_tools::{FixedCredentials, Registry};
+use noetl_worker::{KeptResults, PlaneCredentials, Worker};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +34,7 @@ use crate::embedded::Embedded;
 use crate::failure::Failure;
 use crate::foundation::{Foundation, Machine, Sharing};
 use crate::history::{History, Which};
+use crate::keys;
 use crate::nearest::nearest;
 use crate::neighbours::Document;
 use crate::plane::{Follower, Home, Kept, Plane};
@@ -55,6 +60,8 @@ const PATHS_MAX: usize = 500;
 /// A control plane in this process, perhaps with a worker.
 pub(crate) struct Session {
     store: Arc<dyn Store>,
+    records: Arc<dyn Records>,
+    vault: Arc<Vault>,
     control: Control,
     bus: Arc<dyn Bus>,
     ids: Arc<IdGenerator>,
@@ -64,6 +71,35 @@ pub(crate) struct Session {
     /// The loops of the control plane.
     loops: Background,
     worker: Background,
+}
+
+/// What a session keeps its data in, and under which keys.
+pub(crate) struct Holding {
+    store: Arc<dyn Store>,
+    /// The same store.
+    records: Arc<dyn Records>,
+    keyring: Keyring,
+}
+
+impl Holding {
+    pub(crate) fn of(store: Arc<impl Store + Records + 'static>, keyring: Keyring) -> Self {
+        Self { store: store.clone(), records: store, keyring }
+    }
+}
+
+/// How the tools of a worker are set up: the control plane keeps results and credentials, and those
+/// of the environment win.
+pub(crate) fn tool_settings(
+    control: Arc<dyn ControlPlane>,
+    config: &Config,
+    settings: noetl_tools::Settings,
+) -> noetl_tools::Settings {
+    let fixed = FixedCredentials::from_environment(config.variables());
+    noetl_tools::Settings {
+        credentials: Arc::new(PlaneCredentials::new(fixed, control.clone())),
+        results: Arc::new(KeptResults::of(control)),
+        ..settings
+    }
 }
 
 /// The worker of whichever process serves a database.
@@ -121,14 +157,15 @@ impl Session {
         work: Work,
         config: &Config,
     ) -> Result<Self, Failure> {
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = Arc::new(store);
+        let held = Holding::of(store.clone(), keys::embedded(path, config)?);
         let home = Home::File(path.to_owned());
         match work {
-            Work::Nowhere => Ok(Self::local(store, home, config)),
+            Work::Nowhere => Ok(Self::local(held, home, config)),
             Work::Here => {
                 // Only one process serves a database, so whoever was its embedded worker is gone.
                 store.release(&embedded_worker()).await.map_err(Failure::broken)?;
-                Self::local(store, home, config).with_worker(EmbeddedWorker::of_command(), config)
+                Self::local(held, home, config).with_worker(EmbeddedWorker::of_command(), config)
             }
         }
     }
@@ -136,24 +173,27 @@ impl Session {
     /// Runs executions and keeps nothing of them.
     pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        Self::local(Arc::new(MemoryStore::new(clock)), Home::Nowhere, config)
-            .with_worker(EmbeddedWorker::of_command(), config)
+        let keyring = Keyring::new(Key::generate(), Vec::new());
+        let held = Holding::of(Arc::new(MemoryStore::new(clock)), keyring);
+        Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
     }
 
     /// A control plane that has its store to itself.
-    fn local(store: Arc<dyn Store>, home: Home, config: &Config) -> Self {
+    fn local(held: Holding, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
-        Self::new(store, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine, home)
+        Self::new(held, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine, home)
     }
 
     /// A control plane of a server.
     pub(crate) fn serving(foundation: Foundation) -> Self {
-        let Foundation { store, bus, sharing, upkeep, machine } = foundation;
+        let Foundation { kept, bus, sharing, upkeep, machine } = foundation;
         let attempts_max = match sharing {
             Sharing::Alone { .. } => ATTEMPTS_MAX,
             Sharing::WithOthers => Settings::default().attempts_max,
         };
-        let mut session = Self::new(store, bus, attempts_max, machine, Home::Nowhere);
+        let mut session = Self::new(kept, bus, attempts_max, machine, Home::Nowhere);
+        let (records, stop) = (session.records.clone(), session.loops.stop.clone());
+        session.loops.tasks.spawn(collect_records(records, Arc::new(SystemClock), stop));
         if let Some(upkeep) = upkeep {
             let stop = session.loops.stop.clone();
             session.loops.tasks.spawn(async move { upkeep.run(stop).await });
@@ -162,12 +202,13 @@ impl Session {
     }
 
     fn new(
-        store: Arc<dyn Store>,
+        held: Holding,
         bus: Arc<dyn Bus>,
         attempts_max: u32,
         machine: Machine,
         home: Home,
     ) -> Self {
+        let Holding { store, records, keyring } = held;
         let ids = Arc::new(IdGenerator::new(machine.number()));
         let (shared, clock) = (bus.clone(), Arc::new(SystemClock));
         let settings = Settings { attempts_max, lease: LEASE, ..Settings::default() };
@@ -176,7 +217,9 @@ impl Session {
         let (running, stop) = (control.clone(), loops.stop.clone());
         loops.tasks.spawn(async move { running.run(stop).await });
         let worker = Background::default();
-        Self { store, control, bus, ids, _machine: machine, home, loops, worker }
+        let vault = Vault::new(records.clone(), keyring, ids.clone(), Arc::new(SystemClock));
+        let vault = Arc::new(vault);
+        Self { store, records, vault, control, bus, ids, _machine: machine, home, loops, worker }
     }
 
     /// The same with a worker in this process.
@@ -187,11 +230,14 @@ impl Session {
     ) -> Result<Self, Failure> {
         let mut session = self;
         let bus = session.bus.clone();
-        let embedded = Arc::new(Embedded::new(session.control.clone()));
-        let registry = Registry::standard(noetl_tools::Settings {
-            results: Arc::new(KeptResults::of(embedded.clone())),
-            ..worker.tools.settings(config)?
-        });
+        let lookup = Lookup {
+            control: session.control.clone(),
+            store: session.store.clone(),
+            vault: session.vault.clone(),
+        };
+        let embedded = Arc::new(Embedded::new(lookup));
+        let tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
+        let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, CONCURRENCY);
         let settings = noetl_worker::Settings { drain: worker.drain, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
@@ -205,11 +251,18 @@ impl Session {
         Ok(session)
     }
 
+    /// Secrets by name.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
     /// What an API in front of this session is made of.
     pub(crate) fn services(&self) -> Services {
         Services {
             control: self.control.clone(),
             store: self.store.clone(),
+            records: self.records.clone(),
+            vault: self.vault.clone(),
             bus: self.bus.clone(),
             clock: Arc::new(SystemClock),
             ids: self.ids.clone(),

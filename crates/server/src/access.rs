@@ -3,6 +3,8 @@
 //! Invariants: a path is open only if it is listed here; a path that no rule names needs the widest
 //! scope; tokens are compared in constant time.
 
+mod records;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -83,6 +85,9 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if *method == Method::POST && path.starts_with(INGRESS_PREFIX) {
         return None;
     }
+    if let Some(scopes) = records::needed(method, path, "") {
+        return Some(scopes);
+    }
     if path.starts_with(INTERNAL_PREFIX) {
         return Some(&[Scope::Internal]);
     }
@@ -134,7 +139,9 @@ pub(crate) async fn admit(
 ) -> Result<Response, ApiError> {
     let settings = state.settings();
     check_host(settings, &request)?;
-    if let Some(scopes) = needed(request.method(), request.uri().path()) {
+    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+    let scopes = records::needed(request.method(), path, query);
+    if let Some(scopes) = scopes.or_else(|| needed(request.method(), path)) {
         let address = request.extensions().get().map_or(NOWHERE, |Peer(address)| *address);
         let secret = bearer(request.headers());
         let given = secret.map(|secret| Digest::of(secret.as_bytes()));

@@ -16,6 +16,7 @@ use noetl_api::wire::Problem;
 use noetl_control::{LoadError, PayloadError, RegisterError, StartError, SubmitError};
 use noetl_engine::Refusal;
 use noetl_playbook::Problems;
+use noetl_secrets::VaultError;
 use noetl_store::StoreError;
 use serde_json::{Map, Value, json};
 
@@ -140,6 +141,22 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Unavailable(_) => Self::unavailable(&error),
             StoreError::Corrupt { .. } => Self::internal(&error),
+        }
+    }
+}
+
+impl From<VaultError> for ApiError {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Store(error) => error.into(),
+            VaultError::TooLarge => Self::invalid("secret-too-large", error.to_string()),
+            VaultError::Contended(_) => Self::unavailable(&error),
+            VaultError::Unreadable { .. } => {
+                tracing::error!(error = &error as &(dyn StdError + 'static), "secret not opened");
+                let detail = "this secret cannot be opened with the keys of this server; the \
+                              operator finds the reason in its log";
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "secret-unreadable", detail)
+            }
         }
     }
 }

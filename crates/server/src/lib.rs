@@ -8,6 +8,7 @@
 
 mod access;
 mod body;
+mod cleanup;
 mod description;
 mod error;
 mod extract;
@@ -16,11 +17,11 @@ mod ingress;
 mod issued;
 mod large;
 mod limits;
+mod lookup;
 mod meters;
 mod outcome;
 mod proc;
 mod rate;
-mod roster;
 mod routes;
 mod seen;
 mod serve;
@@ -40,8 +41,10 @@ use tower_http::cors::CorsLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 
 pub use access::{Access, Hosts, Origins};
+pub use cleanup::collect_records;
 pub use ingress::Secrets;
 pub use limits::Limits;
+pub use lookup::{Found, Lookup, NotFound};
 pub use rate::Rate;
 pub use serve::serve;
 pub use state::{AppState, Figures, Services, Settings};

@@ -4,7 +4,10 @@
 //! `{result: {status, context: <that>}}`.
 
 use noetl_model::{ErrorKind, Logs, Outcome, ToolError};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// What a tool's result has beside its status.
+const WHOLE_KEYS: &[&str] = &["data", "error", "stdout", "stderr", "exit_code", "duration_ms"];
 
 /// What a tool that has returned leaves behind.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +44,36 @@ impl ToolStatus {
             ToolStatus::Success | ToolStatus::Error => ErrorKind::Exception,
         }
     }
+}
+
+/// The reference of a result that was stored before it was told.
+pub(crate) fn reference(context: &Value) -> Option<&str> {
+    let envelope = context.get("result")?;
+    let named = envelope.pointer("/reference/ref");
+    named.or_else(|| envelope.pointer("/context/data/_ref"))?.as_str()
+}
+
+/// The same with the stored result in place of its reference: the tool's whole result, or its data.
+pub(crate) fn with_stored(context: &Value, stored: &Value) -> Value {
+    let told = context.pointer("/result/status").cloned().unwrap_or(Value::Null);
+    let is_whole = stored.get("status").and_then(Value::as_str).is_some_and(|status| {
+        ["success", "error", "timeout"].contains(&status.to_ascii_lowercase().as_str())
+    }) && WHOLE_KEYS.iter().any(|key| stored.get(key).is_some());
+    let tool = if is_whole { stored.clone() } else { json!({ "status": told, "data": stored }) };
+    with_result(context, json!({ "status": told, "context": tool }))
+}
+
+/// The same with an error in place of a result that is not stored here.
+pub(crate) fn without_stored(context: &Value, reference: &str) -> Value {
+    let error = format!("the result {reference} is not stored here");
+    let tool = json!({ "status": "error", "error": error });
+    with_result(context, json!({ "status": "error", "context": tool }))
+}
+
+fn with_result(context: &Value, result: Value) -> Value {
+    let mut context = context.clone();
+    context["result"] = result;
+    context
 }
 
 /// What `call.done` says.
@@ -123,7 +156,6 @@ fn text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use serde_json::json;
 
     use super::*;
 

@@ -3,6 +3,7 @@
 mod callback;
 mod catalog;
 mod commands;
+mod credentials;
 mod dashboard;
 mod docs;
 mod events;
@@ -11,22 +12,28 @@ mod executions;
 mod feeds;
 mod health;
 mod ingress;
+mod keychain;
 mod layout;
 mod metrics;
+mod objects;
 mod outbox;
 mod pools;
 mod refused;
 mod replay;
+mod results;
 mod stored;
 mod stream;
 mod subscriptions;
 mod system;
 mod ui_schema;
 mod vars;
+mod wallet;
 mod worker;
 
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
+
+pub(crate) use keychain::KeychainScope;
 
 use crate::state::{AppState, Figures};
 
@@ -60,6 +67,11 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(feeds::routes())
         .merge(subscriptions::routes())
         .merge(ingress::routes())
+        .merge(results::routes())
+        .merge(objects::routes())
+        .merge(credentials::routes())
+        .merge(keychain::routes())
+        .merge(wallet::routes())
 }
 
 /// What is described apart, because its path has no end of its own.

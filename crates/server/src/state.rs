@@ -6,15 +6,16 @@ use std::time::Duration;
 use noetl_bus::Bus;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
-use noetl_store::{Clock, Store};
+use noetl_secrets::Vault;
+use noetl_store::{Clock, Records, Store};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Hosts, Origins, Patience};
 use crate::ingress::{Ingress, Secrets};
 use crate::limits::Limits;
+use crate::lookup::Lookup;
 use crate::meters::Meters;
-use crate::roster::Roster;
 use crate::seen::Seen;
 use crate::tls::Tls;
 use crate::tokens::Token;
@@ -63,6 +64,10 @@ pub struct Services {
     pub control: Control,
     /// What `control` keeps its data in.
     pub store: Arc<dyn Store>,
+    /// What is kept beside the log.
+    pub records: Arc<dyn Records>,
+    /// What keeps secrets in `records`.
+    pub vault: Arc<Vault>,
     /// What `control` tells others by.
     pub bus: Arc<dyn Bus>,
     pub clock: Arc<dyn Clock>,
@@ -80,7 +85,7 @@ struct Parts {
     settings: Settings,
     started: Instant,
     draining: CancellationToken,
-    roster: Roster,
+    lookup: Lookup,
     seen: Seen,
     patience: Patience,
     meters: Meters,
@@ -89,13 +94,18 @@ struct Parts {
 
 impl AppState {
     pub fn new(services: Services, settings: Settings) -> Self {
+        let lookup = Lookup {
+            control: services.control.clone(),
+            store: services.store.clone(),
+            vault: services.vault.clone(),
+        };
         let parts = Parts {
             services,
             patience: Patience::new(&settings),
             settings,
             started: Instant::now(),
             draining: CancellationToken::new(),
-            roster: Roster::default(),
+            lookup,
             seen: Seen::default(),
             meters: Meters::default(),
             ingress: Ingress::default(),
@@ -162,9 +172,17 @@ impl AppState {
         &self.parts.patience
     }
 
-    /// The workers that have said that they are there.
-    pub(crate) fn roster(&self) -> &Roster {
-        &self.parts.roster
+    pub(crate) fn records(&self) -> &dyn Records {
+        &*self.parts.services.records
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.parts.services.vault
+    }
+
+    /// From an alias to a secret.
+    pub(crate) fn lookup(&self) -> &Lookup {
+        &self.parts.lookup
     }
 
     /// The events of others that were recorded lately.

@@ -5,6 +5,7 @@ mod access;
 mod callback;
 mod catalog;
 mod contract;
+mod credentials;
 mod dashboard;
 mod execute;
 mod executions;
@@ -12,18 +13,22 @@ mod existing_worker;
 mod feeds;
 mod health;
 mod ingress;
+mod keychain;
 mod native_worker;
 mod network;
+mod objects;
 mod openapi;
 mod outbox;
 mod remote;
 mod replay;
+mod results;
 mod start_keys;
 mod stored;
 mod stores;
 mod stream;
 mod subscriptions;
 mod system;
+mod vars;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +39,8 @@ use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use noetl_bus::LocalBus;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
-use noetl_store::{Clock, MemoryStore, Store};
+use noetl_secrets::{Key, Keyring, Vault};
+use noetl_store::{Clock, MemoryStore, Records, Store};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -106,8 +112,13 @@ struct Answer {
     body: Value,
 }
 
+/// A store that keeps everything a server needs.
+trait Everything: Store + Records {}
+
+impl<T: Store + Records> Everything for T {}
+
 /// A store on the clock of the runtime.
-fn in_memory() -> (Arc<dyn Store>, Arc<dyn Clock>) {
+fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
     let clock = Arc::new(SimulatedClock { begun: Instant::now() });
     (Arc::new(MemoryStore::new(clock.clone())), clock)
 }
@@ -135,7 +146,7 @@ impl Server {
 
     fn on(
         settings_of_server: Settings,
-        store: Arc<dyn Store>,
+        store: Arc<dyn Everything>,
         bus: Arc<dyn noetl_bus::Bus>,
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -148,16 +159,20 @@ impl Server {
     /// A server whose control plane does nothing by itself.
     fn idle(
         settings_of_server: Settings,
-        store: Arc<dyn Store>,
+        store: Arc<dyn Everything>,
         bus: Arc<dyn noetl_bus::Bus>,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = (store.clone(), store);
         let ids = Arc::new(IdGenerator::new(1));
         let settings = noetl_control::Settings { lease: LEASE, ..Default::default() };
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
         let stop = CancellationToken::new();
-        let services = Services { control, store, bus, clock, ids };
+        let keyring = Keyring::new(Key::generate(), Vec::new());
+        let vault = Vault::new(records.clone(), keyring, ids.clone(), clock.clone());
+        let vault = Arc::new(vault);
+        let services = Services { control, store, records, vault, bus, clock, ids };
         let state = AppState::new(services, settings_of_server);
         let way = Way::Direct(Box::new(app(state.clone())));
         Self { way, state, stop: stop.clone(), _loops: stop.drop_guard() }

@@ -23,6 +23,7 @@ mod open;
 mod outbox;
 mod partitions;
 mod queue;
+mod records;
 mod row;
 mod settings;
 mod shards;

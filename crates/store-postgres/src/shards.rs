@@ -9,6 +9,7 @@ mod feed;
 mod hash;
 mod merge;
 mod outbox;
+mod records;
 mod routed;
 
 use std::sync::atomic::AtomicUsize;

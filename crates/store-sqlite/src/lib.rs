@@ -20,6 +20,7 @@ mod layout;
 mod open;
 mod outbox;
 mod queue;
+mod records;
 mod row;
 mod store;
 mod subscription;

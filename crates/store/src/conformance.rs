@@ -17,6 +17,8 @@ pub mod letters;
 pub mod log;
 pub mod outbox;
 pub mod queue;
+pub mod records;
+pub mod secrets;
 pub mod subscription;
 pub mod timers;
 
@@ -27,8 +29,8 @@ use std::time::Duration;
 use noetl_model::{ExecutionId, Pool, Recorded, Seq, Timestamp};
 
 use crate::{
-    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxRow, Page, Store, Take,
-    Taker,
+    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxRow, Page, Records, Store,
+    Take, Taker,
 };
 
 /// Makes every case of the suite a test. `$fresh` is an async function from a [`TestClock`] to an
@@ -109,6 +111,24 @@ macro_rules! conformance {
             keys::concurrent_starts_under_one_key_admit_exactly_one,
             layout::executions_are_counted_by_status_up_to_a_limit,
             layout::no_table_is_missing_and_connections_add_up,
+            secrets::a_credential_is_found_by_id_and_by_name_and_keeps_its_beginning,
+            secrets::a_name_that_is_another_ids_is_not_written_over,
+            secrets::credentials_are_listed_newest_first_by_type_and_by_text,
+            secrets::a_removed_credential_is_gone,
+            secrets::a_key_is_wrapped_anew_unless_the_record_has_changed,
+            secrets::rows_under_other_keys_are_listed_in_order_from_any_place,
+            secrets::a_keychain_entry_is_counted_when_it_is_asked_for,
+            secrets::keychain_entries_are_listed_by_playbook_version,
+            secrets::accesses_are_listed_newest_first_by_what_they_are_about,
+            records::variables_are_set_anew_listed_by_name_and_counted,
+            records::variables_of_other_executions_are_left_alone,
+            records::a_runtime_registers_beats_and_leaves,
+            records::a_runtime_that_registers_again_keeps_its_id,
+            records::a_result_is_found_by_its_reference_until_it_expires,
+            records::the_same_value_under_the_same_name_is_stored_once,
+            records::an_object_is_replaced_and_expires,
+            records::plugins_and_objects_never_meet,
+            records::what_is_over_is_collected_and_nothing_else,
         }
     };
     (@each $fresh:path; $($file:ident::$case:ident,)*) => {
@@ -152,12 +172,15 @@ impl Clock for TestClock {
 #[derive(Clone)]
 pub struct Subject {
     pub store: Arc<dyn Store>,
+    /// The same store.
+    pub records: Arc<dyn Records>,
     pub clock: TestClock,
 }
 
 impl Subject {
-    pub fn new(store: impl Store + 'static, clock: TestClock) -> Self {
-        Self { store: Arc::new(store), clock }
+    pub fn new(store: impl Store + Records + 'static, clock: TestClock) -> Self {
+        let store = Arc::new(store);
+        Self { store: store.clone(), records: store, clock }
     }
 
     /// Sets the clock to some seconds after the start of the test.

@@ -20,6 +20,7 @@ mod outbox;
 mod plan;
 mod port;
 mod queue;
+mod records;
 mod row;
 mod subscription;
 
@@ -42,6 +43,12 @@ pub use port::{
     Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
+pub use records::{
+    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Cleanup, Collected, Credential, CredentialFilter,
+    CredentialKey, Credentials, Horizon, Keychain, KeychainEntry, NamedResult, Object, ObjectKey,
+    Objects, RUNTIMES_MAX, Records, ResultRef, Results, Rewrap, Runtime, RuntimeKey, Runtimes,
+    Sealed, SealedRow, SealedTable, SecretAudit, VARIABLES_MAX, Variable, VariableType, Variables,
+};
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, ReadyCommand,
     Snapshot, TimerRow,

@@ -10,6 +10,7 @@ mod feed;
 mod layout;
 mod outbox;
 mod queue;
+mod records;
 mod subscription;
 mod timers;
 
@@ -29,6 +30,7 @@ use crate::{
 use feed::FeedTable;
 use outbox::OutboxTable;
 use queue::CommandTable;
+use records::RecordTables;
 use subscription::SubscriptionTable;
 
 /// A store in memory. Everything ends with the process.
@@ -53,6 +55,7 @@ struct Tables {
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
     snapshots: HashMap<ExecutionId, Snapshot>,
     keys: HashMap<KeyName, KeptKey>,
+    records: RecordTables,
 }
 
 struct ExecutionRow {

@@ -9,6 +9,8 @@ use noetl_model::{Attempt, ErrorKind, ExecutionId, Logs, Outcome, StepName, Tool
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::credentials::UsedCredentials;
+
 /// One kind of work a worker can do.
 #[async_trait]
 pub trait Tool: Send + Sync {
@@ -35,6 +37,8 @@ pub struct Call {
     pub idempotency_key: String,
     pub timeout: Duration,
     pub cancel: CancellationToken,
+    /// The credentials that the tool has been given so far.
+    pub used: UsedCredentials,
 }
 
 impl Call {

@@ -1,16 +1,56 @@
 //! Where secrets come from that a playbook names by alias.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
 
+use crate::call::Call;
+
 /// Finds credentials by alias.
 #[async_trait]
 pub trait Credentials: Send + Sync {
-    /// The credential's fields, `type` among them; a config error if there is none of that name.
-    async fn resolve(&self, alias: &str) -> Result<Map<String, Value>, ToolError>;
+    /// The credential's fields, `type` among them, for a tool that runs `call`; a config error if
+    /// there is none of that name.
+    async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError>;
+}
+
+/// The credentials that a command has been given, so that what it leaves behind can be searched for
+/// them. Clones share their list.
+#[derive(Clone, Default)]
+pub struct UsedCredentials {
+    fields: Arc<Mutex<Vec<Map<String, Value>>>>,
+}
+
+impl UsedCredentials {
+    fn note(&self, fields: &Map<String, Value>) {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner).push(fields.clone());
+    }
+
+    /// The fields of each, in the order they were asked for.
+    pub fn take(&self) -> Vec<Map<String, Value>> {
+        std::mem::take(&mut self.fields.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl std::fmt::Debug for UsedCredentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UsedCredentials(..)")
+    }
+}
+
+/// Notes with the call what its tool is given.
+pub(crate) struct Noted(pub(crate) Arc<dyn Credentials>);
+
+#[async_trait]
+impl Credentials for Noted {
+    async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
+        let fields = self.0.resolve(call, alias).await?;
+        call.used.note(&fields);
+        Ok(fields)
+    }
 }
 
 /// Credentials known from the start, each a JSON map given in a variable of the environment:
@@ -30,8 +70,13 @@ impl FixedCredentials {
         Self { by_variable }
     }
 
+    /// Whether one of them has this alias.
+    pub fn has(&self, alias: &str) -> bool {
+        self.by_variable.contains_key(&Self::variable(alias))
+    }
+
     /// The variable that holds a credential: its alias in upper case, `_` for other characters.
-    fn variable(alias: &str) -> String {
+    pub fn variable(alias: &str) -> String {
         let name = alias.chars().map(|c| match c.to_ascii_uppercase() {
             c if c.is_ascii_alphanumeric() => c,
             _ => '_',
@@ -42,7 +87,7 @@ impl FixedCredentials {
 
 #[async_trait]
 impl Credentials for FixedCredentials {
-    async fn resolve(&self, alias: &str) -> Result<Map<String, Value>, ToolError> {
+    async fn resolve(&self, _call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
         let variable = Self::variable(alias);
         let Some(text) = self.by_variable.get(&variable) else {
             return Err(ToolError::new(
@@ -66,11 +111,14 @@ impl Credentials for FixedCredentials {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::testing::call;
 
     async fn resolve(variable: &str, text: &str, alias: &str) -> String {
         let credentials = FixedCredentials::from_environment([(variable.into(), text.into())]);
-        match credentials.resolve(alias).await {
+        match credentials.resolve(&call(json!({})), alias).await {
             Ok(found) => Value::Object(found).to_string(),
             Err(error) => error.to_string(),
         }
@@ -84,6 +132,17 @@ mod tests {
         let missing = resolve("NOETL_CREDENTIAL_OTHER", text, "my-api").await;
         let told = "there is no credential `my-api`: set the variable NOETL_CREDENTIAL_MY_API";
         assert_eq!(missing, told);
+    }
+
+    #[tokio::test]
+    async fn what_a_tool_is_given_is_noted_with_its_call() {
+        let variable = ("NOETL_CREDENTIAL_A".to_owned(), r#"{"token": "t"}"#.to_owned());
+        let noted = Noted(Arc::new(FixedCredentials::from_environment([variable])));
+        let (call, other) = (call(json!({})), call(json!({})));
+        noted.resolve(&call, "a").await.unwrap();
+        assert!(noted.resolve(&call, "b").await.is_err());
+        assert_eq!(json!(call.used.take()), json!([{ "token": "t" }]));
+        assert!(other.used.take().is_empty());
     }
 
     #[tokio::test]

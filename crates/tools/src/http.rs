@@ -28,11 +28,11 @@ impl Http {
     /// The body of a response, which must be JSON.
     pub(crate) async fn json(
         &self,
+        call: &Call,
         keys: Keys<'_>,
-        idempotency_key: &str,
     ) -> Result<serde_json::Value, ToolError> {
-        let auth = auth::Auth::read(keys, self.credentials.as_ref()).await?;
-        let request = request::build(keys, auth, idempotency_key)?;
+        let auth = auth::Auth::read(call, keys, self.credentials.as_ref()).await?;
+        let request = request::build(keys, auth, &call.idempotency_key)?;
         let name = outgoing::named(&request);
         let response = self.outgoing.send(request).await?;
         match response::error(&name, &response) {
@@ -45,7 +45,7 @@ impl Http {
     async fn exchange(&self, call: &Call) -> Result<Ended, ToolError> {
         let keys = Keys::new("http", &call.config);
         let wanted = response::Wanted::read(keys)?;
-        let auth = auth::Auth::read(keys, self.credentials.as_ref()).await?;
+        let auth = auth::Auth::read(call, keys, self.credentials.as_ref()).await?;
         let request = request::build(keys, auth, &call.idempotency_key)?;
         let name = outgoing::named(&request);
         let response = self.outgoing.send(request).await?;

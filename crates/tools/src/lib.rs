@@ -34,7 +34,7 @@ mod transfer;
 mod testing;
 
 pub use call::{Call, Ended, Tool};
-pub use credentials::{Credentials, FixedCredentials};
+pub use credentials::{Credentials, FixedCredentials, UsedCredentials};
 pub use outgoing::{Egress, Exception, NoException};
 pub use registry::{Registry, TIMEOUT_DEFAULT};
 pub use results::{NoResults, Reference, Results};

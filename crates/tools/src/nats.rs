@@ -31,7 +31,7 @@ impl Nats {
     async fn operate(&self, call: &Call) -> Result<Ended, ToolError> {
         let keys = Keys::new("nats", &call.config);
         let operation = Operation::read(keys)?;
-        let place = connection::Place::read(keys, self.credentials.as_ref()).await?;
+        let place = connection::Place::read(call, keys, self.credentials.as_ref()).await?;
         let client = self.connections.get(place).await?;
         let mut logs = Logs::default();
         if let Some(note) = operation.note() {

@@ -63,7 +63,7 @@ impl Work {
             whole: keys.flag(&["transaction"])?.unwrap_or(false),
             limits: PoolLimits::read(keys)?,
             settings: SessionSettings::read(keys, call.timeout)?,
-            target: Target::read(keys, credentials).await?,
+            target: Target::read(call, keys, credentials).await?,
         })
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
+use crate::credentials::UsedCredentials;
 use crate::keys::Keys;
 
 /// How many configurations are kept parsed.
@@ -52,6 +53,7 @@ impl Templates {
         bindings: BTreeMap<String, Arc<Value>>,
         timeout_default: Duration,
         cancel: CancellationToken,
+        used: UsedCredentials,
     ) -> Result<Call, ToolError> {
         let config = self.parse(&lease.config)?;
         let input = config.render_arguments(&bindings)?;
@@ -70,6 +72,7 @@ impl Templates {
             attempt: lease.attempt,
             idempotency_key: lease.idempotency_key.clone(),
             cancel,
+            used,
         })
     }
 

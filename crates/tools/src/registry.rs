@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
 use crate::call::{Call, Ended, Tool};
+use crate::credentials::{Credentials, Noted, UsedCredentials};
 use crate::duckdb::Duckdb;
 use crate::duckdb::engine::Engine;
 use crate::http::Http;
@@ -51,6 +52,8 @@ impl Registry {
 
     /// The tools that every worker has.
     pub fn standard(settings: Settings) -> Self {
+        let credentials: Arc<dyn Credentials> = Arc::new(Noted(settings.credentials));
+        let settings = Settings { credentials, ..settings };
         let outgoing =
             Arc::new(Outgoing::new(settings.egress.clone(), settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
@@ -88,18 +91,20 @@ impl Registry {
         self.tools.keys().copied()
     }
 
-    /// Runs the command of a lease to its end. `bindings` are the lease's, with references resolved.
+    /// Runs the command of a lease to its end. `bindings` are the lease's, with references resolved;
+    /// the credentials that the tool asks for are noted in `used`.
     pub async fn run(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
+        used: &UsedCredentials,
         cancel: &CancellationToken,
     ) -> Ended {
         let Some(tool) = self.tools.get(&lease.tool) else {
             return Ended::failed(self.unavailable(lease.tool));
         };
         let stop = cancel.child_token();
-        match self.templates.prepare(lease, bindings, TIMEOUT_DEFAULT, stop) {
+        match self.templates.prepare(lease, bindings, TIMEOUT_DEFAULT, stop, used.clone()) {
             Ok(call) => run_in_time(tool.as_ref(), &call, cancel).await,
             Err(error) => Ended::failed(error),
         }

@@ -37,6 +37,7 @@ pub(crate) fn call_with(config: Value, input: Value, variables: Value) -> Call {
         idempotency_key: "7-1".into(),
         timeout: Duration::from_secs(60),
         cancel: CancellationToken::new(),
+        used: Default::default(),
     }
 }
 

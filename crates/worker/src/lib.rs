@@ -9,11 +9,14 @@
 
 mod attend;
 mod backoff;
+mod credentials;
 mod holding;
+mod redact;
 mod report;
 mod results;
 mod run;
 mod worker;
 
+pub use credentials::PlaneCredentials;
 pub use results::KeptResults;
 pub use worker::{Settings, Worker};

@@ -70,9 +70,11 @@ impl Reporter {
                     tracing::warn!(%error, reports = reports.len(), "report failed, will repeat");
                     backoff.wait().await;
                 }
-                Err(error @ (ControlError::PayloadMissing(_) | ControlError::Refused { .. })) => {
-                    return Err(error.to_string());
-                }
+                Err(
+                    error @ (ControlError::PayloadMissing(_)
+                    | ControlError::CredentialMissing(_)
+                    | ControlError::Refused { .. }),
+                ) => return Err(error.to_string()),
             }
         }
     }

@@ -33,9 +33,9 @@ impl Results for KeptResults {
         self.control.payload(&PayloadRef { digest, size: 0 }).await.map_err(|error| {
             let kind = match error {
                 ControlError::PayloadMissing(_) => ErrorKind::NotFound,
-                ControlError::Unavailable(_) | ControlError::Refused { .. } => {
-                    ErrorKind::StorageAccess
-                }
+                ControlError::Unavailable(_)
+                | ControlError::CredentialMissing(_)
+                | ControlError::Refused { .. } => ErrorKind::StorageAccess,
             };
             ToolError::new(kind, format!("cannot fetch the result {digest}: {error}"))
         })

@@ -9,11 +9,12 @@ use futures::FutureExt;
 use futures::future::try_join_all;
 use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{ErrorKind, Lease, Payload, PayloadRef, Report, ToolError, WorkerId};
-use noetl_tools::{Ended, Registry};
+use noetl_tools::{Ended, Registry, UsedCredentials};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
+use crate::redact::redacted;
 
 /// Runs a command to its end; a tool that panics has failed. Nothing if the command was lost.
 pub(crate) async fn run(
@@ -23,9 +24,10 @@ pub(crate) async fn run(
     lease: Lease,
     lost: &CancellationToken,
 ) -> Option<Report> {
+    let used = UsedCredentials::default();
     let running = async {
         match lost.run_until_cancelled(resolve(control, &lease)).await? {
-            Ok(bindings) => Some(registry.run(&lease, bindings, lost).await),
+            Ok(bindings) => Some(registry.run(&lease, bindings, &used, lost).await),
             Err(error) => Some(Ended::failed(error)),
         }
     };
@@ -33,6 +35,7 @@ pub(crate) async fn run(
         let message = format!("the tool `{}` panicked: {}", lease.tool, told(panic.as_ref()));
         Some(Ended::failed(ToolError::new(ErrorKind::Unknown, message)))
     })?;
+    let ended = redacted(ended, &used);
     (!lost.is_cancelled()).then(|| Report {
         execution: lease.execution,
         command: lease.command,

@@ -39,6 +39,7 @@ const LAYERS: &[(&str, Allowed)] = &[
         "noetl-server",
         Only(&[
             "noetl-model",
+            "noetl-expr",
             "noetl-playbook",
             "noetl-engine",
             "noetl-replay",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use noetl_api::RemoteControl;
 use noetl_model::Pool;
 use noetl_tools::Registry;
-use noetl_worker::{KeptResults, Settings, Worker};
+use noetl_worker::{Settings, Worker};
 
 use super::stopped;
 use crate::args::WorkerArgs;
@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::edge::client_tls;
 use crate::failure::{Exit, Failure};
 use crate::foundation::worker_of_process;
+use crate::session::tool_settings;
 use crate::terminal::Terminal;
 use crate::tools::Tools;
 
@@ -27,10 +28,8 @@ pub(crate) async fn worker(
     let control = RemoteControl::with_tls(server.clone(), token, &tls);
     let control = control.map_err(Failure::broken)?;
     let control = Arc::new(control);
-    let settings = noetl_tools::Settings {
-        results: Arc::new(KeptResults::of(control.clone())),
-        ..Tools::of_server(&server).settings(config)?
-    };
+    let settings =
+        tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?);
     let registry = Registry::standard(settings);
     let id = worker_of_process(config);
     let pool = args.pool.as_deref().unwrap_or(config.worker_pool());

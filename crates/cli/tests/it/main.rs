@@ -3,6 +3,7 @@
 mod client;
 mod config;
 mod crash;
+mod credentials;
 mod drain;
 mod errors;
 mod examples;

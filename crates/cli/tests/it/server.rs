@@ -2,13 +2,16 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Child;
+use std::process::{Child, Stdio};
 
 use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
 
 use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, await_end, eventually, signal};
+
+/// What servers that share a database seal secrets under.
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A process that is told to end when the test does, however that ends.
 pub(crate) struct Process(pub(crate) Child);
@@ -40,7 +43,9 @@ impl Server {
 
     pub(crate) fn new(sandbox: &Sandbox, more: &[&str]) -> Self {
         let args = [&["server", "--listen", "127.0.0.1:0"], more].concat();
-        Self::of(sandbox.spawn(&args))
+        let mut command = sandbox.command(&args);
+        command.env("NOETL_ENCRYPTION_KEY", KEY).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::of(command.spawn().expect("the binary runs"))
     }
 
     /// A server whose standard error is piped.
@@ -138,6 +143,21 @@ fn servers_that_share_a_database_go_on_for_one_that_is_killed() {
 }
 
 #[test]
+fn a_server_that_shares_its_database_wants_a_key_for_secrets() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.noetl(&[
+        "server",
+        "--listen",
+        "127.0.0.1:0",
+        "--database",
+        "postgres://nobody@127.0.0.1:1/none",
+    ]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("NOETL_ENCRYPTION_KEY"), "{}", said.stderr);
+    assert!(said.stderr.contains("openssl rand -base64 32"), "{}", said.stderr);
+}
+
+#[test]
 fn a_server_does_not_start_with_the_machine_number_of_another() {
     let postgres = PostgresServer::private();
     let database = postgres.url("postgres");
@@ -149,6 +169,7 @@ fn a_server_does_not_start_with_the_machine_number_of_another() {
     let second = sandbox
         .command(&["server", "--listen", "127.0.0.1:0", "--database", &database])
         .env("NOETL_SERVER_MACHINE_ID", number.to_string())
+        .env("NOETL_ENCRYPTION_KEY", KEY)
         .output()
         .expect("it runs");
     assert_eq!(second.status.code(), Some(2));

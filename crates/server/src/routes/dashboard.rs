@@ -14,7 +14,6 @@ use utoipa_axum::routes;
 
 use super::catalog::PATHS_MAX;
 use crate::error::ApiError;
-use crate::roster::WORKER_KIND;
 use crate::state::AppState;
 
 /// How far executions of one status are counted; beyond it the figure says only that there are more.
@@ -65,7 +64,7 @@ async fn dashboard_stats(State(state): State<AppState>) -> Result<Json<Dashboard
     let counts = [completed, failed, cancelled, running];
     let total_playbooks = super::catalog::newest_entries(&state, PATHS_MAX).await?.len();
     let silence = state.settings().lease * super::pools::SILENT_LEASES;
-    let workers = state.roster().list(WORKER_KIND, state.now(), silence);
+    let (now, workers) = (state.now(), state.records().runtimes(super::pools::WORKER_KIND).await?);
     let stats = Stats {
         total_executions: counts.iter().sum(),
         successful_executions: completed,
@@ -73,7 +72,7 @@ async fn dashboard_stats(State(state): State<AppState>) -> Result<Json<Dashboard
         cancelled_executions: cancelled,
         running_executions: running,
         total_playbooks,
-        total_workers: workers.iter().filter(|row| row.status != "offline").count(),
+        total_workers: workers.iter().filter(|it| now.since(it.heartbeat) <= silence).count(),
         bounded: counts.contains(&COUNTED_MAX) || total_playbooks == PATHS_MAX,
         counted_max: COUNTED_MAX,
     };

@@ -3,6 +3,8 @@
 //! A tool's result ends its command: what the worker says afterwards is answered and changes
 //! nothing, as does anything said twice.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::extract::State;
 use noetl_api::Posted;
@@ -15,10 +17,13 @@ use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::results;
 use crate::error::ApiError;
 use crate::extract::Body;
 use crate::issued::{Issued, attempt_of, find_issued, issued_by};
-use crate::outcome::{Returned, completed, failed, returned};
+use crate::outcome::{
+    Returned, completed, failed, reference, returned, with_stored, without_stored,
+};
 use crate::state::AppState;
 
 /// How many events one request may post.
@@ -82,12 +87,15 @@ async fn take_measured(
     let event_id = item.event_id.map_or_else(|| state.next_id(), |id| id.0);
     match Posted::of(&item.event_type) {
         Posted::Working => working(state, &item).await?,
-        Posted::ToolReturned => match returned(&item.context) {
-            Returned::Ended { outcome, logs } => {
-                report(state, execution, &item, outcome, logs).await?;
+        Posted::ToolReturned => {
+            let context = whole(state, &item.context).await?;
+            match returned(&context) {
+                Returned::Ended { outcome, logs } => {
+                    report(state, execution, &item, outcome, logs).await?;
+                }
+                Returned::Pending => {}
             }
-            Returned::Pending => {}
-        },
+        }
         Posted::CommandFailed => {
             report(state, execution, &item, failed(&item.context), Default::default()).await?;
         }
@@ -102,6 +110,16 @@ async fn take_measured(
         Posted::Fact => record(state, execution, item, event_id).await?,
     }
     Ok(event_id)
+}
+
+/// What a worker says, with a result that it has stored beforehand in its place.
+async fn whole<'a>(state: &AppState, context: &'a Value) -> Result<Cow<'a, Value>, ApiError> {
+    let Some(text) = reference(context) else { return Ok(Cow::Borrowed(context)) };
+    let Some(named) = results::parse(text) else { return Ok(Cow::Borrowed(context)) };
+    Ok(Cow::Owned(match results::stored(state, &named).await? {
+        Some(value) => with_stored(context, &value),
+        None => without_stored(context, text),
+    }))
 }
 
 /// A worker that says that it works keeps what it has.

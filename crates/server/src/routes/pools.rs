@@ -1,9 +1,12 @@
 //! Existing workers: that they are there, and that they still are.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use noetl_api::wire::{PoolAnswer, PoolName, PoolRegistration, PoolRow};
-use noetl_model::WorkerId;
+use noetl_model::{Timestamp, WorkerId};
+use noetl_store::{Runtime, RuntimeKey};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -11,9 +14,14 @@ use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{Body, InQuery};
-use crate::roster::{KINDS, WORKER_KIND};
 use crate::state::AppState;
 
+/// What a worker registers as.
+pub(super) const WORKER_KIND: &str = "worker_pool";
+/// Everything that may register.
+const KINDS: &[&str] = &[WORKER_KIND, "server_api", "broker"];
+/// How long a name may be.
+const NAME_MAX: usize = 500;
 /// After how many leases without a heartbeat a worker counts as offline.
 pub(super) const SILENT_LEASES: u32 = 2;
 
@@ -43,9 +51,54 @@ async fn register_worker(
     Body(registration): Body<PoolRegistration>,
 ) -> Result<Json<PoolRow>, ApiError> {
     let kind = kind_of(registration.kind.as_deref())?.to_owned();
-    let row = state.roster().register(&kind, registration, state.next_id(), state.now());
-    tracing::info!(worker = row.name, kind, "worker registered");
-    Ok(Json(row))
+    if registration.name.is_empty() || registration.name.len() > NAME_MAX {
+        let detail = format!("the name of a worker has 1 to {NAME_MAX} bytes");
+        return Err(ApiError::invalid("worker-name", detail));
+    }
+    let kept = take_in(&state, kind, registration).await?;
+    tracing::info!(worker = kept.key.name, kind = kept.key.kind, "worker registered");
+    Ok(Json(shown(kept, state.now(), Duration::MAX)))
+}
+
+async fn take_in(
+    state: &AppState,
+    kind: String,
+    registration: PoolRegistration,
+) -> Result<Runtime, ApiError> {
+    let now = state.now();
+    let runtime = Runtime {
+        id: state.next_id(),
+        key: RuntimeKey { kind, name: registration.name },
+        uri: registration.uri,
+        status: registration.status.unwrap_or_else(|| "active".to_owned()),
+        labels: registration.labels,
+        capabilities: registration.capabilities,
+        capacity: registration.capacity,
+        runtime: registration.runtime,
+        heartbeat: now,
+        created_at: now,
+        updated_at: now,
+    };
+    Ok(state.records().put_runtime(&runtime).await?)
+}
+
+/// A runtime as clients see it; one that has been silent for `silence` is offline.
+fn shown(runtime: Runtime, now: Timestamp, silence: Duration) -> PoolRow {
+    let is_silent = now.since(runtime.heartbeat) > silence;
+    PoolRow {
+        runtime_id: runtime.id,
+        name: runtime.key.name,
+        kind: runtime.key.kind,
+        uri: runtime.uri,
+        status: if is_silent { "offline".to_owned() } else { runtime.status },
+        labels: runtime.labels,
+        capabilities: runtime.capabilities,
+        capacity: runtime.capacity,
+        runtime: runtime.runtime,
+        heartbeat: runtime.heartbeat.to_string(),
+        created_at: runtime.created_at.to_string(),
+        updated_at: runtime.updated_at.to_string(),
+    }
 }
 
 /// Keeps everything that a worker has, and notes that it is there.
@@ -59,8 +112,9 @@ async fn keep_worker(
 ) -> Result<Json<PoolAnswer>, ApiError> {
     let kind = kind_of(kind.as_deref())?;
     let renewed = state.store().renew(&WorkerId::new(&name), state.settings().lease).await?;
-    if !state.roster().heard(kind, &name, state.now()) {
-        // It registered with another server, or before this one was started.
+    let key = RuntimeKey { kind: kind.to_owned(), name: name.clone() };
+    if !state.records().heard_runtime(&key, state.now()).await? {
+        // It was silent for so long that it was forgotten, and does not register again by itself.
         let registration = PoolRegistration {
             name,
             kind: Some(kind.to_owned()),
@@ -71,7 +125,7 @@ async fn keep_worker(
             capacity: None,
             runtime: None,
         };
-        state.roster().register(kind, registration, state.next_id(), state.now());
+        take_in(&state, kind.to_owned(), registration).await?;
     }
     Ok(Json(PoolAnswer { status: "ok", message: format!("{renewed} commands kept") }))
 }
@@ -106,7 +160,8 @@ async fn let_go(
 ) -> Result<PoolAnswer, ApiError> {
     let kind = kind_of(kind.as_deref())?;
     let released = state.store().release(&WorkerId::new(&name)).await?;
-    if !state.roster().forget(kind, &name) && released == 0 {
+    let key = RuntimeKey { kind: kind.to_owned(), name: name.clone() };
+    if !state.records().remove_runtime(&key).await? && released == 0 {
         let detail = format!("there is no {kind} {name}");
         return Err(ApiError::not_found("unknown-worker", detail));
     }
@@ -122,7 +177,7 @@ struct PoolsQuery {
     name: Option<String>,
 }
 
-/// Lists the workers that this server has heard of.
+/// Lists the workers that any server of the cluster has heard of lately.
 #[utoipa::path(
     get, path = "/api/worker/pools", tag = "workers", params(PoolsQuery),
     responses((status = 200, body = Vec<PoolRow>))
@@ -133,7 +188,9 @@ async fn list_workers(
 ) -> Result<Json<Vec<PoolRow>>, ApiError> {
     let kind = kind_of(query.kind.as_deref())?;
     let silence = state.settings().lease * SILENT_LEASES;
-    let mut rows = state.roster().list(kind, state.now(), silence);
+    let (now, runtimes) = (state.now(), state.records().runtimes(kind).await?);
+    let mut rows: Vec<PoolRow> =
+        runtimes.into_iter().map(|runtime| shown(runtime, now, silence)).collect();
     rows.retain(|row| {
         query.status.as_ref().is_none_or(|status| row.status == *status)
             && query.name.as_ref().is_none_or(|part| row.name.contains(part.as_str()))

@@ -270,7 +270,11 @@ pub(super) async fn variables_are_what_the_execution_has_set(server: Server) {
     assert_eq!(server.get(&format!("/api/vars/{id}")).await.body, json!([]));
     server.work().await;
     let one = server.get(&format!("/api/vars/{id}/answer")).await.body;
-    assert_eq!(one, json!({ "var_name": "answer", "var_type": "user_defined", "var_value": 42 }));
+    let expected = json!({
+        "var_name": "answer", "var_type": "user_defined", "var_value": 42, "source_step": null,
+        "created_at": null, "accessed_at": null, "access_count": 0,
+    });
+    assert_eq!(one, expected);
     assert_eq!(server.get(&format!("/api/vars/{id}")).await.body, json!([one]));
     let missing = server.get(&format!("/api/vars/{id}/x")).await;
     assert_eq!(missing.problem(), "404 unknown-variable");

@@ -328,3 +328,67 @@ pub(super) async fn a_batch_of_events_is_taken_in_order_failures_included(server
     let answer = server.post("/api/events/batch", none).await;
     assert_eq!(answer.body, json!({ "status": "ok", "event_ids": [], "commands_generated": 0 }));
 }
+
+/// A result above what travels with an event is stored first, then told by its reference.
+async fn large_result(whole: bool) {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let data = json!({ "text": "x".repeat(200_000) });
+    let tool = json!({ "status": "success", "data": data, "duration_ms": 3 });
+    let stored = if whole { tool } else { data.clone() };
+    let put =
+        json!({ "name": "start", "data": stored, "scope": "execution", "source_step": "start" });
+    let put = server.call(Method::PUT, &format!("/api/result/{id}"), put).await;
+    let reference = put.body["ref"].as_str().expect("a reference").to_owned();
+    let done = json!({ "call_index": 0, "result": {
+        "status": "success", "context": { "data": { "_ref": reference } },
+        "reference": { "kind": "result_ref", "ref": reference, "store": put.body["store"],
+            "scope": "execution", "extracted": { "data": { "text": { "_len": 200_000 } } } },
+    }});
+    for (name, status, more) in [
+        ("call.done", "COMPLETED", done),
+        ("command.completed", "success", json!({ "status": "success" })),
+    ] {
+        let answer = worker.post(&claimed, name, status, more).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    }
+    let second = worker.claim(&issued(&server, &id).await).await;
+    assert_eq!(second.body["context"]["render_context"]["start"], data);
+    worker.finish(&second.body, "success", json!({ "status": "success" })).await;
+    assert_eq!(server.status(&id).await, "COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_was_stored_first_is_taken_by_its_reference() {
+    large_result(true).await;
+    large_result(false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_not_stored_fails_its_step() {
+    let server = Server::with_hello().await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let reference = format!("noetl://execution/{id}/result/start/1");
+    let done = json!({ "call_index": 0, "result": {
+        "status": "success", "reference": { "kind": "result_ref", "ref": reference },
+    }});
+    assert_eq!(worker.post(&claimed, "call.done", "COMPLETED", done).await.status, 200);
+    assert_eq!(server.status(&id).await, "FAILED");
+    let detail = server.get(&format!("/api/executions/{id}")).await;
+    assert_eq!(detail.body["error"], format!("the result {reference} is not stored here"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_forgotten_is_listed_again_once_it_beats() {
+    let server = Server::new();
+    let beat = server.post("/api/worker/pool/heartbeat", json!({ "name": "w-1" })).await;
+    assert_eq!(beat.status, 200);
+    let pools = server.get("/api/worker/pools?name=-1").await;
+    assert_eq!(pools.body[0]["status"], "ready", "{}", pools.body);
+    let unnamed = server.post("/api/worker/pool/register", json!({ "name": "" })).await;
+    assert_eq!(unnamed.problem(), "422 worker-name");
+}

@@ -71,7 +71,7 @@ impl Backing {
     /// A server on an empty store of this kind.
     pub(super) async fn server(&self) -> Server {
         let clock = Arc::new(SystemClock);
-        let (store, bus): (Arc<dyn Store>, Arc<dyn noetl_bus::Bus>) = match self {
+        let (store, bus): (Arc<dyn Everything>, Arc<dyn noetl_bus::Bus>) = match self {
             Self::Sqlite(directory) => {
                 static COUNT: AtomicU32 = AtomicU32::new(0);
                 let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -10,6 +10,8 @@ use noetl_store_postgres::{PgSettings, PgStore, PoolSettings, TimeSource};
 use noetl_testkit::PostgresServer;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
+use crate::statements::files;
+
 /// How many tests run at the same time at most, times the databases each of them uses.
 const LENT_MAX: i64 = 200;
 
@@ -17,12 +19,22 @@ const LENT_MAX: i64 = 200;
 const EMPTY: &str = "
     TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key, noetl.feed_batch,
         noetl.feed, noetl.subscription, noetl.subscription_event RESTART IDENTITY;
-    DELETE FROM noetl.execution;
-    DELETE FROM noetl.child;
-    DELETE FROM noetl.event;
-    DELETE FROM noetl.event_place;
-    DELETE FROM noetl.result_store;
-    DELETE FROM noetl.projection_snapshot";
+    DO $$
+    DECLARE
+        name text;
+    BEGIN
+        FOR name IN
+            SELECT relname FROM pg_class
+            WHERE
+                relnamespace = 'noetl'::regnamespace
+                AND relkind IN ('r', 'p')
+                AND NOT relispartition
+                AND relname NOT IN ('schema_migration', 'partitioned')
+        LOOP
+            EXECUTE format('DELETE FROM noetl.%I', name);
+        END LOOP;
+    END
+    $$";
 
 /// A database that no other test uses.
 pub(crate) struct Database {
@@ -121,7 +133,9 @@ impl Drop for Database {
 /// The name of a migrated database that nobody uses; the first test makes it.
 async fn template() -> String {
     let mut hasher = DefaultHasher::new();
-    include_str!("../../migrations/001_schema.sql").hash(&mut hasher);
+    for (name, migration) in files("migrations") {
+        (name, migration).hash(&mut hasher);
+    }
     let name = format!("template_{:x}", hasher.finish());
     let mut admin = connect("postgres").await;
     execute(&mut admin, "SELECT pg_advisory_lock(1)").await;

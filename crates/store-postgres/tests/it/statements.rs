@@ -21,25 +21,31 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("count_messages.sql", "a figure for people, over what is owed only"),
     ("count_pending_messages.sql", "where all of it waits, a walk beats the index"),
     ("claim_messages.sql", "what is owed only, and one walk may beat a look-up for each message"),
+    ("collect_results.sql", "asked once a minute; a batch may be found best in one walk"),
     ("stalled_executions.sql", "asked seldom, and one walk may beat a look-up for each execution"),
 ];
 /// Executions of the month in which the tests begin, and of how many.
 const FIRST_ID: i64 = 264_905_529_753_600_000;
 const EXECUTIONS: i64 = 3000;
 
-/// Every file of `sql/`, by name.
-fn statements() -> Vec<(String, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
-    let entries = std::fs::read_dir(directory).expect("there are statements");
-    let mut statements: Vec<_> = entries
+/// Every file of a directory of this crate, by name.
+pub(crate) fn files(directory: &str) -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+    let entries = std::fs::read_dir(directory).expect("the directory is there");
+    let mut files: Vec<_> = entries
         .map(|entry| {
             let path = entry.expect("the directory can be read").path();
             let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
             (name, std::fs::read_to_string(path).expect("a statement is text"))
         })
         .collect();
-    statements.sort();
-    statements
+    files.sort();
+    files
+}
+
+/// Every file of `sql/`, by name.
+fn statements() -> Vec<(String, String)> {
+    files("sql")
 }
 
 #[tokio::test]
@@ -98,8 +104,32 @@ async fn filled() -> Database {
         }
     }
     store.close().await;
+    execute(&mut database.connect().await, RECORDS).await;
     database
 }
+
+/// Thousands of rows in the tables beside the log.
+const RECORDS: &str = "
+    INSERT INTO noetl.credential
+    SELECT n, 'c' || n, 'bearer', 'c' || n, NULL, '{}', NULL, 'k1', '\\x00', '\\x00', now(), now()
+    FROM generate_series(1, 3000) AS n;
+    INSERT INTO noetl.keychain
+    SELECT 'k' || n, 'k', n % 100, 'global', n, 'k1', '\\x00', '\\x00', '2026-01-01', false, NULL, 0,
+        NULL, now()
+    FROM generate_series(1, 3000) AS n;
+    INSERT INTO noetl.secret_audit
+    SELECT n, now(), 'c', 'read', 'ok' FROM generate_series(1, 3000) AS n;
+    INSERT INTO noetl.runtime
+    SELECT n, 'worker_pool', 'w' || n, NULL, 'ready', NULL, NULL, NULL, NULL, now(), now(), now()
+    FROM generate_series(1, 3000) AS n;
+    INSERT INTO noetl.object_store
+    SELECT 'o' || n, 'text/plain', sha256('x'), '\\x00', now(), '2026-01-01'
+    FROM generate_series(1, 3000) AS n;
+    INSERT INTO noetl.transient
+    SELECT execution_id, 'v', 'computed', '1', NULL, now(), NULL, 0 FROM noetl.execution;
+    INSERT INTO noetl.result_ref
+    SELECT execution_id, 'r', 1, sha256('x'), 'execution', NULL, now(), now()
+    FROM noetl.execution";
 
 fn of_execution(number: i64) -> Append {
     let id = FIRST_ID + (number << 22);
@@ -212,6 +242,7 @@ fn sample(of: &str) -> String {
         "integer" => "1".to_owned(),
         "text" => "'pool-1'".to_owned(),
         "bytea" => "'\\x00'".to_owned(),
+        "boolean" => "true".to_owned(),
         "boolean[]" => "ARRAY[true, false]".to_owned(),
         array if array.ends_with("[]") => "'{}'".to_owned(),
         other => panic!("no sample of {other}"),

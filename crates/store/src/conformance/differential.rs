@@ -12,8 +12,8 @@ use proptest::test_runner::TestRunner;
 use super::given::{T0, add, add_to, at, events_after, held, lease, park, remove};
 use super::{Subject, TestClock};
 use crate::{
-    Append, Clock as _, ExecutionFilter, Failure, Held, LetterPage, MemoryStore, Store, Take,
-    Taker, TimerChange,
+    Append, Clock as _, ExecutionFilter, Failure, Held, LetterPage, MemoryStore, Records, Store,
+    Take, Taker, TimerChange,
 };
 
 const EXECUTIONS: u8 = 3;
@@ -25,7 +25,7 @@ const EXECUTIONS: u8 = 3;
 /// costs time, so only one in `one_in` of the usual cases is tried; `PROPTEST_CASES` scales them.
 pub fn answers_as_memory_does<S, K>(fresh: impl AsyncFn(TestClock) -> (S, K), one_in: u32)
 where
-    S: Store + 'static,
+    S: Store + Records + 'static,
 {
     let usual = ProptestConfig::default();
     let cases = usual.cases.div_ceil(one_in);

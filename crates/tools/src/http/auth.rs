@@ -6,6 +6,7 @@ use noetl_model::ToolError;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
+use crate::call::Call;
 use crate::credentials::Credentials;
 use crate::keys::{Keys, scalar_text};
 
@@ -23,17 +24,20 @@ pub(crate) enum Auth {
 impl Auth {
     /// From `auth`, a map or an alias, or from `credential`, an alias.
     pub(crate) async fn read(
+        call: &Call,
         keys: Keys<'_>,
         credentials: &dyn Credentials,
     ) -> Result<Self, ToolError> {
         match keys.find(&["auth", "credential"]) {
             None => Ok(Auth::None),
-            Some((_, Value::String(alias))) => Self::of(keys, &credentials.resolve(alias).await?),
+            Some((_, Value::String(alias))) => {
+                Self::of(keys, &credentials.resolve(call, alias).await?)
+            }
             Some((_, Value::Object(said))) => {
                 match said.get("credential").and_then(Value::as_str) {
                     None => Self::of(keys, said),
                     Some(alias) => {
-                        let mut fields = credentials.resolve(alias).await?;
+                        let mut fields = credentials.resolve(call, alias).await?;
                         let said = said.iter().filter(|(key, value)| {
                             key.as_str() != "credential" && !value.is_null()
                         });

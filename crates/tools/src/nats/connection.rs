@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 use url::Url;
 
+use crate::call::Call;
 use crate::credentials::Credentials;
 use crate::keys::{Keys, scalar_text};
 
@@ -35,15 +36,16 @@ enum Identity {
 impl Place {
     /// From the tool's own keys, and for what they leave out from the credential they name.
     pub(super) async fn read(
+        call: &Call,
         keys: Keys<'_>,
         credentials: &dyn Credentials,
     ) -> Result<Self, ToolError> {
         let kept = match keys.find(&["auth", "credential"]) {
             None => Map::new(),
-            Some((_, Value::String(alias))) => credentials.resolve(alias).await?,
+            Some((_, Value::String(alias))) => credentials.resolve(call, alias).await?,
             Some((_, Value::Object(said))) => {
                 match said.get("credential").and_then(Value::as_str) {
-                    Some(alias) => credentials.resolve(alias).await?,
+                    Some(alias) => credentials.resolve(call, alias).await?,
                     None => said.clone(),
                 }
             }

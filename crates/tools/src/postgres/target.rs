@@ -7,6 +7,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::call::Call;
 use crate::credentials::Credentials;
 use crate::keys::{Keys, scalar_text};
 use crate::sql::redact::Secrets;
@@ -68,6 +69,7 @@ type Said = BTreeMap<&'static str, String>;
 impl Target {
     /// A key of the tool wins over its connection string, and that over the credential.
     pub(crate) async fn read(
+        call: &Call,
         keys: Keys<'_>,
         credentials: &dyn Credentials,
     ) -> Result<Self, ToolError> {
@@ -78,11 +80,11 @@ impl Target {
                 said = parse(keys, dsn)?;
             }
             Some((_, Value::String(alias))) => {
-                said = of_fields(keys, &credentials.resolve(alias).await?)?;
+                said = of_fields(keys, &credentials.resolve(call, alias).await?)?;
             }
             Some((_, Value::Object(fields))) => {
                 if let Some(alias) = fields.get("credential").and_then(Value::as_str) {
-                    said = of_fields(keys, &credentials.resolve(alias).await?)?;
+                    said = of_fields(keys, &credentials.resolve(call, alias).await?)?;
                 }
                 said.extend(of_fields(keys, fields)?);
             }
@@ -259,6 +261,7 @@ mod tests {
 
     use super::*;
     use crate::credentials::FixedCredentials;
+    use crate::testing::call;
 
     fn check(config: Value, expected: Expect) {
         let credential = r#"{"type": "postgres", "data": {"db_host": "db", "db_port": "6000", "db_user": "ada", "db_password": "hunter2", "db_name": "shop"}}"#;
@@ -267,7 +270,7 @@ mod tests {
             ("NOETL_CREDENTIAL_API".to_owned(), r#"{"type": "bearer", "token": "t"}"#.to_owned()),
         ]);
         let keys = Keys::new("postgres", config.as_object().expect("it is a map"));
-        let read = futures::executor::block_on(Target::read(keys, &credentials));
+        let read = futures::executor::block_on(Target::read(&call(json!({})), keys, &credentials));
         let shown = match read {
             Ok(it) => format!(
                 "{}@{} {:?} {:?} {:?}",

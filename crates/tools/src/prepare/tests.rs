@@ -7,7 +7,13 @@ use crate::testing::{bindings, lease};
 
 fn prepare(lease: &Lease, values: Value) -> Result<Call, ToolError> {
     let cancel = CancellationToken::new();
-    Templates::new().prepare(lease, bindings(values), Duration::from_secs(300), cancel)
+    Templates::new().prepare(
+        lease,
+        bindings(values),
+        Duration::from_secs(300),
+        cancel,
+        Default::default(),
+    )
 }
 
 fn check(config: Value, values: Value, expected: Expect) {

@@ -6,7 +6,9 @@ use crate::testing::{eventually, is_alive, lease, settings, show};
 
 async fn run(lease: &Lease) -> Ended {
     let cancel = CancellationToken::new();
-    Registry::standard(settings()).run(lease, BTreeMap::new(), &cancel).await
+    Registry::standard(settings())
+        .run(lease, BTreeMap::new(), &UsedCredentials::default(), &cancel)
+        .await
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ impl Source {
                 place: Place::read(keys)?,
             }),
             "http" => {
-                let answer = of.http.json(keys, &call.idempotency_key).await?;
+                let answer = of.http.json(call, keys).await?;
                 Ok(Source::Http { rows: rows_of(keys, answer)? })
             }
             "file" | "csv" | "jsonl" => Ok(Source::File(RowFile::read(keys)?)),
@@ -123,7 +123,7 @@ pub(super) async fn connect(
     of: &Transfer,
     call: &Call,
 ) -> Result<(Session, Secrets), ToolError> {
-    let server = Server::read(keys, of.credentials.as_ref()).await?;
+    let server = Server::read(call, keys, of.credentials.as_ref()).await?;
     let secrets = server.secrets();
     let settings = SessionSettings::read(keys, call.timeout.max(Duration::from_secs(1)))?;
     let session = pools.session(&server, PoolLimits::default(), &settings).await;

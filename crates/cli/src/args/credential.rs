@@ -1,0 +1,129 @@
+//! What may be said about credentials.
+
+use clap::{Args, Subcommand};
+
+use super::{DatabaseArgs, Format};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialCommand {
+    /// Keep a credential, in place of the one of its name
+    Set(CredentialSetArgs),
+    /// List credentials, the newest first; never what is secret
+    List(CredentialListArgs),
+    /// Show a credential; what is secret only with --include-data
+    Get(CredentialGetArgs),
+    /// Forget a credential
+    Delete(CredentialNameArgs),
+    /// Bring every secret under the current key
+    Rotate(CredentialRotateArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SET_EXAMPLES)]
+pub(crate) struct CredentialSetArgs {
+    /// The alias that playbooks name it by
+    pub(crate) name: String,
+    /// What it is for, such as postgres, bearer, basic, api_key [default: what the data says]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// The secret fields, a map in JSON or YAML: @FILE, or - for standard input
+    #[arg(long, value_name = "@FILE|-", default_value = "-")]
+    pub(crate) data: String,
+    /// What people should know about it
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// A word to find it by
+    #[arg(long)]
+    pub(crate) tag: Vec<String>,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub(crate) struct CredentialListArgs {
+    /// Only those of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// Only those whose name or description contains this
+    #[arg(long)]
+    pub(crate) text: Option<String>,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = GET_EXAMPLES)]
+pub(crate) struct CredentialGetArgs {
+    /// Its name or id
+    pub(crate) name: String,
+    /// Also show what is secret
+    #[arg(long)]
+    pub(crate) include_data: bool,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DELETE_EXAMPLES)]
+pub(crate) struct CredentialNameArgs {
+    /// Its name or id
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = ROTATE_EXAMPLES)]
+pub(crate) struct CredentialRotateArgs {
+    /// Say nothing if all went well
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+pub(super) const CREDENTIAL_EXAMPLES: &str = "\
+Secrets are sealed under NOETL_ENCRYPTION_KEY (32 bytes in base64), or, if it is not set, under a
+key that is made and kept beside the database, in a file that only you can read.
+
+Examples:
+  noetl credential set warehouse --type postgres --data @warehouse.json
+  noetl credential list
+  noetl credential delete warehouse";
+
+const SET_EXAMPLES: &str = "\
+In a step, `auth: warehouse` or `credential: warehouse` names it. A variable of the environment,
+NOETL_CREDENTIAL_WAREHOUSE, wins over it.
+
+Examples:
+  noetl credential set warehouse --type postgres --data @warehouse.json
+  noetl credential set api --type bearer --data - --description 'the billing API'";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  noetl credential list
+  noetl credential list --type postgres --output json";
+
+const GET_EXAMPLES: &str = "\
+Every look at what is secret is noted in the audit.
+
+Examples:
+  noetl credential get warehouse
+  noetl credential get warehouse --include-data --output json";
+
+const DELETE_EXAMPLES: &str = "\
+Examples:
+  noetl credential delete warehouse";
+
+const ROTATE_EXAMPLES: &str = "\
+Put the new key into NOETL_ENCRYPTION_KEY and the one before into NOETL_ENCRYPTION_KEYS_OLD, then
+rotate. Secrets themselves are not opened; a rotation that was interrupted is just called again.
+
+Examples:
+  noetl credential rotate
+  noetl credential rotate --db history.db --quiet";

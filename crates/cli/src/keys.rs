@@ -1,0 +1,153 @@
+//! The keys that secrets are sealed under: what the environment says, else a file beside the
+//! embedded database.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use noetl_secrets::{Key, Keyring};
+
+use crate::config::Config;
+use crate::failure::Failure;
+
+const KEY: &str = "NOETL_ENCRYPTION_KEY";
+const KEYS_OLD: &str = "NOETL_ENCRYPTION_KEYS_OLD";
+const ALLOW_INSECURE: &str = "NOETL_ALLOW_INSECURE_DEFAULT_KEY";
+/// Makes a key.
+const MAKE_ONE: &str = "make one with `openssl rand -base64 32` and give it to every server";
+/// Nobody but the owner of the file.
+const OWNER_ONLY: u32 = 0o600;
+
+/// The keys of a database that one process serves. Without a word of the environment, a key is made
+/// once and kept beside the database.
+pub(crate) fn embedded(database: &Path, config: &Config) -> Result<Keyring, Failure> {
+    let mut file = database.as_os_str().to_owned();
+    file.push(".key");
+    let file = PathBuf::from(file);
+    let mut earlier = old(config)?;
+    let Some(current) = current(config)? else {
+        return Ok(Keyring::new(kept(&file).map_err(Failure::broken)?, earlier));
+    };
+    // What was sealed before the environment named a key still opens.
+    if file.exists() {
+        earlier.push(kept(&file).map_err(Failure::broken)?);
+    }
+    Ok(Keyring::new(current, earlier))
+}
+
+/// The keys of a database that servers share: they have to be told.
+pub(crate) fn shared(config: &Config) -> Result<Keyring, Failure> {
+    let earlier = old(config)?;
+    if let Some(current) = current(config)? {
+        return Ok(Keyring::new(current, earlier));
+    }
+    let allowed = config.variable(ALLOW_INSECURE).is_some_and(|said| {
+        ["1", "true", "yes", "on"].contains(&said.to_ascii_lowercase().as_str())
+    });
+    if !allowed {
+        let error = anyhow!("a server that shares its database seals secrets under {KEY}");
+        return Err(Failure::bad_input(error).help(MAKE_ONE));
+    }
+    tracing::warn!(
+        "{ALLOW_INSECURE} is set and {KEY} is not: secrets that are stored now cannot be opened \
+         after a restart, nor by other servers"
+    );
+    Ok(Keyring::new(Key::generate(), earlier))
+}
+
+fn current(config: &Config) -> Result<Option<Key>, Failure> {
+    let Some(text) = config.variable(KEY) else { return Ok(None) };
+    let key = Key::parse(&text).with_context(|| format!("{KEY} is not a key"));
+    key.map(Some).map_err(|error| Failure::bad_input(error).help(MAKE_ONE))
+}
+
+/// Keys that were current once, separated by commas.
+fn old(config: &Config) -> Result<Vec<Key>, Failure> {
+    let said = config.variable(KEYS_OLD).unwrap_or_default();
+    let keys = said.split(',').map(str::trim).filter(|text| !text.is_empty());
+    keys.map(|text| Key::parse(text).with_context(|| format!("{KEYS_OLD} holds what is no key")))
+        .collect::<Result<_, _>>()
+        .map_err(Failure::bad_input)
+}
+
+/// The key in a file, which is made if it is not there.
+fn kept(file: &Path) -> anyhow::Result<Key> {
+    let key = Key::generate();
+    let made = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(file);
+    match made {
+        Ok(mut made) => {
+            made.write_all(key.encode().as_bytes())
+                .and_then(|()| made.sync_all())
+                .with_context(|| format!("cannot write {}", file.display()))?;
+            return Ok(key);
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot make {}", file.display()));
+        }
+    }
+    let mode = std::fs::metadata(file)
+        .with_context(|| format!("cannot look at {}", file.display()))?
+        .mode();
+    if mode & 0o077 != 0 {
+        let path = file.display();
+        return Err(anyhow!("others can read the key in {path}: chmod 600 {path}"));
+    }
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Key::parse(&text).with_context(|| format!("{} holds no key", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn version(keyring: &Keyring) -> String {
+        keyring.current().version()
+    }
+
+    #[test]
+    fn an_embedded_database_keeps_a_key_that_only_its_owner_can_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("a.db");
+        let config = Config::of(&[]);
+        let first = embedded(&database, &config).unwrap();
+        let file = directory.path().join("a.db.key");
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, OWNER_ONLY);
+        assert_eq!(version(&embedded(&database, &config).unwrap()), version(&first));
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(embedded(&database, &config).is_err(), "others can read it");
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("a.db");
+        let key = Key::generate();
+        let config = Config::of(&[(KEY, &key.encode())]);
+        assert_eq!(version(&embedded(&database, &config).unwrap()), key.version());
+        assert!(!directory.path().join("a.db.key").exists(), "none is made");
+    }
+
+    #[test]
+    fn a_shared_database_wants_a_key_unless_the_danger_is_said_aloud() {
+        assert!(shared(&Config::of(&[])).is_err());
+        assert!(shared(&Config::of(&[(ALLOW_INSECURE, "no")])).is_err());
+        assert!(shared(&Config::of(&[(ALLOW_INSECURE, "true")])).is_ok());
+        let key = Key::generate();
+        let keyring = shared(&Config::of(&[(KEY, &key.encode())])).unwrap();
+        assert_eq!(version(&keyring), key.version());
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        assert!(shared(&Config::of(&[(KEY, "hunter2")])).is_err());
+        let key = Key::generate();
+        assert!(shared(&Config::of(&[(KEY, &key.encode()), (KEYS_OLD, "x")])).is_err());
+        assert!(shared(&Config::of(&[(KEY, &key.encode()), (KEYS_OLD, " , ")])).is_ok());
+    }
+}

@@ -1,0 +1,176 @@
+//! Envelopes at rest: bytes under a key of their own, that key under the operator's.
+
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use noetl_store::{Sealed, SealedTable};
+use zeroize::Zeroizing;
+
+use crate::key::{Key, Keyring, random};
+
+const NONCE_BYTES: usize = 24;
+
+/// Why sealed bytes could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    #[error("it is sealed under the key {version}, which is not known here")]
+    UnknownKey { version: String },
+    #[error("it is damaged, or was sealed for another place")]
+    Damaged,
+}
+
+/// The place that a record is sealed for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) table: SealedTable,
+    pub(crate) key: &'a str,
+    pub(crate) id: i64,
+}
+
+/// Which of the two ciphertexts of an envelope is meant.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Data,
+    Key,
+}
+
+impl Place<'_> {
+    /// The place in bytes; no two places, and no two parts, have the same.
+    fn bytes(&self, part: Part) -> Vec<u8> {
+        let part = match part {
+            Part::Data => b'd',
+            Part::Key => b'k',
+        };
+        let mut bytes = vec![1, part];
+        bytes.extend(self.table.as_str().as_bytes());
+        bytes.push(0);
+        bytes.extend(self.id.to_be_bytes());
+        bytes.extend(self.key.as_bytes());
+        bytes
+    }
+}
+
+pub(crate) fn seal(keyring: &Keyring, place: Place<'_>, plain: &[u8]) -> Sealed {
+    let own = Key::generate();
+    Sealed {
+        key_version: keyring.current().version(),
+        wrapped_key: encrypt(keyring.current(), own.bytes(), &place.bytes(Part::Key)),
+        ciphertext: encrypt(&own, plain, &place.bytes(Part::Data)),
+    }
+}
+
+pub(crate) fn open(
+    keyring: &Keyring,
+    place: Place<'_>,
+    sealed: &Sealed,
+) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+    let own = unwrap(keyring, place, sealed)?;
+    decrypt(&own, &sealed.ciphertext, &place.bytes(Part::Data))
+}
+
+/// The record's own key under the current key; its ciphertext stays as it is.
+pub(crate) fn rewrap(
+    keyring: &Keyring,
+    place: Place<'_>,
+    sealed: &Sealed,
+) -> Result<Vec<u8>, OpenError> {
+    let own = unwrap(keyring, place, sealed)?;
+    Ok(encrypt(keyring.current(), own.bytes(), &place.bytes(Part::Key)))
+}
+
+fn unwrap(keyring: &Keyring, place: Place<'_>, sealed: &Sealed) -> Result<Key, OpenError> {
+    let version = &sealed.key_version;
+    let outer = keyring.find(version);
+    let outer = outer.ok_or_else(|| OpenError::UnknownKey { version: version.clone() })?;
+    let own = decrypt(outer, &sealed.wrapped_key, &place.bytes(Part::Key))?;
+    let own: [u8; 32] = own[..].try_into().map_err(|_| OpenError::Damaged)?;
+    Ok(Key::from_bytes(own))
+}
+
+/// The nonce, then the ciphertext with its tag.
+fn encrypt(key: &Key, plain: &[u8], place: &[u8]) -> Vec<u8> {
+    let nonce: [u8; NONCE_BYTES] = random();
+    let cipher = XChaCha20Poly1305::new(key.bytes().into());
+    let sealed = cipher.encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: place });
+    let mut bytes = nonce.to_vec();
+    bytes.extend(sealed.expect("what fits into memory can be sealed"));
+    bytes
+}
+
+fn decrypt(key: &Key, bytes: &[u8], place: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+    let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(OpenError::Damaged)?;
+    let cipher = XChaCha20Poly1305::new(key.bytes().into());
+    let plain = cipher.decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: place });
+    plain.map(Zeroizing::new).map_err(|_| OpenError::Damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PG: Place<'static> = Place { table: SealedTable::Credential, key: "pg", id: 7 };
+
+    fn keyring() -> Keyring {
+        Keyring::new(Key::generate(), Vec::new())
+    }
+
+    #[test]
+    fn what_is_sealed_opens_in_its_place() {
+        let keyring = keyring();
+        let sealed = seal(&keyring, PG, b"secret");
+        assert_eq!(open(&keyring, PG, &sealed).unwrap()[..], b"secret"[..]);
+        assert!(!sealed.ciphertext.windows(6).any(|bytes| bytes == b"secret"));
+    }
+
+    #[test]
+    fn a_record_that_was_moved_to_another_place_does_not_open() {
+        let keyring = keyring();
+        let sealed = seal(&keyring, PG, b"secret");
+        for place in [
+            Place { key: "pg2", ..PG },
+            Place { id: 8, ..PG },
+            Place { table: SealedTable::Keychain, ..PG },
+        ] {
+            assert_eq!(open(&keyring, place, &sealed), Err(OpenError::Damaged), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_touched_does_not_open() {
+        let keyring = keyring();
+        let sealed = seal(&keyring, PG, b"secret");
+        let check =
+            |sealed: &Sealed| assert_eq!(open(&keyring, PG, sealed), Err(OpenError::Damaged));
+        let other = seal(&keyring, PG, b"other");
+        check(&Sealed { ciphertext: other.ciphertext, ..sealed.clone() });
+        check(&Sealed { wrapped_key: other.wrapped_key, ..sealed.clone() });
+        check(&Sealed { ciphertext: vec![1; 10], ..sealed.clone() });
+        let mut flipped = sealed;
+        *flipped.ciphertext.last_mut().unwrap() ^= 1;
+        check(&flipped);
+    }
+
+    #[test]
+    fn the_same_secret_is_never_sealed_to_the_same_bytes() {
+        let keyring = keyring();
+        let [one, other] = [seal(&keyring, PG, b"secret"), seal(&keyring, PG, b"secret")];
+        assert_ne!(one.ciphertext, other.ciphertext);
+        assert_ne!(one.wrapped_key, other.wrapped_key);
+    }
+
+    #[test]
+    fn a_new_key_wraps_anew_and_leaves_the_ciphertext_alone() {
+        let old = Key::generate();
+        let sealed = seal(&Keyring::new(old.clone(), Vec::new()), PG, b"secret");
+        let both = Keyring::new(Key::generate(), vec![old]);
+        assert_eq!(open(&both, PG, &sealed).unwrap()[..], b"secret"[..]);
+        let rewrapped = Sealed {
+            key_version: both.current().version(),
+            wrapped_key: rewrap(&both, PG, &sealed).unwrap(),
+            ..sealed.clone()
+        };
+        let new_only = Keyring::new(both.current().clone(), Vec::new());
+        assert_eq!(open(&new_only, PG, &rewrapped).unwrap()[..], b"secret"[..]);
+        let version = sealed.key_version.clone();
+        assert_eq!(open(&new_only, PG, &sealed), Err(OpenError::UnknownKey { version }));
+    }
+}

@@ -1,0 +1,120 @@
+//! The operator's keys: the one that wraps, and earlier ones that still open.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+const KEY_BYTES: usize = 32;
+
+/// Why a text is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("a key is {KEY_BYTES} bytes in base64")]
+    NotBase64,
+    #[error("a key has {KEY_BYTES} bytes, not {0}")]
+    Length(usize),
+}
+
+/// A key. It is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(Zeroizing<[u8; KEY_BYTES]>);
+
+impl Key {
+    /// A key that nobody else has.
+    pub fn generate() -> Self {
+        Self(Zeroizing::new(random()))
+    }
+
+    /// Reads a key as operators write it: base64.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?);
+        let bytes: [u8; KEY_BYTES] =
+            bytes[..].try_into().map_err(|_| KeyError::Length(bytes.len()))?;
+        Ok(Self(Zeroizing::new(bytes)))
+    }
+
+    /// The key as operators write it.
+    pub fn encode(&self) -> Zeroizing<String> {
+        Zeroizing::new(STANDARD.encode(&self.0[..]))
+    }
+
+    /// A name that tells keys apart and tells nothing about them.
+    pub fn version(&self) -> String {
+        let digest = Sha256::new().chain_update(b"noetl key version\0").chain_update(&self.0[..]);
+        let digest = digest.finalize();
+        let digits: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        format!("k{digits}")
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.version())
+    }
+}
+
+/// The keys of an operator.
+#[derive(Debug, Clone)]
+pub struct Keyring {
+    current: Key,
+    earlier: Vec<Key>,
+}
+
+impl Keyring {
+    /// `current` seals; `earlier` ones still open what they have sealed.
+    pub fn new(current: Key, earlier: Vec<Key>) -> Self {
+        Self { current, earlier }
+    }
+
+    pub fn current(&self) -> &Key {
+        &self.current
+    }
+
+    pub(crate) fn find(&self, version: &str) -> Option<&Key> {
+        std::iter::once(&self.current).chain(&self.earlier).find(|key| key.version() == version)
+    }
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system has randomness");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_survives_its_written_form() {
+        let key = Key::generate();
+        assert_eq!(Key::parse(&format!(" {}\n", *key.encode())), Ok(key.clone()));
+        assert_ne!(key, Key::generate());
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_being_quoted() {
+        assert_eq!(Key::parse("hunter2!"), Err(KeyError::NotBase64));
+        assert_eq!(Key::parse("aHVudGVyMg=="), Err(KeyError::Length(7)));
+    }
+
+    #[test]
+    fn a_key_is_named_by_what_it_is_and_never_printed() {
+        let key = Key::parse("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap();
+        assert_eq!(key.version(), key.clone().version());
+        assert_ne!(key.version(), Key::generate().version());
+        assert_eq!(format!("{key:?}"), format!("Key({})", key.version()));
+    }
+}

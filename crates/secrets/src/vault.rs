@@ -1,0 +1,215 @@
+//! Secrets by name: sealed on the way into the store, opened on the way out, every look noted.
+
+mod keychain;
+mod rotation;
+
+use std::sync::Arc;
+
+use noetl_model::{ExecutionId, IdGenerator, Timestamp};
+use noetl_store::{
+    AuditEntry, Clock, Credential, CredentialFilter, CredentialKey, PAGE_MAX, Records, SealedTable,
+    StoreError,
+};
+use serde_json::Value;
+
+pub use keychain::{KeychainSecret, NewKeychainSecret};
+pub use rotation::{Progress, Rotation};
+
+use crate::envelope::{self, OpenError, Place};
+use crate::key::Keyring;
+
+/// How many bytes the JSON of one secret may have.
+pub const DATA_MAX: usize = 1024 * 1024;
+/// How often a credential is put again that somebody else puts at the same time.
+const PUTS_MAX: usize = 5;
+
+/// Why a secret could not be kept or given out.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the secret `{name}` cannot be opened")]
+    Unreadable {
+        name: String,
+        #[source]
+        source: OpenError,
+    },
+    #[error("the secret has more than {DATA_MAX} bytes")]
+    TooLarge,
+    #[error("the credential `{0}` is being changed by somebody else")]
+    Contended(String),
+}
+
+/// A credential to be kept.
+#[derive(Clone)]
+pub struct NewCredential {
+    pub name: String,
+    pub kind: String,
+    /// What is secret.
+    pub data: Value,
+    pub meta: Option<Value>,
+    pub tags: Vec<String>,
+    pub description: Option<String>,
+}
+
+/// How people name a credential: an id, if there is one of that number, else a name.
+#[derive(Debug, Clone, Copy)]
+pub struct Identifier<'a>(pub &'a str);
+
+/// What is done with a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Put,
+    Read,
+    ReadSealed,
+    Remove,
+}
+
+impl Operation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Operation::Put => "put",
+            Operation::Read => "read",
+            Operation::ReadSealed => "read_sealed",
+            Operation::Remove => "remove",
+        }
+    }
+}
+
+/// Who does something with a secret, and for what.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    pub worker: Option<String>,
+    pub execution: Option<ExecutionId>,
+    pub parent_execution: Option<ExecutionId>,
+}
+
+/// Secrets by name.
+pub struct Vault {
+    records: Arc<dyn Records>,
+    keyring: Keyring,
+    ids: Arc<IdGenerator>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Vault {
+    pub fn new(
+        records: Arc<dyn Records>,
+        keyring: Keyring,
+        ids: Arc<IdGenerator>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { records, keyring, ids, clock }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Keeps a credential, in place of the one of its name.
+    pub async fn put(&self, new: NewCredential, access: &Access) -> Result<Credential, VaultError> {
+        let plain = plain_of(&new.data)?;
+        for _ in 0..PUTS_MAX {
+            let known = self.records.credential(&CredentialKey::Name(new.name.clone())).await?;
+            let now = self.now();
+            let id = known.map_or_else(|| self.ids.next(now), |known| known.id);
+            let place = Place { table: SealedTable::Credential, key: &new.name, id };
+            let credential = Credential {
+                id,
+                name: new.name.clone(),
+                kind: new.kind.clone(),
+                meta: new.meta.clone(),
+                tags: new.tags.clone(),
+                description: new.description.clone(),
+                sealed: envelope::seal(&self.keyring, place, &plain),
+                created_at: now,
+                updated_at: now,
+            };
+            if let Some(kept) = self.records.put_credential(&credential).await? {
+                self.note(&kept.name, Operation::Put, "ok", access).await?;
+                return Ok(kept);
+            }
+        }
+        Err(VaultError::Contended(new.name))
+    }
+
+    pub async fn find(&self, identifier: Identifier<'_>) -> Result<Option<Credential>, VaultError> {
+        if let Ok(id) = identifier.0.parse()
+            && let Some(found) = self.records.credential(&CredentialKey::Id(id)).await?
+        {
+            return Ok(Some(found));
+        }
+        let name = CredentialKey::Name(identifier.0.to_owned());
+        Ok(self.records.credential(&name).await?)
+    }
+
+    /// What is secret about a credential. Nothing is given out that was not noted first.
+    pub async fn open(
+        &self,
+        credential: &Credential,
+        operation: Operation,
+        access: &Access,
+    ) -> Result<Value, VaultError> {
+        let Credential { id, name, sealed, .. } = credential;
+        let place = Place { table: SealedTable::Credential, key: name, id: *id };
+        let opened = self.opened(place, sealed);
+        let outcome = if opened.is_ok() { "ok" } else { "unreadable" };
+        self.note(name, operation, outcome, access).await?;
+        opened
+    }
+
+    fn opened(&self, place: Place<'_>, sealed: &noetl_store::Sealed) -> Result<Value, VaultError> {
+        let unreadable = |source| VaultError::Unreadable { name: place.key.to_owned(), source };
+        let plain = envelope::open(&self.keyring, place, sealed).map_err(unreadable)?;
+        serde_json::from_slice(&plain).map_err(|_| unreadable(OpenError::Damaged))
+    }
+
+    /// The newest first.
+    pub async fn list(&self, filter: &CredentialFilter) -> Result<Vec<Credential>, VaultError> {
+        Ok(self.records.credentials(filter, PAGE_MAX).await?)
+    }
+
+    /// Forgets a credential; the answer is what it was.
+    pub async fn remove(
+        &self,
+        identifier: Identifier<'_>,
+        access: &Access,
+    ) -> Result<Option<Credential>, VaultError> {
+        let Some(known) = self.find(identifier).await? else { return Ok(None) };
+        let removed = self.records.remove_credential(known.id).await?;
+        self.note(&known.name, Operation::Remove, "ok", access).await?;
+        Ok(removed.then_some(known))
+    }
+
+    /// Notes what was done with a secret.
+    pub async fn note(
+        &self,
+        name: &str,
+        operation: Operation,
+        outcome: &str,
+        access: &Access,
+    ) -> Result<(), VaultError> {
+        let at = self.now();
+        let entry = AuditEntry {
+            id: self.ids.next(at),
+            at,
+            credential: name.to_owned(),
+            operation: operation.as_str().to_owned(),
+            outcome: outcome.to_owned(),
+            worker: access.worker.clone(),
+            execution: access.execution,
+            parent_execution: access.parent_execution,
+            key_version: Some(self.keyring.current().version()),
+            notes: None,
+        };
+        Ok(self.records.note_access(&entry).await?)
+    }
+}
+
+fn plain_of(data: &Value) -> Result<zeroize::Zeroizing<Vec<u8>>, VaultError> {
+    let plain = zeroize::Zeroizing::new(data.to_string().into_bytes());
+    if plain.len() > DATA_MAX { Err(VaultError::TooLarge) } else { Ok(plain) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Objects and plugins: bytes by a key.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use noetl_model::{Digest, PAYLOAD_MAX};
+use noetl_store::{Object, ObjectKey};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::results::ttl;
+use crate::error::ApiError;
+use crate::extract::{InPath, InQuery};
+use crate::state::AppState;
+
+/// How many bytes an object may have.
+const OBJECT_BYTES_MAX: usize = PAYLOAD_MAX;
+/// How long the key of an object may be.
+const KEY_MAX: usize = 1024;
+
+type Headed = ([(HeaderName, HeaderValue); 2], Vec<u8>);
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(put_plugin, get_plugin))
+        .routes(routes!(put_object, get_object))
+        .layer(DefaultBodyLimit::max(OBJECT_BYTES_MAX))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct PluginQuery {
+    version: i32,
+    media_type: Option<String>,
+    /// The SHA-256 that is expected.
+    digest: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct PluginStored {
+    path: String,
+    version: i32,
+    digest: String,
+    bytes: usize,
+}
+
+/// Keeps a version of a plugin, in place of what it was.
+#[utoipa::path(
+    post, path = "/api/internal/plugins/{*path}", tag = "records",
+    params(("path" = String, Path), PluginQuery),
+    request_body(content = Vec<u8>, content_type = "application/wasm"),
+    responses((status = 200, body = PluginStored))
+)]
+async fn put_plugin(
+    State(state): State<AppState>,
+    InPath(path): InPath<String>,
+    InQuery(query): InQuery<PluginQuery>,
+    body: Bytes,
+) -> Result<Json<PluginStored>, ApiError> {
+    let media_type = query.media_type.unwrap_or_else(|| "application/wasm".to_owned());
+    let key = ObjectKey::plugin(bounded(&path)?, query.version);
+    let kept = put(&state, key, media_type, body, None).await?;
+    let digest = kept.digest.to_string();
+    Ok(Json(PluginStored { path, version: query.version, digest, bytes: kept.body.len() }))
+}
+
+/// Fetches a version of a plugin.
+#[utoipa::path(
+    get, path = "/api/internal/plugins/{*path}", tag = "records",
+    params(("path" = String, Path), PluginQuery),
+    responses((status = 200, content_type = "application/wasm", body = Vec<u8>))
+)]
+async fn get_plugin(
+    State(state): State<AppState>,
+    InPath(path): InPath<String>,
+    InQuery(query): InQuery<PluginQuery>,
+) -> Result<Headed, ApiError> {
+    let key = ObjectKey::plugin(&path, query.version);
+    let found = state.records().object(&key, state.now()).await?.ok_or_else(|| {
+        let detail = format!("there is no plugin {path} in version {}", query.version);
+        ApiError::not_found("unknown-plugin", detail)
+    })?;
+    let digest = found.digest.to_string();
+    if query.digest.is_some_and(|expected| !expected.eq_ignore_ascii_case(&digest)) {
+        let detail = format!("version {} of {path} has the digest {digest}", query.version);
+        return Err(ApiError::conflict("digest-differs", detail));
+    }
+    headed(found)
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ObjectQuery {
+    media_type: Option<String>,
+    /// After how long it may be forgotten: seconds, or text such as `30m`, `2h`, `7d`.
+    ttl: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ObjectStored {
+    key: String,
+    digest: String,
+    bytes: usize,
+}
+
+/// Keeps an object, in place of what it was.
+#[utoipa::path(
+    put, path = "/api/internal/objects/{*key}", tag = "records",
+    params(("key" = String, Path), ObjectQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, body = ObjectStored))
+)]
+async fn put_object(
+    State(state): State<AppState>,
+    InPath(key): InPath<String>,
+    InQuery(query): InQuery<ObjectQuery>,
+    body: Bytes,
+) -> Result<Json<ObjectStored>, ApiError> {
+    let media_type = query.media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+    let object = ObjectKey::object(bounded(&key)?);
+    let kept = put(&state, object, media_type, body, query.ttl.map(Value::String)).await?;
+    Ok(Json(ObjectStored { key, digest: kept.digest.to_string(), bytes: kept.body.len() }))
+}
+
+/// Fetches an object.
+#[utoipa::path(
+    get, path = "/api/internal/objects/{*key}", tag = "records",
+    params(("key" = String, Path)),
+    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>))
+)]
+async fn get_object(
+    State(state): State<AppState>,
+    InPath(key): InPath<String>,
+) -> Result<Headed, ApiError> {
+    let found = state.records().object(&ObjectKey::object(&key), state.now()).await?;
+    let unknown = || ApiError::not_found("unknown-object", format!("there is no object {key}"));
+    headed(found.ok_or_else(unknown)?)
+}
+
+async fn put(
+    state: &AppState,
+    key: ObjectKey,
+    media_type: String,
+    body: Bytes,
+    said_ttl: Option<Value>,
+) -> Result<Object, ApiError> {
+    if HeaderValue::from_str(&media_type).is_err() {
+        return Err(ApiError::invalid("media-type", "`media_type` cannot be sent as a header"));
+    }
+    let now = state.now();
+    let object = Object {
+        key,
+        media_type,
+        digest: Digest::of(&body),
+        body: body.into(),
+        updated_at: now,
+        expires_at: said_ttl.as_ref().and_then(ttl).map(|ttl| now.after(ttl)),
+    };
+    state.records().put_object(&object).await?;
+    Ok(object)
+}
+
+fn bounded(key: &str) -> Result<&str, ApiError> {
+    if key.len() <= KEY_MAX {
+        return Ok(key);
+    }
+    Err(ApiError::invalid("object-key", format!("a key has at most {KEY_MAX} bytes")))
+}
+
+/// The bytes, with what they are and which.
+fn headed(object: Object) -> Result<Headed, ApiError> {
+    let value =
+        |text: &str| HeaderValue::from_str(text).map_err(|error| ApiError::internal(&error));
+    let media_type = value(&object.media_type)?;
+    let tag = value(&format!("\"{}\"", object.digest))?;
+    Ok(([(header::CONTENT_TYPE, media_type), (header::ETAG, tag)], object.body))
+}

@@ -1,0 +1,244 @@
+//! Named results: values that workers store before they say that they have.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use noetl_api::AnyId;
+use noetl_control::PayloadError;
+use noetl_model::{Digest, ExecutionId, PAYLOAD_MAX, is_shallow};
+use noetl_store::{NamedResult, ResultRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, InPath, InQuery};
+use crate::state::AppState;
+
+/// How many bytes a request may have: a value of the largest size, and what is around it.
+const RESULT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+/// How long the name of a result may be.
+const NAME_MAX: usize = 1024;
+/// How long a value is kept at most if it has an end.
+const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(put_result))
+        .layer(DefaultBodyLimit::max(RESULT_BYTES_MAX))
+        .merge(OpenApiRouter::new().routes(routes!(resolve_result)))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+struct ResultPut {
+    name: String,
+    #[schema(value_type = Object)]
+    data: Value,
+    #[serde(default)]
+    scope: Option<String>,
+    #[serde(default)]
+    source_step: Option<String>,
+    /// After how long it may be forgotten: seconds, or text such as `30m`, `2h`, `7d`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    ttl: Option<Value>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ResultStored {
+    #[serde(rename = "ref")]
+    reference: String,
+    store: &'static str,
+    scope: String,
+    /// Of the value as compact JSON with its keys sorted.
+    bytes: usize,
+    sha256: String,
+    expires_at: Option<String>,
+}
+
+/// Stores a value under a name. The same value under the same name has one reference.
+#[utoipa::path(
+    put, path = "/api/result/{execution_id}", tag = "workers",
+    params(("execution_id" = String, Path)), request_body = ResultPut,
+    responses((status = 200, body = ResultStored))
+)]
+async fn put_result(
+    State(state): State<AppState>,
+    InPath(execution): InPath<AnyId>,
+    Body(put): Body<ResultPut>,
+) -> Result<Json<ResultStored>, ApiError> {
+    if put.name.is_empty() || put.name.len() > NAME_MAX {
+        let detail = format!("the name of a result has 1 to {NAME_MAX} bytes");
+        return Err(ApiError::invalid("result-name", detail));
+    }
+    if !is_shallow(&put.data) {
+        return Err(ApiError::invalid("payload-too-large", "the value is nested too deeply"));
+    }
+    let body = put.data.to_string();
+    if body.len() > PAYLOAD_MAX {
+        let detail = format!("a value has at most {PAYLOAD_MAX} bytes, not {}", body.len());
+        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "payload-too-large", detail));
+    }
+    let now = state.now();
+    let result = NamedResult {
+        reference: ResultRef { execution: execution.into(), name: put.name, id: state.next_id() },
+        digest: Digest::of(body.as_bytes()),
+        scope: put.scope.unwrap_or_else(|| "execution".to_owned()),
+        source_step: put.source_step,
+        created_at: now,
+        expires_at: put.ttl.as_ref().and_then(ttl).map(|ttl| now.after(ttl.min(TTL_MAX))),
+    };
+    let kept = state.records().put_result(&result, body.as_bytes()).await?;
+    let sorted = sorted(put.data).to_string();
+    Ok(Json(ResultStored {
+        reference: spelled(&kept.reference),
+        store: "db",
+        scope: kept.scope,
+        bytes: sorted.len(),
+        sha256: Digest::of(sorted.as_bytes()).to_string(),
+        expires_at: kept.expires_at.map(|at| at.to_string()),
+    }))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ResolveQuery {
+    /// The reference that storing gave.
+    #[serde(rename = "ref")]
+    #[param(rename = "ref")]
+    reference: String,
+}
+
+/// Fetches a value by its reference.
+#[utoipa::path(
+    get, path = "/api/result/resolve", tag = "workers", params(ResolveQuery),
+    responses((status = 200, body = Object))
+)]
+async fn resolve_result(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<ResolveQuery>,
+) -> Result<Json<Value>, ApiError> {
+    let reference = parse(&query.reference).ok_or_else(|| {
+        let detail = "a reference is noetl://execution/<id>/result/<name>/<id>";
+        ApiError::new(StatusCode::BAD_REQUEST, "invalid-reference", detail)
+    })?;
+    let value = stored(&state, &reference).await?;
+    let value = value.ok_or_else(|| ApiError::not_found("unknown-result", "result not found"))?;
+    Ok(Json((*value).clone()))
+}
+
+/// The value of a reference, if it is kept.
+pub(crate) async fn stored(
+    state: &AppState,
+    reference: &ResultRef,
+) -> Result<Option<Arc<Value>>, ApiError> {
+    let Some(result) = state.records().result(reference, state.now()).await? else {
+        return Ok(None);
+    };
+    match state.control().payload(result.digest).await {
+        Ok(value) => Ok(Some(value)),
+        Err(PayloadError::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn spelled(reference: &ResultRef) -> String {
+    let ResultRef { execution, name, id } = reference;
+    format!("noetl://execution/{execution}/result/{name}/{id}")
+}
+
+/// Reads a reference; its name may have slashes.
+pub(crate) fn parse(text: &str) -> Option<ResultRef> {
+    let (execution, rest) = text.strip_prefix("noetl://execution/")?.split_once('/')?;
+    let (name, id) = rest.strip_prefix("result/")?.rsplit_once('/')?;
+    let execution: ExecutionId = execution.parse().ok()?;
+    (!name.is_empty()).then_some(())?;
+    Some(ResultRef { execution, name: name.to_owned(), id: id.parse().ok()? })
+}
+
+/// A value whose keys are in order.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<(String, Value)> = map.into_iter().collect();
+            fields.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(fields.into_iter().map(|(name, value)| (name, sorted(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+/// A time to live: seconds, or text with a unit. Anything else is none.
+pub(super) fn ttl(said: &Value) -> Option<Duration> {
+    match said {
+        Value::Number(number) => number.as_u64().map(Duration::from_secs),
+        Value::String(text) => {
+            let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+            let seconds = match &text[digits.len()..] {
+                "" | "s" => 1,
+                "m" => 60,
+                "h" => 60 * 60,
+                "d" => 24 * 60 * 60,
+                _ => return None,
+            };
+            digits.parse::<u64>().ok()?.checked_mul(seconds).map(Duration::from_secs)
+        }
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+    .filter(|ttl| !ttl.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_reference_survives_its_spelling_also_with_slashes_in_its_name() {
+        for name in ["a", "a/b", "result/7"] {
+            let reference = ResultRef { execution: ExecutionId(1), name: name.into(), id: 2 };
+            assert_eq!(parse(&spelled(&reference)), Some(reference));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_reference() {
+        for text in [
+            "",
+            "noetl://execution/1/result/2",
+            "noetl://execution/x/result/a/2",
+            "https://execution/1/result/a/2",
+            "noetl://execution/1/result//2",
+            "noetl://execution/1/result/a/x",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_to_live_is_seconds_or_has_a_unit() {
+        let check = |said: Value, expected: Option<u64>| {
+            assert_eq!(ttl(&said), expected.map(Duration::from_secs), "{said}");
+        };
+        check(json!(90), Some(90));
+        check(json!("90"), Some(90));
+        check(json!("2h"), Some(7200));
+        check(json!("7d"), Some(604_800));
+        for none in [json!(0), json!(-1), json!("soon"), json!("h"), json!(null), json!("3y")] {
+            check(none, None);
+        }
+    }
+
+    #[test]
+    fn keys_are_sorted_on_every_level() {
+        let value = json!({ "b": [{ "z": 1, "a": 2 }], "a": null });
+        assert_eq!(sorted(value).to_string(), r#"{"a":null,"b":[{"a":2,"z":1}]}"#);
+    }
+}

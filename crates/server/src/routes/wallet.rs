@@ -1,0 +1,190 @@
+//! The operator's key, and who asked for which secret.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use noetl_api::AnyId;
+use noetl_model::Timestamp;
+use noetl_secrets::Progress;
+use noetl_store::{AUDIT_PAGE_MAX, AuditFilter, SealedTable};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{InQuery, MaybeBody};
+use crate::state::AppState;
+
+/// How many batches one request may rotate.
+const BATCHES_MAX: usize = 1000;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(rotate_key))
+        .routes(routes!(show_keys))
+        .routes(routes!(list_accesses))
+        .routes(routes!(resolve_elsewhere))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(default)]
+struct RotateRequest {
+    batch_size: usize,
+    max_batches: usize,
+}
+
+impl Default for RotateRequest {
+    fn default() -> Self {
+        Self { batch_size: 100, max_batches: BATCHES_MAX }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Rotated {
+    credential: TableRotated,
+    keychain: TableRotated,
+    /// The version of the key that all that was rewrapped is under.
+    key_version: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct TableRotated {
+    processed: u64,
+    rewrapped: u64,
+    skipped: u64,
+    failed: u64,
+    last_id: Option<String>,
+    /// Whether every row was looked at; if not, the same request goes on.
+    complete: bool,
+}
+
+impl From<Progress> for TableRotated {
+    fn from(progress: Progress) -> Self {
+        let Progress { processed, rewrapped, skipped, failed, last, is_complete } = progress;
+        Self { processed, rewrapped, skipped, failed, last_id: last, complete: is_complete }
+    }
+}
+
+/// Brings every secret under the current key; secrets themselves are not opened.
+#[utoipa::path(
+    post, path = "/api/internal/wallet/rotate-kek", tag = "secrets", request_body = RotateRequest,
+    responses((status = 200, body = Rotated))
+)]
+async fn rotate_key(
+    State(state): State<AppState>,
+    MaybeBody(request): MaybeBody<RotateRequest>,
+) -> Result<Json<Rotated>, ApiError> {
+    let batches = request.max_batches.min(BATCHES_MAX);
+    let rotation = state.vault().rotate(request.batch_size, batches).await?;
+    Ok(Json(Rotated {
+        credential: rotation.credential.into(),
+        keychain: rotation.keychain.into(),
+        key_version: state.vault().key_version(),
+    }))
+}
+
+/// Counts the secrets under each version of the key.
+#[utoipa::path(
+    get, path = "/api/internal/wallet/key-status", tag = "secrets",
+    responses((status = 200, body = Object))
+)]
+async fn show_keys(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
+    let mut tables = Map::new();
+    for table in SealedTable::ALL {
+        let versions = state.vault().key_status(table).await?;
+        let versions: Map<String, Value> =
+            versions.into_iter().map(|(version, count)| (version, json!(count))).collect();
+        tables.insert(table.as_str().to_owned(), Value::Object(versions));
+    }
+    tables.insert("current".to_owned(), json!(state.vault().key_version()));
+    Ok(Json(Value::Object(tables)))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct AuditQuery {
+    credential: Option<String>,
+    #[param(value_type = Option<String>)]
+    execution_id: Option<AnyId>,
+    /// From when on, such as 2026-01-31T09:30:00Z.
+    from: Option<String>,
+    /// Until just before when.
+    to: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct AuditPage {
+    rows: Vec<AuditRow>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct AuditRow {
+    audit_id: String,
+    occurred_at: String,
+    credential: String,
+    operation: String,
+    outcome: String,
+    worker_id: Option<String>,
+    execution_id: Option<String>,
+    parent_execution_id: Option<String>,
+    server_region: Option<String>,
+    broker_region: Option<String>,
+    kek_version: Option<String>,
+    notes: Option<String>,
+}
+
+/// Lists who asked for which secret, the newest first.
+#[utoipa::path(
+    get, path = "/api/internal/secret-audit", tag = "secrets", params(AuditQuery),
+    responses((status = 200, body = AuditPage))
+)]
+async fn list_accesses(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<AuditQuery>,
+) -> Result<Json<AuditPage>, ApiError> {
+    let time = |name: &str, text: Option<String>| {
+        text.map(|text| text.parse::<Timestamp>()).transpose().map_err(|error| {
+            ApiError::new(StatusCode::BAD_REQUEST, "invalid-query", format!("`{name}`: {error}"))
+        })
+    };
+    let filter = AuditFilter {
+        credential: query.credential,
+        execution: query.execution_id.map(Into::into),
+        from: time("from", query.from)?,
+        to: time("to", query.to)?,
+    };
+    let limit = query.limit.unwrap_or(100).clamp(1, AUDIT_PAGE_MAX);
+    let rows = state.records().accesses(&filter, limit).await?.into_iter();
+    let rows = rows.map(|it| AuditRow {
+        audit_id: it.id.to_string(),
+        occurred_at: it.at.to_string(),
+        credential: it.credential,
+        operation: it.operation,
+        outcome: it.outcome,
+        worker_id: it.worker,
+        execution_id: it.execution.map(|it| it.to_string()),
+        parent_execution_id: it.parent_execution.map(|it| it.to_string()),
+        server_region: None,
+        broker_region: None,
+        kek_version: it.key_version,
+        notes: it.notes,
+    });
+    Ok(Json(AuditPage { rows: rows.collect() }))
+}
+
+/// Refused: secrets do not leave for a key that the caller chooses.
+#[utoipa::path(
+    post, path = "/api/internal/cross-region/resolve", tag = "secrets",
+    responses((status = 403, body = noetl_api::wire::Problem))
+)]
+async fn resolve_elsewhere() -> ApiError {
+    ApiError::new(
+        StatusCode::FORBIDDEN,
+        "cross-region",
+        "this server hands no secret to another region; keep the credential in the region whose \
+         workers use it",
+    )
+}

@@ -1,0 +1,200 @@
+//! Credentials, their delivery, the operator's key and the audit.
+
+use axum::body::Body;
+use axum::http::{Method, Request, header};
+use expect_test::expect;
+use noetl_secrets::{DeliveryKey, SealedEnvelope};
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::{Access, Hosts, Scope, Token};
+
+/// A playbook whose keychain says where its secrets are.
+const KEYCHAIN: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: keys, path: tests/keys}
+workload: {db: pg}
+keychain:
+  - {name: renamed, credential: '{{ workload.db }}'}
+  - {name: mapped, credential: pg, map: {user: db_user, pass: pg.db_password, where: 'db {{ workload.db }}'}}
+  - {name: cloud, provider: gcp}
+  - {name: dangling, credential: nobody}
+  - {name: empty}
+workflow:
+  - step: start
+    tool: {kind: noop}
+";
+
+async fn with_postgres() -> Server {
+    let server = Server::new();
+    let put = json!({
+        "name": "pg", "type": "postgres", "tags": ["main"], "description": "the main database",
+        "data": { "db_user": "ada", "db_password": "s3cr3t" },
+    });
+    let answer = server.post("/api/credentials", put).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    server
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_is_shown_without_its_secret_unless_that_is_asked_for() {
+    let server = with_postgres().await;
+    let shown = server.get("/api/credentials/pg").await;
+    expect![[r#"
+        200 {
+          "id": "<id as text>",
+          "name": "pg",
+          "type": "postgres",
+          "tags": [
+            "main"
+          ],
+          "description": "the main database",
+          "created_at": "<time>",
+          "updated_at": "<time>"
+        }
+    "#]]
+    .assert_eq(&shown.shape());
+    let id = shown.body["id"].as_str().expect("ids are text");
+    let whole = server.get(&format!("/api/credentials/{id}?include_data=true")).await.body;
+    assert_eq!(whole["data"], json!({ "db_user": "ada", "db_password": "s3cr3t" }));
+    let listed = server.get("/api/credentials?type=postgres&q=MAIN").await;
+    assert!(!listed.body.to_string().contains("s3cr3t"));
+    assert_eq!(listed.body["items"][0]["name"], "pg");
+    assert_eq!(listed.body["filter"], json!({ "type": "postgres", "q": "MAIN" }));
+    assert_eq!(server.get("/api/credentials?type=x").await.body["items"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_of_the_same_name_takes_its_place_and_keeps_its_id() {
+    let server = with_postgres().await;
+    let id = server.get("/api/credentials/pg").await.body["id"].clone();
+    let put = json!({ "name": "pg", "type": "bearer", "data": "t0ken" });
+    assert_eq!(server.post("/api/credentials", put).await.body["id"], id);
+    let whole = server.get("/api/credentials/pg?include_data=true").await.body;
+    assert_eq!(whole["data"], json!({ "value": "t0ken" }), "workers read fields");
+    let gone = server.call(Method::DELETE, "/api/credentials/pg", Value::Null).await;
+    assert_eq!(gone.body["id"], id);
+    assert_eq!(server.get("/api/credentials/pg").await.problem(), "404 unknown-credential");
+    let again = server.call(Method::DELETE, "/api/credentials/pg", Value::Null).await;
+    assert_eq!(again.problem(), "404 unknown-credential");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_kept_says_why() {
+    let server = Server::new();
+    let check = async |body: Value, expected: &str| {
+        assert_eq!(server.post("/api/credentials", body).await.problem(), expected);
+    };
+    check(json!({ "name": "", "type": "x", "data": 1 }), "422 credential-name").await;
+    check(json!({ "name": "a", "type": " ", "data": 1 }), "422 credential-name").await;
+    check(json!({ "name": "a", "type": "x" }), "422 invalid-body").await;
+    let tags = vec!["t"; 101];
+    check(json!({ "name": "a", "type": "x", "data": 1, "tags": tags }), "422 credential-tags")
+        .await;
+    let large = "x".repeat(noetl_secrets::DATA_MAX);
+    check(json!({ "name": "a", "type": "x", "data": large }), "422 secret-too-large").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_worker_that_asks_can_read_what_is_delivered_sealed() {
+    let server = with_postgres().await;
+    let key = DeliveryKey::generate();
+    let path = "/api/credentials/pg/sealed?worker_id=w-1&execution_id=1";
+    assert_eq!(server.get(path).await.problem(), "400 no-worker-key");
+    let register = json!({ "name": "w-1", "runtime": { "worker_public_key": key.public() } });
+    server.post("/api/worker/pool/register", register).await;
+    let envelope = server.get(path).await.body;
+    assert!(!envelope.to_string().contains("s3cr3t"));
+    let envelope: SealedEnvelope = serde_json::from_value(envelope).expect("an envelope");
+    let opened: Value = serde_json::from_slice(&key.open(&envelope).unwrap()).expect("JSON");
+    assert_eq!((&opened["name"], &opened["data"]["db_password"]), (&"pg".into(), &"s3cr3t".into()));
+    let missing = server.get("/api/credentials/none/sealed?worker_id=w-1").await;
+    assert_eq!(missing.problem(), "404 unknown-credential");
+    let weak = json!({ "name": "w-1", "runtime": { "worker_public_key": "AAAA" } });
+    server.post("/api/worker/pool/register", weak).await;
+    assert_eq!(server.get(path).await.problem(), "400 worker-key");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alias_of_the_playbooks_keychain_is_resolved() {
+    let server = with_postgres().await;
+    server.register(KEYCHAIN).await;
+    let id = server.start("tests/keys").await;
+    let find = async |alias: &str| {
+        let path = format!("/api/credentials/{alias}?include_data=true&execution_id={id}");
+        server.get(&path).await
+    };
+    let renamed = find("renamed").await.body;
+    assert_eq!((&renamed["id"], &renamed["type"]), (&"0".into(), &"keychain".into()));
+    assert_eq!(renamed["data"]["db_password"], "s3cr3t");
+    let mapped = json!({ "user": "ada", "pass": "s3cr3t", "where": "db pg" });
+    assert_eq!(find("mapped").await.body["data"], mapped);
+    let cloud = find("cloud").await;
+    assert_eq!(cloud.problem(), "422 keychain-entry");
+    assert!(cloud.body["detail"].as_str().unwrap().contains("`gcp`"), "{}", cloud.body);
+    assert_eq!(find("dangling").await.problem(), "422 keychain-entry");
+    assert_eq!(find("empty").await.problem(), "422 keychain-entry");
+    assert_eq!(find("nobody").await.problem(), "404 unknown-credential");
+    let elsewhere = server.get("/api/credentials/renamed?include_data=true&execution_id=1").await;
+    assert_eq!(elsewhere.problem(), "404 unknown-credential");
+    let catalog = server.get(&format!("/api/executions/{id}")).await.body["catalog_id"].to_string();
+    let kept = json!({ "data": { "token": "fetched" }, "scope_type": "local", "execution_id": id });
+    server.post(&format!("/api/keychain/{catalog}/cloud"), kept).await;
+    assert_eq!(find("cloud").await.body["data"], json!({ "token": "fetched" }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_look_at_a_secret_is_in_the_audit() {
+    let server = with_postgres().await;
+    server.get("/api/credentials/pg?include_data=true&execution_id=5").await;
+    let audit = async |query: &str| {
+        let page = server.get(&format!("/api/internal/secret-audit{query}")).await.body;
+        let rows = page["rows"].as_array().expect("rows").clone();
+        rows.iter().map(|row| row["operation"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(audit("").await, ["read", "put"]);
+    assert_eq!(audit("?execution_id=5&credential=pg").await, ["read"]);
+    assert_eq!(audit("?limit=1").await, ["read"]);
+    assert_eq!(audit("?from=2100-01-01T00:00:00Z").await, [""; 0]);
+    let odd = server.get("/api/internal/secret-audit?from=soon").await;
+    assert_eq!(odd.problem(), "400 invalid-query");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_is_rotated_and_its_use_is_counted() {
+    let server = with_postgres().await;
+    let status = server.get("/api/internal/wallet/key-status").await.body;
+    let version = status["current"].as_str().expect("a version");
+    assert_eq!(status["credential"][version], 1);
+    let rotated = server.post("/api/internal/wallet/rotate-kek", json!({})).await.body;
+    assert_eq!(rotated["credential"]["processed"], 0, "all are under the current key");
+    assert_eq!(rotated["keychain"]["complete"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_secret_leaves_for_another_region() {
+    let body = json!({ "alias": "pg", "worker_public_key_b64": "x", "expected_entry_region": "" });
+    let refused = with_postgres().await.post("/api/internal/cross-region/resolve", body).await;
+    assert_eq!(refused.problem(), "403 cross-region");
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_and_internal_routes_want_a_token_of_their_scope() {
+    let tokens = vec![Token::new("reader", [Scope::Read]), Token::new("worker", [Scope::Work])];
+    let server = Server::with(Access::Tokens(tokens), Hosts::Any);
+    let check = async |token: &str, path: &str, expected: u16| {
+        let request = Request::get(path).header(header::AUTHORIZATION, format!("Bearer {token}"));
+        let answer = server.send(request.body(Body::empty()).expect("a request")).await;
+        assert_eq!(answer.status.as_u16(), expected, "{token} {path}");
+    };
+    check("reader", "/api/credentials", 200).await;
+    check("reader", "/api/credentials/pg?include_data=true", 403).await;
+    check("reader", "/api/credentials/pg?include%5Fdata=true", 403).await;
+    check("worker", "/api/credentials/pg?include_data=true", 404).await;
+    check("reader", "/api/keychain/7/token", 403).await;
+    check("worker", "/api/internal/secret-audit", 403).await;
+    check("worker", "/api/internal/wallet/key-status", 403).await;
+    check("reader", "/api/internal/objects/a", 403).await;
+    check("worker", "/api/internal/objects/a", 404).await;
+}

@@ -1,0 +1,17 @@
+-- Keeps a value once for its execution, and its name; the same value under the same name keeps its
+-- reference, until the later of both ends.
+WITH kept AS (
+    INSERT INTO noetl.result_store (execution_id, sha256, body)
+    VALUES ($1, $4, $9)
+    ON CONFLICT (execution_id, sha256) DO NOTHING
+)
+INSERT INTO noetl.result_ref (
+    execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at
+)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (execution_id, name, sha256) DO UPDATE SET
+    expires_at = CASE
+        WHEN result_ref.expires_at IS NULL OR excluded.expires_at IS NULL THEN NULL
+        ELSE greatest(result_ref.expires_at, excluded.expires_at)
+    END
+RETURNING execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at

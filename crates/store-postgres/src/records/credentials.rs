@@ -1,0 +1,142 @@
+//! Credentials, and the keys of everything that is sealed.
+
+use async_trait::async_trait;
+use noetl_store::{
+    Credential, CredentialFilter, CredentialKey, Credentials, PAGE_MAX, Rewrap, SealedRow,
+    SealedTable, StoreError,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{query, query_as};
+
+use super::{maybe_json, sealed};
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, plain, store_error, unsigned};
+
+#[async_trait]
+impl Credentials for PgStore {
+    async fn put_credential(
+        &self,
+        credential: &Credential,
+    ) -> Result<Option<Credential>, StoreError> {
+        let described = credential.description.as_deref().unwrap_or_default();
+        let row = query(include_str!("../../sql/put_credential.sql"))
+            .bind(credential.id)
+            .bind(plain(&credential.name))
+            .bind(plain(&credential.kind))
+            .bind(plain(&format!("{}\n{described}", credential.name).to_lowercase()))
+            .bind(credential.meta.as_ref().map(ToString::to_string))
+            .bind(credential.tags.iter().map(|tag| plain(tag).into_owned()).collect::<Vec<_>>())
+            .bind(credential.description.as_deref().map(plain))
+            .bind(&credential.sealed.key_version)
+            .bind(&credential.sealed.wrapped_key)
+            .bind(&credential.sealed.ciphertext)
+            .bind(Instant(credential.created_at))
+            .bind(Instant(credential.updated_at))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
+        let statement = match key {
+            CredentialKey::Id(id) => query(include_str!("../../sql/find_credential.sql")).bind(id),
+            CredentialKey::Name(name) => {
+                query(include_str!("../../sql/find_credential_by_name.sql")).bind(plain(name))
+            }
+        };
+        let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn credentials(
+        &self,
+        filter: &CredentialFilter,
+        limit: usize,
+    ) -> Result<Vec<Credential>, StoreError> {
+        let rows = query(include_str!("../../sql/list_credentials.sql"))
+            .bind(filter.kind.as_deref().map(plain))
+            .bind(filter.text.as_ref().map(|text| plain(&text.to_lowercase()).into_owned()))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(kept).collect()
+    }
+
+    async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
+        let removed = query(include_str!("../../sql/remove_credential.sql"))
+            .bind(id)
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected() > 0)
+    }
+
+    async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError> {
+        let rows: Vec<(String, i64)> = query_as(match table {
+            SealedTable::Credential => include_str!("../../sql/count_credential_keys.sql"),
+            SealedTable::Keychain => include_str!("../../sql/count_keychain_keys.sql"),
+        })
+        .fetch_all(&self.pool)
+        .await
+        .map_err(store_error)?;
+        rows.into_iter().map(|(version, count)| Ok((version, unsigned(count, "rows")?))).collect()
+    }
+
+    async fn sealed_otherwise(
+        &self,
+        table: SealedTable,
+        version: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<SealedRow>, StoreError> {
+        let statement = match table {
+            SealedTable::Credential => include_str!("../../sql/sealed_credentials.sql"),
+            SealedTable::Keychain => include_str!("../../sql/sealed_keychain_entries.sql"),
+        };
+        let rows = query(statement)
+            .bind(version)
+            .bind(after)
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                let (key, id) = (get(row, "key")?, get(row, "id")?);
+                Ok(SealedRow { key, id, sealed: sealed(row)? })
+            })
+            .collect()
+    }
+
+    async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError> {
+        let changed = query(match table {
+            SealedTable::Credential => include_str!("../../sql/rewrap_credential.sql"),
+            SealedTable::Keychain => include_str!("../../sql/rewrap_keychain_entry.sql"),
+        })
+        .bind(&change.key)
+        .bind(&change.expected)
+        .bind(&change.wrapped_key)
+        .bind(&change.key_version)
+        .execute(&self.pool)
+        .await
+        .map_err(store_error)?;
+        Ok(changed.rows_affected() > 0)
+    }
+}
+
+fn kept(row: &PgRow) -> Result<Credential, StoreError> {
+    Ok(Credential {
+        id: get(row, "credential_id")?,
+        name: get(row, "name")?,
+        kind: get(row, "type")?,
+        meta: maybe_json(row, "meta")?,
+        tags: get(row, "tags")?,
+        description: get(row, "description")?,
+        sealed: sealed(row)?,
+        created_at: instant(row, "created_at")?,
+        updated_at: instant(row, "updated_at")?,
+    })
+}

@@ -1,0 +1,94 @@
+//! Runtimes that have said that they are there.
+
+use async_trait::async_trait;
+use noetl_model::Timestamp;
+use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes, StoreError};
+use serde_json::Value;
+use sqlx::postgres::PgRow;
+use sqlx::query;
+
+use super::maybe_json;
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, plain, store_error};
+
+#[async_trait]
+impl Runtimes for PgStore {
+    async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
+        let text = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
+        let row = query(include_str!("../../sql/put_runtime.sql"))
+            .bind(runtime.id)
+            .bind(plain(&runtime.key.kind))
+            .bind(plain(&runtime.key.name))
+            .bind(runtime.uri.as_deref().map(plain))
+            .bind(plain(&runtime.status))
+            .bind(text(&runtime.labels))
+            .bind(text(&runtime.capabilities))
+            .bind(runtime.capacity)
+            .bind(text(&runtime.runtime))
+            .bind(Instant(runtime.heartbeat))
+            .bind(Instant(runtime.created_at))
+            .bind(Instant(runtime.updated_at))
+            .fetch_one(&self.pool)
+            .await
+            .map_err(store_error)?;
+        kept(&row)
+    }
+
+    async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
+        let heard = query(include_str!("../../sql/heard_runtime.sql"))
+            .bind(plain(&key.kind))
+            .bind(plain(&key.name))
+            .bind(Instant(now))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(heard.rows_affected() > 0)
+    }
+
+    async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
+        let row = query(include_str!("../../sql/find_runtime.sql"))
+            .bind(plain(&key.kind))
+            .bind(plain(&key.name))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
+        let rows = query(include_str!("../../sql/list_runtimes.sql"))
+            .bind(plain(kind))
+            .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(kept).collect()
+    }
+
+    async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
+        let removed = query(include_str!("../../sql/remove_runtime.sql"))
+            .bind(plain(&key.kind))
+            .bind(plain(&key.name))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected() > 0)
+    }
+}
+
+fn kept(row: &PgRow) -> Result<Runtime, StoreError> {
+    Ok(Runtime {
+        id: get(row, "runtime_id")?,
+        key: RuntimeKey { kind: get(row, "kind")?, name: get(row, "name")? },
+        uri: get(row, "uri")?,
+        status: get(row, "status")?,
+        labels: maybe_json(row, "labels")?,
+        capabilities: maybe_json(row, "capabilities")?,
+        capacity: get(row, "capacity")?,
+        runtime: maybe_json(row, "runtime")?,
+        heartbeat: instant(row, "heartbeat")?,
+        created_at: instant(row, "created_at")?,
+        updated_at: instant(row, "updated_at")?,
+    })
+}

@@ -1,0 +1,94 @@
+//! Variables that other programs keep with an execution.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, Timestamp};
+use noetl_store::{StoreError, VARIABLES_MAX, Variable, Variables};
+use sqlx::postgres::PgRow;
+use sqlx::query;
+
+use super::maybe_instant;
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, json, number, plain, store_error, word};
+
+#[async_trait]
+impl Variables for PgStore {
+    async fn put_variables(
+        &self,
+        execution: ExecutionId,
+        variables: &[Variable],
+    ) -> Result<(), StoreError> {
+        let texts = |text: &dyn Fn(&Variable) -> String| -> Vec<String> {
+            variables.iter().map(|it| plain(&text(it)).into_owned()).collect()
+        };
+        let steps = variables
+            .iter()
+            .map(|it| it.source_step.as_deref().map(|step| plain(step).into_owned()));
+        let created: Vec<Instant> = variables.iter().map(|it| Instant(it.created_at)).collect();
+        query(include_str!("../../sql/put_variables.sql"))
+            .bind(execution.0)
+            .bind(texts(&|it| it.name.clone()))
+            .bind(texts(&|it| it.kind.as_str().to_owned()))
+            .bind(texts(&|it| it.value.to_string()))
+            .bind(steps.collect::<Vec<_>>())
+            .bind(created)
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError> {
+        let rows = query(include_str!("../../sql/list_variables.sql"))
+            .bind(execution.0)
+            .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(kept).collect()
+    }
+
+    async fn variable(
+        &self,
+        execution: ExecutionId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<Variable>, StoreError> {
+        let row = query(include_str!("../../sql/find_variable.sql"))
+            .bind(execution.0)
+            .bind(plain(name))
+            .bind(Instant(now))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn remove_variables(
+        &self,
+        execution: ExecutionId,
+        name: Option<&str>,
+    ) -> Result<u64, StoreError> {
+        let removed = query(include_str!("../../sql/remove_variables.sql"))
+            .bind(execution.0)
+            .bind(name.map(plain))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected())
+    }
+}
+
+fn kept(row: &PgRow) -> Result<Variable, StoreError> {
+    let name: String = get(row, "var_name")?;
+    let what = || format!("variable {name}");
+    Ok(Variable {
+        kind: word(get(row, "var_type")?, what)?,
+        value: json(get(row, "var_value")?, what)?,
+        source_step: get(row, "source_step")?,
+        created_at: instant(row, "created_at")?,
+        accessed_at: maybe_instant(row, "accessed_at")?,
+        access_count: number(row, "access_count")?,
+        name,
+    })
+}

@@ -1,0 +1,5 @@
+-- Entries of the keychain that have expired.
+DELETE FROM keychain
+WHERE cache_key IN (
+    SELECT cache_key FROM keychain WHERE expires_at < ?1 ORDER BY expires_at LIMIT +?2
+)

@@ -1,0 +1,5 @@
+-- Runtimes that have been silent.
+DELETE FROM runtime
+WHERE runtime_id IN (
+    SELECT runtime_id FROM runtime WHERE heartbeat < ?1 ORDER BY heartbeat LIMIT +?2
+)

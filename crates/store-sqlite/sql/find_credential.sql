@@ -1,0 +1,5 @@
+-- A credential by its id.
+SELECT credential_id, name, type, meta, tags, description, key_version, wrapped_key,
+    data_encrypted, created_at, updated_at
+FROM credential
+WHERE credential_id = ?1

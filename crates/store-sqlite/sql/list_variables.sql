@@ -1,0 +1,6 @@
+-- The variables of an execution, by name.
+SELECT var_name, var_type, var_value, source_step, created_at, accessed_at, access_count
+FROM transient
+WHERE execution_id = ?1
+ORDER BY var_name
+LIMIT +?2

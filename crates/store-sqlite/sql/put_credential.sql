@@ -1,0 +1,19 @@
+-- Keeps a credential, over the one of its name if that has the same id; its beginning stays.
+INSERT INTO credential (
+    credential_id, name, type, search_folded, meta, tags, description, key_version, wrapped_key,
+    data_encrypted, created_at, updated_at
+)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+ON CONFLICT (name) DO UPDATE SET
+    type = excluded.type,
+    search_folded = excluded.search_folded,
+    meta = excluded.meta,
+    tags = excluded.tags,
+    description = excluded.description,
+    key_version = excluded.key_version,
+    wrapped_key = excluded.wrapped_key,
+    data_encrypted = excluded.data_encrypted,
+    updated_at = excluded.updated_at
+WHERE credential.credential_id = excluded.credential_id
+RETURNING credential_id, name, type, meta, tags, description, key_version, wrapped_key,
+    data_encrypted, created_at, updated_at

@@ -1,0 +1,12 @@
+-- Gives a value a name; the same value under the same name keeps its reference, until the later of
+-- both ends.
+INSERT INTO result_ref (
+    execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at
+)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (execution_id, name, sha256) DO UPDATE SET
+    expires_at = CASE
+        WHEN result_ref.expires_at IS NULL OR excluded.expires_at IS NULL THEN NULL
+        ELSE max(result_ref.expires_at, excluded.expires_at)
+    END
+RETURNING execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at

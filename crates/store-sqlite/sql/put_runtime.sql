@@ -1,0 +1,17 @@
+-- Takes a runtime in, or what it says about itself now; its id and its beginning stay.
+INSERT INTO runtime (
+    runtime_id, kind, name, uri, status, labels, capabilities, capacity, runtime, heartbeat,
+    created_at, updated_at
+)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+ON CONFLICT (kind, name) DO UPDATE SET
+    uri = excluded.uri,
+    status = excluded.status,
+    labels = excluded.labels,
+    capabilities = excluded.capabilities,
+    capacity = excluded.capacity,
+    runtime = excluded.runtime,
+    heartbeat = excluded.heartbeat,
+    updated_at = excluded.updated_at
+RETURNING runtime_id, kind, name, uri, status, labels, capabilities, capacity, runtime,
+    heartbeat, created_at, updated_at

@@ -1,0 +1,15 @@
+-- Sets variables of an execution; those that are there begin anew.
+INSERT INTO transient (
+    execution_id, var_name, var_type, var_value, source_step, created_at, accessed_at, access_count
+)
+SELECT
+    ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, NULL, 0
+FROM json_each(?2)
+WHERE true
+ON CONFLICT (execution_id, var_name) DO UPDATE SET
+    var_type = excluded.var_type,
+    var_value = excluded.var_value,
+    source_step = excluded.source_step,
+    created_at = excluded.created_at,
+    accessed_at = NULL,
+    access_count = 0

@@ -1,0 +1,2 @@
+-- Forgets an entry.
+DELETE FROM keychain WHERE cache_key = ?1

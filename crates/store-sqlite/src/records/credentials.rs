@@ -1,0 +1,143 @@
+//! Credentials, and the keys of everything that is sealed.
+
+use async_trait::async_trait;
+use noetl_store::{
+    Credential, CredentialFilter, CredentialKey, Credentials, PAGE_MAX, Rewrap, SealedRow,
+    SealedTable, StoreError,
+};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{query, query_as};
+
+use super::{instant, maybe_json, sealed};
+use crate::SqliteStore;
+use crate::row::{array, at_most, get, json, store_error};
+
+#[async_trait]
+impl Credentials for SqliteStore {
+    async fn put_credential(
+        &self,
+        credential: &Credential,
+    ) -> Result<Option<Credential>, StoreError> {
+        let described = credential.description.as_deref().unwrap_or_default();
+        let mut writer = self.writer().await?;
+        let row = query(include_str!("../../sql/put_credential.sql"))
+            .bind(credential.id)
+            .bind(&credential.name)
+            .bind(&credential.kind)
+            .bind(format!("{}\n{described}", credential.name).to_lowercase())
+            .bind(credential.meta.as_ref().map(ToString::to_string))
+            .bind(array(&credential.tags))
+            .bind(&credential.description)
+            .bind(&credential.sealed.key_version)
+            .bind(&credential.sealed.wrapped_key)
+            .bind(&credential.sealed.ciphertext)
+            .bind(credential.created_at.as_micros())
+            .bind(credential.updated_at.as_micros())
+            .fetch_optional(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
+        let statement = match key {
+            CredentialKey::Id(id) => query(include_str!("../../sql/find_credential.sql")).bind(id),
+            CredentialKey::Name(name) => {
+                query(include_str!("../../sql/find_credential_by_name.sql")).bind(name)
+            }
+        };
+        let row = statement.fetch_optional(&self.readers).await.map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn credentials(
+        &self,
+        filter: &CredentialFilter,
+        limit: usize,
+    ) -> Result<Vec<Credential>, StoreError> {
+        let rows = query(include_str!("../../sql/list_credentials.sql"))
+            .bind(&filter.kind)
+            .bind(filter.text.as_ref().map(|text| text.to_lowercase()))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(kept).collect()
+    }
+
+    async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
+        let mut writer = self.writer().await?;
+        let removed = query(include_str!("../../sql/remove_credential.sql"))
+            .bind(id)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected() > 0)
+    }
+
+    async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError> {
+        query_as(match table {
+            SealedTable::Credential => include_str!("../../sql/count_credential_keys.sql"),
+            SealedTable::Keychain => include_str!("../../sql/count_keychain_keys.sql"),
+        })
+        .fetch_all(&self.readers)
+        .await
+        .map_err(store_error)
+    }
+
+    async fn sealed_otherwise(
+        &self,
+        table: SealedTable,
+        version: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<SealedRow>, StoreError> {
+        let statement = match table {
+            SealedTable::Credential => include_str!("../../sql/sealed_credentials.sql"),
+            SealedTable::Keychain => include_str!("../../sql/sealed_keychain_entries.sql"),
+        };
+        let rows = query(statement)
+            .bind(version)
+            .bind(after)
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                let (key, id) = (get(row, "key")?, get(row, "id")?);
+                Ok(SealedRow { key, id, sealed: sealed(row)? })
+            })
+            .collect()
+    }
+
+    async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError> {
+        let mut writer = self.writer().await?;
+        let changed = query(match table {
+            SealedTable::Credential => include_str!("../../sql/rewrap_credential.sql"),
+            SealedTable::Keychain => include_str!("../../sql/rewrap_keychain_entry.sql"),
+        })
+        .bind(&change.key)
+        .bind(&change.expected)
+        .bind(&change.wrapped_key)
+        .bind(&change.key_version)
+        .execute(&mut *writer)
+        .await
+        .map_err(store_error)?;
+        Ok(changed.rows_affected() > 0)
+    }
+}
+
+fn kept(row: &SqliteRow) -> Result<Credential, StoreError> {
+    Ok(Credential {
+        id: get(row, "credential_id")?,
+        name: get(row, "name")?,
+        kind: get(row, "type")?,
+        meta: maybe_json(row, "meta")?,
+        tags: json(get(row, "tags")?, || "column tags".to_owned())?,
+        description: get(row, "description")?,
+        sealed: sealed(row)?,
+        created_at: instant(row, "created_at")?,
+        updated_at: instant(row, "updated_at")?,
+    })
+}

@@ -1,0 +1,153 @@
+//! The keychain, and who asked for which secret.
+
+use async_trait::async_trait;
+use noetl_model::{CatalogId, ExecutionId, Timestamp};
+use noetl_store::{
+    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Keychain, KeychainEntry, PAGE_MAX, SecretAudit,
+    StoreError,
+};
+use sqlx::query;
+use sqlx::sqlite::SqliteRow;
+
+use super::{instant, maybe_instant, maybe_json, sealed};
+use crate::SqliteStore;
+use crate::row::{at_most, get, store_error, stored};
+
+#[async_trait]
+impl Keychain for SqliteStore {
+    async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
+        let mut writer = self.writer().await?;
+        query(include_str!("../../sql/put_keychain_entry.sql"))
+            .bind(&entry.cache_key)
+            .bind(&entry.name)
+            .bind(entry.catalog_id.0)
+            .bind(&entry.scope)
+            .bind(entry.execution.map(|it| it.0))
+            .bind(&entry.sealed.key_version)
+            .bind(&entry.sealed.wrapped_key)
+            .bind(&entry.sealed.ciphertext)
+            .bind(entry.expires_at.as_micros())
+            .bind(entry.auto_renew)
+            .bind(entry.renew_config.as_ref().map(ToString::to_string))
+            .bind(stored(entry.access_count))
+            .bind(entry.accessed_at.map(Timestamp::as_micros))
+            .bind(entry.created_at.as_micros())
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn keychain_entry(
+        &self,
+        cache_key: &str,
+        now: Timestamp,
+    ) -> Result<Option<KeychainEntry>, StoreError> {
+        let mut writer = self.lazy_writer().await?;
+        let row = query(include_str!("../../sql/find_keychain_entry.sql"))
+            .bind(cache_key)
+            .bind(now.as_micros())
+            .fetch_optional(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(entry).transpose()
+    }
+
+    async fn keychain_entries(
+        &self,
+        catalog_id: CatalogId,
+        limit: usize,
+    ) -> Result<Vec<KeychainEntry>, StoreError> {
+        let rows = query(include_str!("../../sql/list_keychain_entries.sql"))
+            .bind(catalog_id.0)
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(entry).collect()
+    }
+
+    async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
+        let mut writer = self.writer().await?;
+        let removed = query(include_str!("../../sql/remove_keychain_entry.sql"))
+            .bind(cache_key)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected() > 0)
+    }
+}
+
+#[async_trait]
+impl SecretAudit for SqliteStore {
+    async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        let mut writer = self.writer().await?;
+        query(include_str!("../../sql/put_access.sql"))
+            .bind(entry.id)
+            .bind(entry.at.as_micros())
+            .bind(&entry.credential)
+            .bind(&entry.operation)
+            .bind(&entry.outcome)
+            .bind(&entry.worker)
+            .bind(entry.execution.map(|it| it.0))
+            .bind(entry.parent_execution.map(|it| it.0))
+            .bind(&entry.key_version)
+            .bind(&entry.notes)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn accesses(
+        &self,
+        filter: &AuditFilter,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        let rows = query(include_str!("../../sql/list_accesses.sql"))
+            .bind(&filter.credential)
+            .bind(filter.execution.map(|it| it.0))
+            .bind(filter.from.map(Timestamp::as_micros))
+            .bind(filter.to.map(Timestamp::as_micros))
+            .bind(at_most(limit, AUDIT_PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(access).collect()
+    }
+}
+
+fn entry(row: &SqliteRow) -> Result<KeychainEntry, StoreError> {
+    let execution: Option<i64> = get(row, "execution_id")?;
+    Ok(KeychainEntry {
+        cache_key: get(row, "cache_key")?,
+        name: get(row, "keychain_name")?,
+        catalog_id: CatalogId(get(row, "catalog_id")?),
+        scope: get(row, "scope_type")?,
+        execution: execution.map(ExecutionId),
+        sealed: sealed(row)?,
+        expires_at: instant(row, "expires_at")?,
+        auto_renew: get(row, "auto_renew")?,
+        renew_config: maybe_json(row, "renew_config")?,
+        access_count: get(row, "access_count")?,
+        accessed_at: maybe_instant(row, "accessed_at")?,
+        created_at: instant(row, "created_at")?,
+    })
+}
+
+fn access(row: &SqliteRow) -> Result<AuditEntry, StoreError> {
+    let execution: Option<i64> = get(row, "execution_id")?;
+    let parent: Option<i64> = get(row, "parent_execution_id")?;
+    Ok(AuditEntry {
+        id: get(row, "audit_id")?,
+        at: instant(row, "occurred_at")?,
+        credential: get(row, "credential")?,
+        operation: get(row, "operation")?,
+        outcome: get(row, "outcome")?,
+        worker: get(row, "worker_id")?,
+        execution: execution.map(ExecutionId),
+        parent_execution: parent.map(ExecutionId),
+        key_version: get(row, "kek_version")?,
+        notes: get(row, "notes")?,
+    })
+}

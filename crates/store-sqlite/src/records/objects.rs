@@ -1,0 +1,111 @@
+//! Named results and objects.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, Timestamp};
+use noetl_store::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
+use sqlx::query;
+use sqlx::sqlite::SqliteRow;
+
+use super::{digest, instant, maybe_instant};
+use crate::SqliteStore;
+use crate::row::{get, store_error};
+use crate::store::begin;
+
+#[async_trait]
+impl Results for SqliteStore {
+    async fn put_result(
+        &self,
+        result: &NamedResult,
+        body: &[u8],
+    ) -> Result<NamedResult, StoreError> {
+        let mut writer = self.writer().await?;
+        let mut transaction = begin(&mut writer).await?;
+        query(include_str!("../../sql/put_payload.sql"))
+            .bind(&result.digest.as_bytes()[..])
+            .bind(body)
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        let row = query(include_str!("../../sql/put_result.sql"))
+            .bind(result.reference.execution.0)
+            .bind(&result.reference.name)
+            .bind(result.reference.id)
+            .bind(&result.digest.as_bytes()[..])
+            .bind(&result.scope)
+            .bind(&result.source_step)
+            .bind(result.created_at.as_micros())
+            .bind(result.expires_at.map(Timestamp::as_micros))
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        transaction.commit().await.map_err(store_error)?;
+        kept(&row)
+    }
+
+    async fn result(
+        &self,
+        reference: &ResultRef,
+        now: Timestamp,
+    ) -> Result<Option<NamedResult>, StoreError> {
+        let row = query(include_str!("../../sql/find_result.sql"))
+            .bind(reference.execution.0)
+            .bind(&reference.name)
+            .bind(reference.id)
+            .bind(now.as_micros())
+            .fetch_optional(&self.readers)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+}
+
+#[async_trait]
+impl Objects for SqliteStore {
+    async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
+        let mut writer = self.writer().await?;
+        query(include_str!("../../sql/put_object.sql"))
+            .bind(object.key.as_str())
+            .bind(&object.media_type)
+            .bind(&object.digest.as_bytes()[..])
+            .bind(&object.body)
+            .bind(object.updated_at.as_micros())
+            .bind(object.expires_at.map(Timestamp::as_micros))
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError> {
+        let row = query(include_str!("../../sql/find_object.sql"))
+            .bind(key.as_str())
+            .bind(now.as_micros())
+            .fetch_optional(&self.readers)
+            .await
+            .map_err(store_error)?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(Object {
+            key: key.clone(),
+            media_type: get(&row, "media_type")?,
+            digest: digest(&row, "sha256")?,
+            body: get(&row, "body")?,
+            updated_at: instant(&row, "updated_at")?,
+            expires_at: maybe_instant(&row, "expires_at")?,
+        }))
+    }
+}
+
+fn kept(row: &SqliteRow) -> Result<NamedResult, StoreError> {
+    Ok(NamedResult {
+        reference: ResultRef {
+            execution: ExecutionId(get(row, "execution_id")?),
+            name: get(row, "name")?,
+            id: get(row, "result_id")?,
+        },
+        digest: digest(row, "sha256")?,
+        scope: get(row, "scope")?,
+        source_step: get(row, "source_step")?,
+        created_at: instant(row, "created_at")?,
+        expires_at: maybe_instant(row, "expires_at")?,
+    })
+}

@@ -1,0 +1,89 @@
+//! Variables that other programs keep with an execution.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, Timestamp};
+use noetl_store::{StoreError, VARIABLES_MAX, Variable, Variables};
+use sqlx::query;
+use sqlx::sqlite::SqliteRow;
+
+use super::{instant, maybe_instant};
+use crate::SqliteStore;
+use crate::row::{array, at_most, get, json, store_error, word};
+
+#[async_trait]
+impl Variables for SqliteStore {
+    async fn put_variables(
+        &self,
+        execution: ExecutionId,
+        variables: &[Variable],
+    ) -> Result<(), StoreError> {
+        let rows = array(variables.iter().map(|it| {
+            let value = it.value.to_string();
+            (&it.name, it.kind.as_str(), value, &it.source_step, it.created_at.as_micros())
+        }));
+        let mut writer = self.writer().await?;
+        query(include_str!("../../sql/put_variables.sql"))
+            .bind(execution.0)
+            .bind(rows)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError> {
+        let rows = query(include_str!("../../sql/list_variables.sql"))
+            .bind(execution.0)
+            .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(kept).collect()
+    }
+
+    async fn variable(
+        &self,
+        execution: ExecutionId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<Variable>, StoreError> {
+        let mut writer = self.lazy_writer().await?;
+        let row = query(include_str!("../../sql/find_variable.sql"))
+            .bind(execution.0)
+            .bind(name)
+            .bind(now.as_micros())
+            .fetch_optional(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(kept).transpose()
+    }
+
+    async fn remove_variables(
+        &self,
+        execution: ExecutionId,
+        name: Option<&str>,
+    ) -> Result<u64, StoreError> {
+        let mut writer = self.writer().await?;
+        let removed = query(include_str!("../../sql/remove_variables.sql"))
+            .bind(execution.0)
+            .bind(name)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected())
+    }
+}
+
+fn kept(row: &SqliteRow) -> Result<Variable, StoreError> {
+    let name: String = get(row, "var_name")?;
+    let what = || format!("variable {name}");
+    Ok(Variable {
+        kind: word(get(row, "var_type")?, what)?,
+        value: json(get(row, "var_value")?, what)?,
+        source_step: get(row, "source_step")?,
+        created_at: instant(row, "created_at")?,
+        accessed_at: maybe_instant(row, "accessed_at")?,
+        access_count: get(row, "access_count")?,
+        name,
+    })
+}

@@ -1,0 +1,58 @@
+//! Named results and objects in memory.
+
+use async_trait::async_trait;
+use noetl_model::Timestamp;
+
+use super::super::MemoryStore;
+use crate::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
+
+#[async_trait]
+impl Results for MemoryStore {
+    async fn put_result(
+        &self,
+        result: &NamedResult,
+        body: &[u8],
+    ) -> Result<NamedResult, StoreError> {
+        let mut tables = self.tables();
+        tables.payloads.entry(result.digest).or_insert_with(|| body.to_vec());
+        let is_same = |known: &NamedResult| {
+            known.digest == result.digest
+                && known.reference.execution == result.reference.execution
+                && known.reference.name == result.reference.name
+        };
+        let results = &mut tables.records.results;
+        if let Some(known) = results.values_mut().find(|known| is_same(known)) {
+            known.expires_at = match (known.expires_at, result.expires_at) {
+                (Some(one), Some(other)) => Some(one.max(other)),
+                (None, _) | (_, None) => None,
+            };
+            return Ok(known.clone());
+        }
+        results.insert(result.reference.clone(), result.clone());
+        Ok(result.clone())
+    }
+
+    async fn result(
+        &self,
+        reference: &ResultRef,
+        now: Timestamp,
+    ) -> Result<Option<NamedResult>, StoreError> {
+        let tables = self.tables();
+        let found = tables.records.results.get(reference);
+        Ok(found.filter(|it| it.expires_at.is_none_or(|end| end > now)).cloned())
+    }
+}
+
+#[async_trait]
+impl Objects for MemoryStore {
+    async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
+        self.tables().records.objects.insert(object.key.clone(), object.clone());
+        Ok(())
+    }
+
+    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError> {
+        let tables = self.tables();
+        let found = tables.records.objects.get(key);
+        Ok(found.filter(|it| it.expires_at.is_none_or(|end| end > now)).cloned())
+    }
+}

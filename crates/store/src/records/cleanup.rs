@@ -1,0 +1,42 @@
+//! The end of what has one.
+
+use async_trait::async_trait;
+use noetl_model::Timestamp;
+
+use crate::StoreError;
+
+/// What is over: everything that ended before these instants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Horizon {
+    /// Results and objects that expired before this.
+    pub expired: Timestamp,
+    /// Keychain entries that expired before this; until then they are known to have expired.
+    pub keychain: Timestamp,
+    /// Runtimes that were last heard before this.
+    pub runtimes: Timestamp,
+    /// Entries of the audit that are older than this.
+    pub audit: Timestamp,
+}
+
+/// How much was collected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    pub results: u64,
+    pub objects: u64,
+    pub keychain: u64,
+    pub runtimes: u64,
+    pub audit: u64,
+}
+
+impl Collected {
+    pub fn total(self) -> u64 {
+        let Self { results, objects, keychain, runtimes, audit } = self;
+        results + objects + keychain + runtimes + audit
+    }
+}
+
+#[async_trait]
+pub trait Cleanup: Send + Sync {
+    /// Collects what is over, at most `limit` of each; the answer is how much that was.
+    async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError>;
+}

@@ -1,0 +1,91 @@
+//! Variables that other programs keep with an execution.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, Timestamp};
+use serde_json::Value;
+
+use crate::StoreError;
+
+/// How many variables one listing returns, and how many one call may set.
+pub const VARIABLES_MAX: usize = 1000;
+
+/// What a variable is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VariableType {
+    UserDefined,
+    StepResult,
+    Computed,
+    IteratorState,
+}
+
+impl VariableType {
+    pub const ALL: [VariableType; 4] = [
+        VariableType::UserDefined,
+        VariableType::StepResult,
+        VariableType::Computed,
+        VariableType::IteratorState,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            VariableType::UserDefined => "user_defined",
+            VariableType::StepResult => "step_result",
+            VariableType::Computed => "computed",
+            VariableType::IteratorState => "iterator_state",
+        }
+    }
+}
+
+/// A text that names no type of variable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a type of variable")]
+pub struct UnknownVariableType(String);
+
+impl std::str::FromStr for VariableType {
+    type Err = UnknownVariableType;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|it| it.as_str() == text);
+        known.ok_or_else(|| UnknownVariableType(text.to_owned()))
+    }
+}
+
+/// A value with a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    pub kind: VariableType,
+    pub value: Value,
+    pub source_step: Option<String>,
+    pub created_at: Timestamp,
+    pub accessed_at: Option<Timestamp>,
+    pub access_count: u64,
+}
+
+#[async_trait]
+pub trait Variables: Send + Sync {
+    /// Sets variables of an execution, all of them or none; those that are there begin anew.
+    async fn put_variables(
+        &self,
+        execution: ExecutionId,
+        variables: &[Variable],
+    ) -> Result<(), StoreError>;
+
+    /// By name, at most [`VARIABLES_MAX`].
+    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError>;
+
+    /// One of them, and counts that it was asked for at `now`.
+    async fn variable(
+        &self,
+        execution: ExecutionId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<Variable>, StoreError>;
+
+    /// Removes one variable, or all; the answer is how many there were.
+    async fn remove_variables(
+        &self,
+        execution: ExecutionId,
+        name: Option<&str>,
+    ) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,101 @@
+//! Credentials by alias: those given to this worker, then those that the control plane keeps.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lru::LruCache;
+use noetl_api::{ControlError, ControlPlane};
+use noetl_model::{ErrorKind, ExecutionId, ToolError};
+use noetl_tools::{Call, Credentials, FixedCredentials};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+
+/// How long a credential is used again before it is asked for again.
+const FRESH: Duration = Duration::from_secs(30);
+/// How many credentials are remembered.
+const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+/// How often a control plane that cannot be reached is asked.
+const ASKS_MAX: usize = 5;
+
+type Remembered = LruCache<(ExecutionId, String), (Instant, Map<String, Value>)>;
+
+/// Asks a control plane, unless the worker was given the credential itself.
+pub struct PlaneCredentials {
+    fixed: FixedCredentials,
+    control: Arc<dyn ControlPlane>,
+    remembered: Mutex<Remembered>,
+}
+
+impl PlaneCredentials {
+    pub fn new(fixed: FixedCredentials, control: Arc<dyn ControlPlane>) -> Self {
+        Self { fixed, control, remembered: Mutex::new(LruCache::new(REMEMBERED_MAX)) }
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn asked(
+        &self,
+        execution: ExecutionId,
+        alias: &str,
+    ) -> Result<Map<String, Value>, ToolError> {
+        let mut backoff = Backoff::new();
+        let mut asks = 0;
+        loop {
+            asks += 1;
+            match self.control.credential(execution, alias).await {
+                Ok(fields) => return Ok(fields),
+                Err(error @ ControlError::Unavailable(_)) if asks < ASKS_MAX => {
+                    tracing::warn!(%error, alias, "credential not fetched, will repeat");
+                    backoff.wait().await;
+                }
+                Err(error) => return Err(told(alias, &error)),
+            }
+        }
+    }
+}
+
+/// Why there is no credential, for whoever wrote the playbook.
+fn told(alias: &str, error: &ControlError) -> ToolError {
+    match error {
+        ControlError::CredentialMissing(_) => ToolError::new(
+            ErrorKind::Config,
+            format!(
+                "there is no credential `{alias}`: store it with `noetl credential set {alias}`, \
+                 or set the variable {}",
+                FixedCredentials::variable(alias)
+            ),
+        ),
+        ControlError::Refused { reason } => {
+            ToolError::new(ErrorKind::Config, format!("credential `{alias}`: {reason}"))
+        }
+        ControlError::Unavailable(_) | ControlError::PayloadMissing(_) => {
+            let message = format!("cannot fetch the credential `{alias}`: {error}");
+            ToolError::new(ErrorKind::Connection, message)
+        }
+    }
+}
+
+#[async_trait]
+impl Credentials for PlaneCredentials {
+    async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
+        if self.fixed.has(alias) {
+            return self.fixed.resolve(call, alias).await;
+        }
+        // The keychain is the playbook's, so what one execution finds is not another's.
+        let key = (call.execution, alias.to_owned());
+        if let Some((at, fields)) = self.remembered().get(&key)
+            && at.elapsed() < FRESH
+        {
+            return Ok(fields.clone());
+        }
+        let fields = self.asked(call.execution, alias).await?;
+        self.remembered().put(key, (Instant::now(), fields.clone()));
+        Ok(fields)
+    }
+}
