@@ -17,5 +17,6 @@ mod run;
 mod sandbox;
 mod server;
 mod signals;
+mod sql_pages;
 mod tool_pages;
 mod validate;
