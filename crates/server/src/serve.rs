@@ -32,6 +32,8 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEAD_MAX: usize = 64 * 1024;
 /// How long to wait after a connection could not be accepted, for want of files for example.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// How long requests may take that came while the server was ending.
+const LATE_MAX: Duration = Duration::from_secs(1);
 /// How often the files of a certificate are looked at.
 const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
 
@@ -55,10 +57,22 @@ pub async fn serve(
         () = certificates => {}
         () = shutdown.cancelled() => {}
     }
-    drop(listener);
     state.drain();
-    if tokio::time::timeout(drain_max, open.shutdown()).await.is_err() {
-        tracing::warn!("requests were cut off");
+    // Whoever comes late is still answered: a balancer has to hear that this server is not ready, and
+    // a worker that is refused a connection may take it for the end.
+    let late = GracefulShutdown::new();
+    let drained = async {
+        if tokio::time::timeout(drain_max, open.shutdown()).await.is_err() {
+            tracing::warn!("requests were cut off");
+        }
+    };
+    tokio::select! {
+        () = host.accept_all(&listener, &slots, &late) => {}
+        () = drained => {}
+    }
+    drop(listener);
+    if tokio::time::timeout(LATE_MAX, late.shutdown()).await.is_err() {
+        tracing::warn!("requests that came late were cut off");
     }
     Ok(())
 }
