@@ -22,24 +22,14 @@ pub trait Secrets: Send + Sync {
     async fn secret(&self, name: &str) -> Result<String, String>;
 }
 
-/// Knows no secret.
-pub(crate) struct NoSecrets;
-
-#[async_trait]
-impl Secrets for NoSecrets {
-    async fn secret(&self, name: &str) -> Result<String, String> {
-        Err(format!("there is no credential `{name}`: this server was started without any"))
-    }
-}
-
 /// What the server keeps for senders.
 pub(crate) struct Ingress {
     pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) listeners: Listeners,
 }
 
-impl Default for Ingress {
-    fn default() -> Self {
-        Self { secrets: Arc::new(NoSecrets), listeners: Listeners::default() }
+impl Ingress {
+    pub(crate) fn new(secrets: Arc<dyn Secrets>) -> Self {
+        Self { secrets, listeners: Listeners::default() }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use noetl_control::{Control, LoadError, PayloadError};
 use noetl_expr::{Template, Variables};
 use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload};
@@ -9,6 +10,7 @@ use noetl_secrets::{Access, Identifier, KeychainSecret, Operation, Vault, VaultE
 use noetl_store::{Credential, Store, StoreError};
 use serde_json::{Map, Value};
 
+use crate::ingress::Secrets;
 use crate::routes::KeychainScope;
 
 /// Why there is no secret for an alias.
@@ -68,6 +70,21 @@ pub struct Lookup {
     /// What `control` keeps its data in.
     pub store: Arc<dyn Store>,
     pub vault: Arc<Vault>,
+}
+
+/// The fields of a credential that hold the one secret of a sender.
+const SENDER_FIELDS: &[&str] = &["secret", "token", "value", "key", "api_key", "password"];
+
+#[async_trait]
+impl Secrets for Lookup {
+    async fn secret(&self, name: &str) -> Result<String, String> {
+        let found = self.find(name, Operation::Read, &Access::default()).await;
+        let fields = found.map_err(|error| error.to_string())?.fields();
+        let secret = SENDER_FIELDS.iter().find_map(|field| fields.get(*field)?.as_str());
+        secret.map(str::to_owned).ok_or_else(|| {
+            format!("the credential `{name}` has none of the fields {}", SENDER_FIELDS.join(", "))
+        })
+    }
 }
 
 /// What an entry's templates can name.

@@ -99,6 +99,7 @@ impl AppState {
             store: services.store.clone(),
             vault: services.vault.clone(),
         };
+        let ingress = Ingress::new(Arc::new(lookup.clone()));
         let parts = Parts {
             services,
             patience: Patience::new(&settings),
@@ -108,12 +109,12 @@ impl AppState {
             lookup,
             seen: Seen::default(),
             meters: Meters::default(),
-            ingress: Ingress::default(),
+            ingress,
         };
         Self { parts: Arc::new(parts) }
     }
 
-    /// The same with secrets that subscriptions name. To be said before the state is shared.
+    /// The same with other secrets for subscriptions than the stored credentials. To be said before the state is shared.
     pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.ingress.secrets = secrets;

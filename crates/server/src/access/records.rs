@@ -8,13 +8,6 @@ use super::Scope;
 pub(super) fn needed(method: &Method, path: &str, query: &str) -> Option<&'static [Scope]> {
     let is_read = [Method::GET, Method::HEAD].contains(method);
     let below = |prefix: &str| path.strip_prefix(prefix);
-    if below("/api/internal/objects/").is_some() {
-        return Some(&[Scope::Work]);
-    }
-    if below("/api/internal/plugins/").is_some() {
-        // What is uploaded here is run by workers.
-        return Some(if is_read { &[Scope::Work] } else { &[Scope::Admin] });
-    }
     if below("/api/result/").is_some() {
         return Some(if is_read { &[Scope::Work, Scope::Read] } else { &[Scope::Work] });
     }
@@ -66,17 +59,15 @@ mod tests {
     }
 
     #[test]
-    fn changing_secrets_and_uploading_programs_is_for_administrators() {
+    fn changing_secrets_is_for_administrators() {
         check(Method::POST, "/api/credentials", &[Scope::Admin]);
         check(Method::DELETE, "/api/credentials/pg", &[Scope::Admin]);
-        check(Method::POST, "/api/internal/plugins/a", &[Scope::Admin]);
     }
 
     #[test]
-    fn results_variables_and_objects_are_for_workers() {
+    fn results_and_variables_are_for_workers() {
         check(Method::PUT, "/api/result/1", &[Scope::Work]);
         check(Method::POST, "/api/vars/1", &[Scope::Work, Scope::Run]);
-        check(Method::PUT, "/api/internal/objects/a", &[Scope::Work]);
     }
 
     #[test]

@@ -181,7 +181,11 @@ async fn no_secret_leaves_for_another_region() {
 
 #[tokio::test(start_paused = true)]
 async fn secrets_and_internal_routes_want_a_token_of_their_scope() {
-    let tokens = vec![Token::new("reader", [Scope::Read]), Token::new("worker", [Scope::Work])];
+    let tokens = vec![
+        Token::new("reader", [Scope::Read]),
+        Token::new("worker", [Scope::Work]),
+        Token::new("part", [Scope::Internal]),
+    ];
     let server = Server::with(Access::Tokens(tokens), Hosts::Any);
     let check = async |token: &str, path: &str, expected: u16| {
         let request = Request::get(path).header(header::AUTHORIZATION, format!("Bearer {token}"));
@@ -196,5 +200,18 @@ async fn secrets_and_internal_routes_want_a_token_of_their_scope() {
     check("worker", "/api/internal/secret-audit", 403).await;
     check("worker", "/api/internal/wallet/key-status", 403).await;
     check("reader", "/api/internal/objects/a", 403).await;
-    check("worker", "/api/internal/objects/a", 404).await;
+    check("worker", "/api/internal/objects/a", 403).await;
+    check("part", "/api/internal/objects/a", 404).await;
+    check("part", "/api/internal/secret-audit", 200).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_secret_of_a_sender_is_a_stored_credential() {
+    let server = with_postgres().await;
+    let put = json!({ "name": "orders_key", "type": "secret", "data": { "secret": "s3cret" } });
+    server.post("/api/credentials", put).await;
+    let secrets: &dyn crate::Secrets = server.state.lookup();
+    assert_eq!(secrets.secret("orders_key").await, Ok("s3cret".to_owned()));
+    assert!(secrets.secret("pg").await.is_err(), "it has no one secret");
+    assert!(secrets.secret("nobody").await.is_err());
 }

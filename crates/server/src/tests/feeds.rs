@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::Server;
+use super::{Server, Way};
 
 async fn with_feed(feed: Value) -> Server {
     let server = Server::with_hello().await;
@@ -83,7 +83,8 @@ async fn a_listener_goes_on_after_the_last_event_that_it_heard() {
         .header("last-event-id", first.as_str().expect("a cursor"))
         .body(axum::body::Body::empty())
         .expect("a request");
-    let response = server.router.clone().oneshot(request).await.expect("an answer");
+    let Way::Direct(router) = &server.way else { panic!("it is asked directly") };
+    let response = router.as_ref().clone().oneshot(request).await.expect("an answer");
     let mut frames = response.into_body().into_data_stream();
     let frame = frames.next().await.expect("a frame").expect("bytes");
     let text = String::from_utf8_lossy(&frame).into_owned();

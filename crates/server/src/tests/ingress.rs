@@ -9,8 +9,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{Answer, Server};
-use crate::{Access, Hosts, Secrets, app};
+use super::{Answer, Server, Way};
+use crate::{Secrets, app};
 
 const BODY: &str = r#"{"name":"ada","message":"mine"}"#;
 
@@ -43,12 +43,11 @@ spec:
 }
 
 async fn listening(verify: &str) -> Server {
-    let (server, control, stop) = Server::idle(Access::Open, Hosts::Any);
-    tokio::spawn(async move { control.run(stop).await });
-    let Server { state, _loops, router } = server;
-    drop(router);
+    let Server { way, state, stop, _loops } = Server::new();
+    drop(way);
     let state = state.with_secrets(Arc::new(OneSecret));
-    let server = Server { router: app(state.clone()), state, _loops };
+    let way = Way::Direct(Box::new(app(state.clone())));
+    let server = Server { way, state, stop, _loops };
     server.register(super::HELLO).await;
     server.register(&document(verify)).await;
     server

@@ -25,7 +25,7 @@ const EMPTY: &str = "
             SELECT relname FROM pg_catalog.pg_class
             WHERE relnamespace = 'noetl'::regnamespace AND relkind IN ('r', 'p')
                 AND NOT relispartition
-                AND relname NOT IN ('partitioned', 'resource', 'schema_migration')
+                AND relname NOT IN ('partitioned', 'resource', 'schema_migration', 'feed_shift')
         LOOP
             EXECUTE format('DELETE FROM noetl.%I', name);
         END LOOP;
