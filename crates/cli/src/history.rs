@@ -8,7 +8,9 @@ use anyhow::{Context as _, anyhow};
 use noetl_api::wire::SummariesQuery;
 use noetl_api::{Client, Wanted};
 use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary};
-use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, Store, StoreError};
+use noetl_store::{
+    ExecutionFilter, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store, StoreError,
+};
 use serde_json::Value;
 
 use crate::args::Chosen;
@@ -104,9 +106,15 @@ impl History {
         match self {
             History::Store(store) => store.list(filter, page).await.map_err(unread),
             History::Server(client) => {
+                let (path, path_exact) = match filter.path.clone() {
+                    Some(PathFilter::Whole(whole)) => (None, Some(whole)),
+                    Some(PathFilter::Part(part)) => (Some(part), None),
+                    None => (None, None),
+                };
                 let query = SummariesQuery {
                     status: filter.status.map(|status| status.to_string()),
-                    path: filter.path.clone(),
+                    path,
+                    path_exact,
                     before: page.before.map(|before| before.0),
                     limit: Some(page.limit),
                 };

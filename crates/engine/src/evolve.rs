@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use noetl_model::{
-    Attempt, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemSource, Payload, Place,
-    Recorded, RunId, ScopeTarget, Seq, StepCounts, StepName, StepStatus, TaskAddress, TimerId,
-    Timestamp, ToolError, WorkerId,
+    Attempt, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemCounts, ItemSource,
+    Payload, Place, Recorded, RunId, ScopeTarget, Seq, StepCounts, StepName, StepStatus,
+    TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
 };
 use thiserror::Error;
 
@@ -57,6 +57,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         context: imbl::OrdMap::new(),
         steps: imbl::OrdMap::new(),
         counts: StepCounts::default(),
+        items: ItemCounts::default(),
         runs: imbl::OrdMap::new(),
         awaited: imbl::OrdMap::new(),
         commands: imbl::OrdMap::new(),
@@ -385,6 +386,7 @@ impl Execution {
         }
         self.status = status;
         self.ended_at = Some(at);
+        self.items = self.runs.values().fold(self.items, |items, run| items.and(run.items()));
         self.runs.clear();
         self.awaited.clear();
         self.commands.clear();
@@ -442,7 +444,10 @@ impl Execution {
 
     fn take_run(&mut self, run: RunId, step: &StepName) -> Result<Run, String> {
         match self.runs.remove(&run) {
-            Some(ended) if ended.step == *step => Ok(ended),
+            Some(ended) if ended.step == *step => {
+                self.items = self.items.and(ended.items());
+                Ok(ended)
+            }
             Some(ended) => Err(format!("run {run} is one of step `{}`", ended.step)),
             None => Err(format!("there is no run {run}")),
         }

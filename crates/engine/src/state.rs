@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use noetl_model::{
-    Attempt, Bindings, CommandId, ErrorMode, ExecutionId, ExecutionStatus, ItemSource, LoopMode,
-    Origin, ParentCommand, Payload, PlaybookRef, Pool, RunId, Seq, StepCounts, StepName,
+    Attempt, Bindings, CommandId, ErrorMode, ExecutionId, ExecutionStatus, ItemCounts, ItemSource,
+    LoopMode, Origin, ParentCommand, Payload, PlaybookRef, Pool, RunId, Seq, StepCounts, StepName,
     StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind,
     WorkerId,
 };
@@ -38,6 +38,8 @@ pub struct Execution {
     pub(crate) context: Variables,
     pub(crate) steps: OrdMap<StepName, StepRecord>,
     pub(crate) counts: StepCounts,
+    /// The items of loops that are over.
+    pub(crate) items: ItemCounts,
     /// The steps that are being worked on.
     pub(crate) runs: OrdMap<RunId, Run>,
     /// Joins: the steps that have led to a step which still waits for others.
@@ -161,7 +163,7 @@ pub(crate) enum Holder {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 3;
+    pub const SHAPE: u32 = 4;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -261,6 +263,7 @@ impl Execution {
             parent,
             current_step: self.current.clone(),
             steps: self.counts,
+            items: self.runs.values().fold(self.items, |items, run| items.and(run.items())),
             error: self.error.clone(),
         }
     }
@@ -284,6 +287,20 @@ impl OpenCommand {
         match self.holder {
             Holder::Nobody | Holder::Child(_) => Attempt(0),
             Holder::Worker { attempt, .. } => attempt,
+        }
+    }
+}
+
+impl Run {
+    /// How far its loop has come; nothing if it has none.
+    pub(crate) fn items(&self) -> ItemCounts {
+        match &self.body {
+            Body::Tasks(_) => ItemCounts::default(),
+            Body::Loop(repeat) => ItemCounts {
+                total: repeat.total(),
+                completed: repeat.completed,
+                failed: repeat.failed,
+            },
         }
     }
 }

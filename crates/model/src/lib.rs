@@ -41,6 +41,6 @@ pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
-pub use summary::{ParentCommand, StepCounts, Summary};
+pub use summary::{ItemCounts, ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool::{ToolKind, UnknownTool};

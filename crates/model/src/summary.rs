@@ -23,6 +23,27 @@ pub struct StepCounts {
     pub failed: u32,
 }
 
+/// How far loops have come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemCounts {
+    /// As far as is known: a cursor brings its items little by little.
+    pub total: u64,
+    pub completed: u64,
+    pub failed: u64,
+}
+
+impl ItemCounts {
+    /// The counts of these and those.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            total: self.total + other.total,
+            completed: self.completed + other.completed,
+            failed: self.failed + other.failed,
+        }
+    }
+}
+
 /// An execution at a glance: the fold of its log up to `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -36,5 +57,7 @@ pub struct Summary {
     /// The step entered last.
     pub current_step: Option<StepName>,
     pub steps: StepCounts,
+    /// The items of every loop that was begun.
+    pub items: ItemCounts,
     pub error: Option<ToolError>,
 }

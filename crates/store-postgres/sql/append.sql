@@ -1,5 +1,5 @@
 -- Writes all that a batch comes to, each table at once: its events ($1 to $7), executions ($8 to $25,
--- and in $51 which of them are new), children ($26 to $28), open commands ($29 to $37), commands that
+-- $52 to $54, and in $51 which of them are new), children ($26 to $28), open commands ($29 to $37), commands that
 -- are over ($38, $39), timers ($40 to $42), timers that are over ($43, $44), messages ($45 to $47) and
 -- large values ($48 to $50). The primary keys are what refuses a second writer: a row that should be
 -- new is inserted or fails, and never waits for the lock of somebody who waits for ours.
@@ -27,21 +27,24 @@ new_executions AS (
     INSERT INTO noetl.execution (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
-        steps_running, steps_completed, steps_failed, error
+        steps_running, steps_completed, steps_failed, error, items_total, items_completed,
+        items_failed
     )
     SELECT
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
-        steps_running, steps_completed, steps_failed, error::json
+        steps_running, steps_completed, steps_failed, error::json, items_total, items_completed,
+        items_failed
     FROM unnest(
         $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::bigint[], $13::text[],
         $14::bigint[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::bigint[],
         $19::bigint[], $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
-        $25::text[], $51::boolean[]
+        $25::text[], $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[]
     ) AS new (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
-        steps_running, steps_completed, steps_failed, error, is_new
+        steps_running, steps_completed, steps_failed, error, is_new, items_total, items_completed,
+        items_failed
     )
     WHERE is_new
 ),
@@ -58,14 +61,18 @@ continued_executions AS (
         steps_running = changed.steps_running,
         steps_completed = changed.steps_completed,
         steps_failed = changed.steps_failed,
+        items_total = changed.items_total,
+        items_completed = changed.items_completed,
+        items_failed = changed.items_failed,
         error = changed.error::json
     FROM unnest(
         $8::bigint[], $13::text[], $14::bigint[], $15::timestamptz[], $17::timestamptz[],
         $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[],
-        $51::boolean[]
+        $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[]
     ) AS changed (
         execution_id, status, seq, last_event_at, ended_at, current_step, steps_total,
-        steps_running, steps_completed, steps_failed, error, is_new
+        steps_running, steps_completed, steps_failed, error, is_new, items_total, items_completed,
+        items_failed
     )
     WHERE execution.execution_id = changed.execution_id AND NOT changed.is_new
 ),

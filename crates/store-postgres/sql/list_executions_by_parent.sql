@@ -1,13 +1,15 @@
--- As list_executions.sql, for the children of $5 that stand at $4 (all if none).
+-- As list_executions_by_catalog.sql, for the children of $7, of any version if none is named.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
-    error::text AS error
+    items_total, items_completed, items_failed, error::text AS error
 FROM noetl.execution
 WHERE
-    parent_execution_id = $5
-    AND ($4::text IS NULL OR status = $4)
+    parent_execution_id = $7
     AND execution_id < $1
+    AND ($4::text IS NULL OR status = $4)
     AND ($2::text IS NULL OR strpos(path_folded, $2) > 0)
+    AND ($5::text IS NULL OR path = $5)
+    AND ($6::bigint IS NULL OR catalog_id = $6)
 ORDER BY execution_id DESC
 LIMIT $3

@@ -21,7 +21,9 @@ pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp) -> Statement {
     let statement = timers(statement, plan);
     let statement = messages(statement, plan, now);
     let statement = payloads(statement, plan);
-    statement.bind(plan.executions.values().map(|change| change.is_new).collect::<Vec<_>>())
+    let statement =
+        statement.bind(plan.executions.values().map(|change| change.is_new).collect::<Vec<_>>());
+    items(statement, plan)
 }
 
 /// One column of some rows.
@@ -68,6 +70,14 @@ fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
         .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.completed)))
         .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.failed)))
         .bind(column(rows, |(_, summary, _)| summary.error.as_ref().map(to_json)))
+}
+
+fn items(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let rows: Vec<_> = plan.executions.values().map(|change| change.summary.items).collect();
+    statement
+        .bind(column(&rows, |items| stored(items.total)))
+        .bind(column(&rows, |items| stored(items.completed)))
+        .bind(column(&rows, |items| stored(items.failed)))
 }
 
 fn children(statement: Statement, plan: &Plan<'_>) -> Statement {

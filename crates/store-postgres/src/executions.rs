@@ -2,16 +2,28 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ParentCommand, PlaybookRef, Seq, StepCounts, StepName,
-    Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ItemCounts, ParentCommand, PlaybookRef, Seq, StepCounts,
+    StepName, Summary, Timestamp,
 };
-use noetl_store::{ExecutionFilter, Executions, PAGE_MAX, Page, StoreError};
+use noetl_store::{
+    ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
+};
 use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{at_most, get, instant, json, number, plain, store_error, stored, unsigned, word};
+
+/// What a listing is looked up by; what else it asks for is checked row by row.
+enum Lookup<'a> {
+    Parent,
+    Catalog,
+    /// A path in lower case.
+    Path(&'a str),
+    Status,
+    All,
+}
 
 #[async_trait]
 impl Executions for PgStore {
@@ -25,30 +37,14 @@ impl Executions for PgStore {
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
-        let ExecutionFilter { status, path, parent } = filter;
-        let before = page.before.map_or(i64::MAX, |before| before.0);
-        let part = path.as_ref().map(|part| plain(&part.to_lowercase()).into_owned());
-        let limit = at_most(page.limit, PAGE_MAX);
-        let status = status.map(|status| status.as_str());
-        let statement = match (status, parent) {
-            (None, None) => query(include_str!("../sql/list_executions.sql"))
-                .bind(before)
-                .bind(part)
-                .bind(limit),
-            (Some(status), None) => query(include_str!("../sql/list_executions_by_status.sql"))
-                .bind(before)
-                .bind(part)
-                .bind(limit)
-                .bind(status),
-            (status, Some(parent)) => query(include_str!("../sql/list_executions_by_parent.sql"))
-                .bind(before)
-                .bind(part)
-                .bind(limit)
-                .bind(status)
-                .bind(parent.0),
-        };
-        let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;
-        rows.iter().map(summary).collect()
+        let ExecutionFilter { status, path, catalog_id, parent } = filter;
+        match (parent, catalog_id, path, status) {
+            (Some(_), ..) => self.listed(Lookup::Parent, filter, page).await,
+            (None, Some(_), ..) => self.listed(Lookup::Catalog, filter, page).await,
+            (None, None, Some(path), _) => self.list_by_path(path, filter, page).await,
+            (None, None, None, Some(_)) => self.listed(Lookup::Status, filter, page).await,
+            (None, None, None, None) => self.listed(Lookup::All, filter, page).await,
+        }
     }
 
     async fn stalled(
@@ -94,6 +90,77 @@ impl PgStore {
     }
 }
 
+impl PgStore {
+    async fn list_by_path(
+        &self,
+        path: &PathFilter,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let paths = match path {
+            PathFilter::Whole(_) => vec![path.folded()],
+            PathFilter::Part(_) => self.matching_paths(&path.folded()).await?,
+        };
+        if paths.len() > MATCHED_PATHS_MAX {
+            let lookup = if filter.status.is_some() { Lookup::Status } else { Lookup::All };
+            return self.listed(lookup, filter, page).await;
+        }
+        let mut parts = Vec::with_capacity(paths.len());
+        for path in &paths {
+            parts.push(self.listed(Lookup::Path(path), filter, page).await?);
+        }
+        Ok(page.of(parts))
+    }
+
+    /// Folded paths that contain a text; one more than are looked up one by one at most.
+    async fn matching_paths(&self, part: &str) -> Result<Vec<String>, StoreError> {
+        query_scalar(include_str!("../sql/match_paths.sql"))
+            .bind(plain(part).into_owned())
+            .bind(at_most(MATCHED_PATHS_MAX + 1, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)
+    }
+
+    async fn listed(
+        &self,
+        lookup: Lookup<'_>,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let text = |text: &str| plain(text).into_owned();
+        let part = || filter.path.as_ref().map(|path| text(&path.folded()));
+        let whole = || filter.path.as_ref().and_then(PathFilter::whole).map(text);
+        let status = filter.status.map(|status| status.as_str());
+        let catalog_id = filter.catalog_id.map(|id| id.0);
+        let (statement, path) = match lookup {
+            Lookup::Parent => (include_str!("../sql/list_executions_by_parent.sql"), part()),
+            Lookup::Catalog => (include_str!("../sql/list_executions_by_catalog.sql"), part()),
+            Lookup::Path(path) => {
+                (include_str!("../sql/list_executions_by_path.sql"), Some(text(path)))
+            }
+            Lookup::Status => (include_str!("../sql/list_executions_by_status.sql"), part()),
+            Lookup::All => (include_str!("../sql/list_executions.sql"), part()),
+        };
+        let statement = query(statement)
+            .bind(page.before.map_or(i64::MAX, |before| before.0))
+            .bind(path)
+            .bind(at_most(page.limit, PAGE_MAX));
+        let statement = match lookup {
+            Lookup::All => statement,
+            Lookup::Status => statement.bind(status),
+            Lookup::Path(_) => statement.bind(status).bind(whole()),
+            Lookup::Catalog => statement.bind(status).bind(whole()).bind(catalog_id),
+            Lookup::Parent => {
+                let parent = filter.parent.map(|parent| parent.0);
+                statement.bind(status).bind(whole()).bind(catalog_id).bind(parent)
+            }
+        };
+        let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;
+        rows.iter().map(summary).collect()
+    }
+}
+
 fn summary(row: &PgRow) -> Result<Summary, StoreError> {
     let execution = ExecutionId(get(row, "execution_id")?);
     let what = || format!("the summary of execution {execution}");
@@ -122,6 +189,11 @@ fn summary(row: &PgRow) -> Result<Summary, StoreError> {
             running: number(row, "steps_running")?,
             completed: number(row, "steps_completed")?,
             failed: number(row, "steps_failed")?,
+        },
+        items: ItemCounts {
+            total: number(row, "items_total")?,
+            completed: number(row, "items_completed")?,
+            failed: number(row, "items_failed")?,
         },
         error: get::<Option<&str>>(row, "error")?.map(|error| json(error, what)).transpose()?,
     })

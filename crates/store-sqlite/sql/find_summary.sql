@@ -1,6 +1,7 @@
 -- One execution at a glance.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
-    parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed, error
+    parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
+    items_total, items_completed, items_failed, error
 FROM execution
 WHERE execution_id = ?1

@@ -3,7 +3,7 @@
 INSERT INTO execution (
     execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at, started_at,
     ended_at, parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
-    steps_completed, steps_failed, error
+    steps_completed, steps_failed, items_total, items_completed, items_failed, error
 )
 SELECT
     value ->> 'execution_id',
@@ -23,6 +23,9 @@ SELECT
     value ->> 'steps_running',
     value ->> 'steps_completed',
     value ->> 'steps_failed',
+    value ->> 'items_total',
+    value ->> 'items_completed',
+    value ->> 'items_failed',
     value ->> 'error'
 FROM json_each(?1)
 WHERE true
@@ -36,4 +39,7 @@ ON CONFLICT (execution_id) DO UPDATE SET
     steps_running = excluded.steps_running,
     steps_completed = excluded.steps_completed,
     steps_failed = excluded.steps_failed,
+    items_total = excluded.items_total,
+    items_completed = excluded.items_completed,
+    items_failed = excluded.items_failed,
     error = excluded.error

@@ -51,6 +51,9 @@ pub(crate) struct ExecutionRow<'a> {
     steps_running: u32,
     steps_completed: u32,
     steps_failed: u32,
+    items_total: u64,
+    items_completed: u64,
+    items_failed: u64,
     error: Option<&'a ToolError>,
 }
 
@@ -75,6 +78,9 @@ impl<'a> ExecutionRow<'a> {
             steps_running: summary.steps.running,
             steps_completed: summary.steps.completed,
             steps_failed: summary.steps.failed,
+            items_total: summary.items.total,
+            items_completed: summary.items.completed,
+            items_failed: summary.items.failed,
             error: summary.error.as_ref(),
         }
     }

@@ -2,15 +2,27 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ParentCommand, PlaybookRef, Seq, StepCounts, StepName,
-    Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ItemCounts, ParentCommand, PlaybookRef, Seq, StepCounts,
+    StepName, Summary, Timestamp,
 };
-use noetl_store::{ExecutionFilter, Executions, PAGE_MAX, Page, StoreError};
+use noetl_store::{
+    ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{at_most, get, json, store_error, stored, word};
+
+/// What a listing is looked up by; what else it asks for is checked row by row.
+enum Lookup<'a> {
+    Parent,
+    Catalog,
+    /// A path in lower case.
+    Path(&'a str),
+    Status,
+    All,
+}
 
 #[async_trait]
 impl Executions for SqliteStore {
@@ -24,22 +36,14 @@ impl Executions for SqliteStore {
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
-        let ExecutionFilter { status, path, parent } = filter;
-        let statement = match (status, parent) {
-            (None, None) => include_str!("../sql/list_executions.sql"),
-            (Some(_), None) => include_str!("../sql/list_executions_by_status.sql"),
-            (_, Some(_)) => include_str!("../sql/list_executions_by_parent.sql"),
-        };
-        let rows = query(statement)
-            .bind(page.before.map_or(i64::MAX, |before| before.0))
-            .bind(path.as_ref().map(|part| part.to_lowercase()))
-            .bind(at_most(page.limit, PAGE_MAX))
-            .bind(status.map(|status| status.as_str()))
-            .bind(parent.map(|parent| parent.0))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
-        rows.iter().map(summary).collect()
+        let ExecutionFilter { status, path, catalog_id, parent } = filter;
+        match (parent, catalog_id, path, status) {
+            (Some(_), ..) => self.listed(Lookup::Parent, filter, page).await,
+            (None, Some(_), ..) => self.listed(Lookup::Catalog, filter, page).await,
+            (None, None, Some(path), _) => self.list_by_path(path, filter, page).await,
+            (None, None, None, Some(_)) => self.listed(Lookup::Status, filter, page).await,
+            (None, None, None, None) => self.listed(Lookup::All, filter, page).await,
+        }
     }
 
     async fn stalled(
@@ -71,6 +75,69 @@ impl Executions for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    async fn list_by_path(
+        &self,
+        path: &PathFilter,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let paths = match path {
+            PathFilter::Whole(_) => vec![path.folded()],
+            PathFilter::Part(_) => self.matching_paths(&path.folded()).await?,
+        };
+        if paths.len() > MATCHED_PATHS_MAX {
+            let lookup = if filter.status.is_some() { Lookup::Status } else { Lookup::All };
+            return self.listed(lookup, filter, page).await;
+        }
+        let mut parts = Vec::with_capacity(paths.len());
+        for path in &paths {
+            parts.push(self.listed(Lookup::Path(path), filter, page).await?);
+        }
+        Ok(page.of(parts))
+    }
+
+    /// Folded paths that contain a text; one more than are looked up one by one at most.
+    async fn matching_paths(&self, part: &str) -> Result<Vec<String>, StoreError> {
+        query_scalar(include_str!("../sql/match_paths.sql"))
+            .bind(part)
+            .bind(at_most(MATCHED_PATHS_MAX + 1, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)
+    }
+
+    async fn listed(
+        &self,
+        lookup: Lookup<'_>,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let part = || filter.path.as_ref().map(PathFilter::folded);
+        let (statement, path) = match lookup {
+            Lookup::Parent => (include_str!("../sql/list_executions_by_parent.sql"), part()),
+            Lookup::Catalog => (include_str!("../sql/list_executions_by_catalog.sql"), part()),
+            Lookup::Path(path) => {
+                (include_str!("../sql/list_executions_by_path.sql"), Some(path.to_owned()))
+            }
+            Lookup::Status => (include_str!("../sql/list_executions_by_status.sql"), part()),
+            Lookup::All => (include_str!("../sql/list_executions.sql"), part()),
+        };
+        let rows = query(statement)
+            .bind(page.before.map_or(i64::MAX, |before| before.0))
+            .bind(path)
+            .bind(at_most(page.limit, PAGE_MAX))
+            .bind(filter.status.map(|status| status.as_str()))
+            .bind(filter.path.as_ref().and_then(PathFilter::whole))
+            .bind(filter.catalog_id.map(|id| id.0))
+            .bind(filter.parent.map(|parent| parent.0))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(summary).collect()
+    }
+}
+
 fn summary(row: &SqliteRow) -> Result<Summary, StoreError> {
     let execution = ExecutionId(get(row, "execution_id")?);
     let what = || format!("the summary of execution {execution}");
@@ -98,6 +165,11 @@ fn summary(row: &SqliteRow) -> Result<Summary, StoreError> {
             running: get(row, "steps_running")?,
             completed: get(row, "steps_completed")?,
             failed: get(row, "steps_failed")?,
+        },
+        items: ItemCounts {
+            total: get(row, "items_total")?,
+            completed: get(row, "items_completed")?,
+            failed: get(row, "items_failed")?,
         },
         error: get::<Option<&str>>(row, "error")?.map(|error| json(error, what)).transpose()?,
     })

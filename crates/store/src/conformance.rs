@@ -101,6 +101,7 @@ macro_rules! conformance {
             catalog::snapshots_never_go_back,
             executions::a_summary_is_what_was_written_last,
             executions::summaries_list_newest_first_with_filters_and_cursor,
+            executions::a_part_is_found_in_few_paths_and_in_many,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,
             keys::a_key_starts_one_execution,

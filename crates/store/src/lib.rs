@@ -50,8 +50,8 @@ pub use records::{
     Sealed, SealedRow, SealedTable, SecretAudit, VARIABLES_MAX, Variable, VariableType, Variables,
 };
 pub use row::{
-    CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, ReadyCommand,
-    Snapshot, TimerRow,
+    CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,
+    ReadyCommand, Snapshot, TimerRow,
 };
 pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
 
@@ -59,3 +59,6 @@ pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
 pub const READ_EVENTS_MAX: usize = 1000;
 /// How many rows one listing returns at most.
 pub const PAGE_MAX: usize = 500;
+/// Up to how many paths that contain a text their executions are looked up path by path; where it is
+/// in more, it is no rarity, and executions are looked through.
+pub const MATCHED_PATHS_MAX: usize = 32;

@@ -1,9 +1,11 @@
 //! Rows that stores hand out.
 
 use noetl_model::{
-    Attempt, CatalogId, CommandId, ExecutionId, ExecutionStatus, Message, Pool, Seq, TimerId,
-    Timestamp,
+    Attempt, CatalogId, CommandId, ExecutionId, ExecutionStatus, Message, Pool, Seq, Summary,
+    TimerId, Timestamp,
 };
+
+use crate::PAGE_MAX;
 
 /// A command that may be leased: never taken, or its lease has run out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,9 +88,42 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionFilter {
     pub status: Option<ExecutionStatus>,
-    /// A part of the path, whatever its case.
-    pub path: Option<String>,
+    pub path: Option<PathFilter>,
+    pub catalog_id: Option<CatalogId>,
     pub parent: Option<ExecutionId>,
+}
+
+/// Which paths a listing shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathFilter {
+    /// This one, letter for letter.
+    Whole(String),
+    /// Those that contain this, whatever its case.
+    Part(String),
+}
+
+impl PathFilter {
+    pub fn admits(&self, path: &str) -> bool {
+        match self {
+            Self::Whole(whole) => path == whole,
+            Self::Part(part) => path.to_lowercase().contains(&part.to_lowercase()),
+        }
+    }
+
+    /// What a path that is admitted contains once it is in lower case.
+    pub fn folded(&self) -> String {
+        match self {
+            Self::Whole(text) | Self::Part(text) => text.to_lowercase(),
+        }
+    }
+
+    /// The path, if only one is admitted.
+    pub fn whole(&self) -> Option<&str> {
+        match self {
+            Self::Whole(whole) => Some(whole),
+            Self::Part(_) => None,
+        }
+    }
 }
 
 /// Which part of a listing, newest first.
@@ -97,4 +132,14 @@ pub struct Page {
     /// Only what is older than this execution.
     pub before: Option<ExecutionId>,
     pub limit: usize,
+}
+
+impl Page {
+    /// This page of a listing, from the same page of each of its parts.
+    pub fn of(self, parts: Vec<Vec<Summary>>) -> Vec<Summary> {
+        let mut listed = parts.concat();
+        listed.sort_by_key(|summary| std::cmp::Reverse(summary.execution));
+        listed.truncate(self.limit.min(PAGE_MAX));
+        listed
+    }
 }

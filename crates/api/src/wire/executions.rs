@@ -65,13 +65,17 @@ pub struct ExecutionState {
     pub duration_seconds: f64,
 }
 
-/// How many steps have reached which status.
+/// How many steps and items of loops have reached which status.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub struct Progress {
     pub total_steps: u32,
     pub completed_steps: u32,
     pub running_steps: u32,
     pub failed_steps: u32,
+    /// The items of every loop that was begun, as far as is known.
+    pub total_items: u64,
+    pub completed_items: u64,
+    pub failed_items: u64,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]

@@ -53,6 +53,9 @@ pub struct SummariesQuery {
     /// A part of the path, whatever its case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The whole path; comes before a part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_exact: Option<String>,
     /// Only executions older than this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,

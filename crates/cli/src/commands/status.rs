@@ -23,6 +23,9 @@ struct Standing {
     steps_completed: u32,
     steps_running: u32,
     steps_failed: u32,
+    items_total: u64,
+    items_completed: u64,
+    items_failed: u64,
     started_at: String,
     ended_at: Option<String>,
     duration_seconds: Option<f64>,
@@ -57,6 +60,9 @@ fn standing(summary: &Summary) -> Standing {
         steps_completed: summary.steps.completed,
         steps_running: summary.steps.running,
         steps_failed: summary.steps.failed,
+        items_total: summary.items.total,
+        items_completed: summary.items.completed,
+        items_failed: summary.items.failed,
         started_at: summary.started_at.to_string(),
         ended_at: summary.ended_at.map(|at| at.to_string()),
         duration_seconds: duration.map(seconds),
@@ -78,6 +84,13 @@ fn text(summary: &Summary) -> String {
         steps.running,
         steps.failed,
     );
+    let items = summary.items;
+    if items.total > 0 {
+        text.push_str(&format!("  items: {} of {} completed", items.completed, items.total));
+        if items.failed > 0 {
+            text.push_str(&format!(", {} failed", items.failed));
+        }
+    }
     if let (ExecutionStatus::Running, Some(step)) = (summary.status, &summary.current_step) {
         text.push_str(&format!("  now: {step}"));
     }

@@ -1,7 +1,7 @@
 //! Stored events in, what a reader sees out.
 
 use expect_test::{Expect, expect};
-use noetl_model::{CatalogId, ErrorKind, EventId, Seq, StepCounts};
+use noetl_model::{CatalogId, ErrorKind, EventId, ItemCounts, Seq, StepCounts};
 use serde_json::{Value, json};
 
 use super::*;
@@ -20,6 +20,7 @@ fn check(events: &[Value], expected: &Expect) {
         parent: None,
         current_step: None,
         steps: StepCounts::default(),
+        items: ItemCounts::default(),
         error: None,
     });
     let mut shown = String::new();

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-pub(super) use list::status_of;
+pub(super) use list::{path_of, status_of};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -58,6 +58,9 @@ fn state_of(summary: Summary, now: Timestamp) -> ExecutionState {
             completed_steps: summary.steps.completed,
             running_steps: summary.steps.running,
             failed_steps: summary.steps.failed,
+            total_items: summary.items.total,
+            completed_items: summary.items.completed,
+            failed_items: summary.items.failed,
         },
         is_cancelled: summary.status == ExecutionStatus::Cancelled,
         completed: summary.status.is_terminal(),

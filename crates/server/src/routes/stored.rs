@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::execute::pool_of;
-use super::executions::{known, status_of};
+use super::executions::{known, path_of, status_of};
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
@@ -67,7 +67,7 @@ async fn list_summaries(
 ) -> Result<Json<SummariesReply>, ApiError> {
     let filter = ExecutionFilter {
         status: query.status.as_deref().map(status_of).transpose()?,
-        path: query.path,
+        path: path_of(query.path_exact, query.path),
         ..Default::default()
     };
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);

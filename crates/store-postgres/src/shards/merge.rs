@@ -94,10 +94,7 @@ impl Executions for Shards {
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
-        let mut listed = self.all(|shard| shard.list(filter, page)).await?.concat();
-        listed.sort_by_key(|summary| std::cmp::Reverse(summary.execution));
-        listed.truncate(page.limit.min(PAGE_MAX));
-        Ok(listed)
+        Ok(page.of(self.all(|shard| shard.list(filter, page)).await?))
     }
 
     async fn stalled(

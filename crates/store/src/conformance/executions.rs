@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, ErrorKind, ExecutionId, ExecutionStatus, Message, ParentCommand, Seq, StepCounts,
-    StepName, Summary, TimerId, ToolError,
+    CatalogId, CommandId, ErrorKind, ExecutionId, ExecutionStatus, ItemCounts, Message,
+    ParentCommand, Seq, StepCounts, StepName, Summary, TimerId, ToolError,
 };
 use serde_json::json;
 
 use super::Subject;
 use super::given::{A, B, C, add, after, at, park, remove, start, summary};
-use crate::{Append, AppendError, ExecutionFilter, TimerChange};
+use crate::{Append, AppendError, ExecutionFilter, MATCHED_PATHS_MAX, PathFilter, TimerChange};
 
 pub async fn a_summary_is_what_was_written_last(subject: Subject) {
     let find = async |execution| subject.store.summary(execution).await.expect("the store answers");
@@ -29,6 +29,7 @@ pub async fn a_summary_is_what_was_written_last(subject: Subject) {
         ended_at: Some(at(9)),
         current_step: Some(StepName::new("größe")),
         steps: StepCounts { total: 4, running: 1, completed: 2, failed: 1 },
+        items: ItemCounts { total: 1 << 40, completed: 1 << 33, failed: 7 },
         error: Some(
             ToolError::new(ErrorKind::Exception, "division by zero")
                 .with_code("ZeroDivisionError")
@@ -53,6 +54,7 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
         let command = CommandId(u64::try_from(id).expect("ids here are positive"));
         let mut append = start(execution);
         append.summary.playbook.path = path.into();
+        append.summary.playbook.catalog_id = CatalogId(id % 2);
         append.summary.status = status;
         append.summary.parent =
             parent.map(|parent| ParentCommand { execution: ExecutionId(parent), command });
@@ -60,7 +62,10 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
     }
     let all = ExecutionFilter::default;
     let status = |status| ExecutionFilter { status: Some(status), ..all() };
-    let path = |part: &str| ExecutionFilter { path: Some(part.into()), ..all() };
+    let path = |part: &str| ExecutionFilter { path: Some(PathFilter::Part(part.into())), ..all() };
+    let whole =
+        |path: &str| ExecutionFilter { path: Some(PathFilter::Whole(path.into())), ..all() };
+    let catalog = |id| ExecutionFilter { catalog_id: Some(CatalogId(id)), ..all() };
     let parent = |id| ExecutionFilter { parent: Some(ExecutionId(id)), ..all() };
 
     assert_eq!(subject.list(all(), None, 10).await, [5, 4, 3, 2, 1]);
@@ -77,13 +82,43 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
     assert_eq!(subject.list(path("%"), None, 10).await, [2]);
     assert!(subject.list(path("GRÖSSE"), None, 10).await.is_empty());
     assert_eq!(subject.list(path("größe/über"), None, 10).await, [4]);
+    assert_eq!(subject.list(path("hello"), Some(ExecutionId(5)), 1).await, [2]);
+    assert!(subject.list(path("nowhere"), None, 10).await.is_empty());
+    assert_eq!(subject.list(whole("demo/Hello"), None, 10).await, [1]);
+    assert_eq!(subject.list(whole("demo/hello"), None, 10).await, [5]);
+    assert!(subject.list(whole("demo/Hell"), None, 10).await.is_empty());
+    assert_eq!(subject.list(catalog(1), None, 10).await, [5, 3, 1]);
+    assert_eq!(subject.list(catalog(1), Some(ExecutionId(5)), 1).await, [3]);
     assert_eq!(subject.list(parent(1), None, 10).await, [3, 2]);
     let both = ExecutionFilter {
         status: Some(ExecutionStatus::Completed),
-        path: Some("HELLO".into()),
+        path: Some(PathFilter::Part("HELLO".into())),
+        catalog_id: Some(CatalogId(0)),
         parent: Some(ExecutionId(1)),
     };
     assert_eq!(subject.list(both, None, 10).await, [2]);
+    let ended = ExecutionFilter { status: Some(ExecutionStatus::Cancelled), ..path("hello") };
+    assert_eq!(subject.list(ended, None, 10).await, [5]);
+    let ended = ExecutionFilter { status: Some(ExecutionStatus::Failed), ..catalog(1) };
+    assert_eq!(subject.list(ended, None, 10).await, [3]);
+}
+
+pub async fn a_part_is_found_in_few_paths_and_in_many(subject: Subject) {
+    let many = i64::try_from(MATCHED_PATHS_MAX).expect("a small number") + 2;
+    for id in 1..=2 * many {
+        let mut append = start(ExecutionId(id));
+        append.summary.playbook.path = format!("some/path_{}", id % many);
+        assert_eq!(subject.append(append).await, Ok(()));
+    }
+    let part = |text: &str| ExecutionFilter {
+        path: Some(PathFilter::Part(text.into())),
+        ..Default::default()
+    };
+    let last = 2 * many;
+    assert_eq!(subject.list(part("SOME/"), None, 2).await, [last, last - 1]);
+    assert_eq!(subject.list(part("Path_3"), None, 3).await, [many + 33, many + 32, many + 31]);
+    assert_eq!(subject.list(part("path_7"), None, 9).await, [many + 7, 7]);
+    assert_eq!(subject.list(part("path_7"), Some(ExecutionId(many + 7)), 9).await, [7]);
 }
 
 pub async fn stalled_finds_only_executions_with_nothing_under_way(subject: Subject) {

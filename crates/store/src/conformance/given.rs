@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CatalogId, CommandId, Event, EventId, ExecutionId, ExecutionStatus, PlaybookRef, Pool,
-    Recorded, Seq, StepCounts, StepName, Summary, Timestamp, WorkerId,
+    Attempt, CatalogId, CommandId, Event, EventId, ExecutionId, ExecutionStatus, ItemCounts,
+    PlaybookRef, Pool, Recorded, Seq, StepCounts, StepName, Summary, Timestamp, WorkerId,
 };
 use serde_json::Value;
 
@@ -35,6 +35,7 @@ pub fn summary(execution: ExecutionId, seq: Seq) -> Summary {
         parent: None,
         current_step: None,
         steps: StepCounts::default(),
+        items: ItemCounts::default(),
         error: None,
     }
 }

@@ -8,11 +8,10 @@ use crate::{ExecutionFilter, Executions, PAGE_MAX, Page, StoreError};
 
 impl ExecutionFilter {
     fn admits(&self, summary: &Summary) -> bool {
-        let Self { status, path, parent } = self;
+        let Self { status, path, catalog_id, parent } = self;
         status.is_none_or(|status| summary.status == status)
-            && path.as_ref().is_none_or(|part| {
-                summary.playbook.path.to_lowercase().contains(&part.to_lowercase())
-            })
+            && path.as_ref().is_none_or(|path| path.admits(&summary.playbook.path))
+            && catalog_id.is_none_or(|id| summary.playbook.catalog_id == id)
             && parent.is_none_or(|parent| {
                 summary.parent.is_some_and(|command| command.execution == parent)
             })

@@ -1,7 +1,7 @@
 //! `noetl executions list`: executions at a glance, newest first.
 
 use noetl_model::{ExecutionStatus, Summary, Timestamp};
-use noetl_store::ExecutionFilter;
+use noetl_store::{ExecutionFilter, PathFilter};
 use serde::Serialize;
 
 use crate::args::ListArgs;
@@ -40,7 +40,11 @@ pub(crate) async fn list(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let (history, _) = plane::history(&args.client, config).await?;
-    let filter = ExecutionFilter { status: args.status, path: args.path.clone(), parent: None };
+    let filter = ExecutionFilter {
+        status: args.status,
+        path: args.path.clone().map(PathFilter::Part),
+        ..Default::default()
+    };
     let which = if args.all { Which::All } else { Which::Requested };
     let summaries = history.list(which, &filter, args.limit.into()).await?;
     match args.output.document() {

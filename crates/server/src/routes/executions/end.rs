@@ -115,7 +115,7 @@ async fn running_below(
         let filter = ExecutionFilter {
             parent: Some(parent),
             status: Some(ExecutionStatus::Running),
-            path: None,
+            ..Default::default()
         };
         let mut before = None;
         loop {

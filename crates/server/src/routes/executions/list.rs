@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use noetl_api::AnyId;
 use noetl_api::wire::ExecutionItem;
 use noetl_model::{CatalogId, ExecutionId, ExecutionStatus, Summary, Timestamp, first_id_at};
-use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page, PathFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -56,27 +56,23 @@ struct ListQuery {
     cursor: Option<AnyId>,
 }
 
-/// What a listing shows beyond what the store looks for.
+/// When what a listing shows was started.
 struct Wanted {
-    catalog_id: Option<CatalogId>,
-    path: Option<String>,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
 }
 
 impl Wanted {
     fn admits(&self, summary: &Summary) -> bool {
-        let Self { catalog_id, path, after, before } = self;
-        catalog_id.is_none_or(|id| summary.playbook.catalog_id == id)
-            && path.as_ref().is_none_or(|path| summary.playbook.path == *path)
-            && after.is_none_or(|after| summary.started_at >= after)
+        let Self { after, before } = self;
+        after.is_none_or(|after| summary.started_at >= after)
             && before.is_none_or(|before| summary.started_at < before)
     }
 
     /// Whether everything that the store finds is shown.
     fn admits_all(&self) -> bool {
-        let Self { catalog_id, path, after, before } = self;
-        catalog_id.is_none() && path.is_none() && after.is_none() && before.is_none()
+        let Self { after, before } = self;
+        after.is_none() && before.is_none()
     }
 
     /// The newest id that can be shown, not included: ids hold the time they were drawn at.
@@ -108,12 +104,11 @@ async fn list_executions(
     }
     let filter = ExecutionFilter {
         status: query.status.as_deref().map(status_of).transpose()?,
-        path: query.path_exact.clone().or(query.path),
+        path: path_of(query.path_exact, query.path),
+        catalog_id: query.catalog_id.map(CatalogId::from),
         parent: query.parent_execution_id.map(ExecutionId::from),
     };
     let wanted = Wanted {
-        catalog_id: query.catalog_id.map(CatalogId::from),
-        path: query.path_exact,
         after: instant_of("started_after", query.started_after.as_deref())?,
         before: instant_of("started_before", query.started_before.as_deref())?,
     };
@@ -166,6 +161,14 @@ async fn collect(
         }
     }
     Ok((found, before))
+}
+
+/// Which paths are asked for; a whole path comes before a part of it.
+pub(in crate::routes) fn path_of(
+    whole: Option<String>,
+    part: Option<String>,
+) -> Option<PathFilter> {
+    whole.map(PathFilter::Whole).or(part.map(PathFilter::Part))
 }
 
 /// A status, whatever its case.
