@@ -28,15 +28,6 @@ pub(crate) async fn back_off(retries: u32) {
     tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(retries)).await;
 }
 
-/// Why an append was not, or perhaps not, written.
-#[derive(Debug, Clone)]
-pub(crate) enum CommitError {
-    /// It was not.
-    Refused(AppendError),
-    /// Nobody knows.
-    Unanswered(Arc<StoreError>),
-}
-
 /// The appends that wait to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Committer {
@@ -45,7 +36,7 @@ pub(crate) struct Committer {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<(Append, oneshot::Sender<Result<(), CommitError>>)>,
+    waiting: VecDeque<(Append, oneshot::Sender<Result<(), AppendError>>)>,
     /// Whether a task is writing, and will look again when it is done.
     committing: bool,
 }
@@ -90,7 +81,7 @@ impl Committer {
     }
 
     /// The next batch; with none left, nobody is committing.
-    fn next_batch(&self) -> Vec<(Append, oneshot::Sender<Result<(), CommitError>>)> {
+    fn next_batch(&self) -> Vec<(Append, oneshot::Sender<Result<(), AppendError>>)> {
         let mut queue = self.queue();
         let count = queue.waiting.len().min(BATCH_MAX);
         queue.committing = count > 0;
@@ -105,7 +96,7 @@ impl Committer {
 
 impl Control {
     /// Writes an append together with those that others want written, and waits until it is durable.
-    pub(crate) async fn commit(&self, append: Append) -> Result<(), CommitError> {
+    pub(crate) async fn commit(&self, append: Append) -> Result<(), AppendError> {
         let (answer, answered) = oneshot::channel();
         let idle = {
             let mut queue = self.parts.committer.queue();
@@ -118,7 +109,7 @@ impl Control {
         }
         answered.await.unwrap_or_else(|_| {
             let gone = StoreError::Unavailable("the committer has stopped".into());
-            Err(CommitError::Unanswered(Arc::new(gone)))
+            Err(gone.into())
         })
     }
 
@@ -137,13 +128,13 @@ impl Control {
                     self.tell(written.map(|(_, append)| append));
                     for (outcome, answer) in outcomes.into_iter().zip(answers) {
                         // A caller that has gone does not want to know.
-                        let _gone = answer.send(outcome.map_err(CommitError::Refused));
+                        let _gone = answer.send(outcome);
                     }
                 }
                 Err(error) => {
-                    let error = Arc::new(error);
+                    let error = AppendError::from(error);
                     for answer in answers {
-                        let _gone = answer.send(Err(CommitError::Unanswered(Arc::clone(&error))));
+                        let _gone = answer.send(Err(error.clone()));
                     }
                 }
             }

@@ -7,10 +7,10 @@ use noetl_model::{
     CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
 };
 use noetl_playbook::Playbook;
-use noetl_store::{Append, AppendError, StartKey};
+use noetl_store::{Append, AppendError, StartKey, Unanswered};
 use serde_json::{Map, Value};
 
-use crate::commit::{CommitError, UNANSWERED_RETRIES_MAX, back_off};
+use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::needs::Log;
@@ -213,11 +213,11 @@ impl Control {
         loop {
             match self.commit(append.clone()).await {
                 Ok(()) => return Ok(execution),
-                Err(CommitError::Refused(AppendError::ChildExists { child })) => return Ok(child),
-                Err(CommitError::Refused(AppendError::KeyTaken(holder))) => {
+                Err(AppendError::ChildExists { child }) => return Ok(child),
+                Err(AppendError::KeyTaken(holder)) => {
                     return Err(StartError::KeyTaken(holder));
                 }
-                Err(CommitError::Refused(AppendError::Conflict)) => {
+                Err(AppendError::Conflict) => {
                     let stored = self.read_page(execution, Seq::ZERO).await?;
                     let stored = stored.first().map(|recorded| recorded.event_id);
                     return if stored == first {
@@ -226,11 +226,11 @@ impl Control {
                         Err(SubmitError::Contended(execution).into())
                     };
                 }
-                Err(CommitError::Unanswered(_)) if unanswered < UNANSWERED_RETRIES_MAX => {
+                Err(AppendError::Unanswered(_)) if unanswered < UNANSWERED_RETRIES_MAX => {
                     back_off(unanswered).await;
                     unanswered += 1;
                 }
-                Err(CommitError::Unanswered(error)) => {
+                Err(AppendError::Unanswered(Unanswered(error))) => {
                     return Err(LoadError::Unavailable(error).into());
                 }
             }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
 use noetl_model::{Attempt, EventId, ExecutionId, Seq};
 use noetl_playbook::Playbook;
-use noetl_store::{Append, StoreError};
+use noetl_store::{Append, AppendError, StoreError, Unanswered};
 
-use crate::commit::{CommitError, UNANSWERED_RETRIES_MAX, back_off};
+use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::mailbox::Posted;
@@ -188,11 +188,13 @@ impl Control {
                 grants.into_iter().for_each(Grant::deliver);
                 Ok(())
             }
-            Err(CommitError::Refused(_)) => {
+            Err(
+                AppendError::Conflict | AppendError::ChildExists { .. } | AppendError::KeyTaken(_),
+            ) => {
                 turn.conflict = Some(expected);
                 Err(Setback::Conflict)
             }
-            Err(CommitError::Unanswered(error)) => {
+            Err(AppendError::Unanswered(Unanswered(error))) => {
                 turn.doubts.push(Doubt { expected, first, answers, grants });
                 Err(Setback::Unanswered(error))
             }

@@ -43,6 +43,9 @@ impl Outbox for PgStore {
     }
 
     async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+        if ids.is_empty() {
+            return Ok(Sent::default());
+        }
         let gone: Vec<i64> = query_scalar(include_str!("../sql/remove_messages.sql"))
             .bind(ids)
             .fetch_all(&self.pool)
@@ -55,6 +58,9 @@ impl Outbox for PgStore {
     }
 
     async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+        if failures.is_empty() {
+            return Ok(Vec::new());
+        }
         let ids: Vec<i64> = failures.iter().map(|failure| failure.id).collect();
         let mut transaction = self.begin().await?;
         let rows = query(include_str!("../sql/lock_messages.sql"))
@@ -94,6 +100,9 @@ impl Outbox for PgStore {
     }
 
     async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         query(include_str!("../sql/postpone_messages.sql"))
             .bind(self.now())
             .bind(ids)

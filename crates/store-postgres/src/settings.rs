@@ -1,6 +1,7 @@
 //! Where the databases are, as the environment says it. A value that cannot be understood is an error,
 //! never a reason to fall back; and no error repeats a value, since it may hold a password.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -246,9 +247,11 @@ fn base(host: &str) -> PgConnectOptions {
     if host.starts_with('/') { options.socket(host).host(host) } else { options.host(host) }
 }
 
-/// What tells one database from another.
-fn place(options: &PgConnectOptions) -> (&str, u16, Option<&str>) {
-    (options.get_host(), options.get_port(), options.get_database())
+/// What tells one database from another. A server that is reached through a socket is where the socket
+/// is, whatever the host.
+fn place(options: &PgConnectOptions) -> (Option<&Path>, &str, u16, Option<&str>) {
+    let socket = options.get_socket().map(PathBuf::as_path);
+    (socket, options.get_host(), options.get_port(), options.get_database())
 }
 
 #[cfg(test)]

@@ -3,21 +3,29 @@
 //! What is about one execution goes to its shard; a batch is split and its parts are written at the
 //! same time; what is about all of them asks every shard at the same time and merges the answers. The
 //! catalog lives in the cluster's database.
+//!
+//! A shard that does not answer stops its own executions and no others: an append is answered by its
+//! own shard, and who looks for work gets that of the shards that answer. What would be wrong if a part
+//! were missing (lists, counts) is an error.
 
 mod append;
 mod feed;
 mod hash;
 mod merge;
 mod outbox;
+mod presence;
 mod records;
 mod routed;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use futures::future::{join_all, try_join_all};
 use noetl_model::{ExecutionId, Timestamp, shard_of};
 use noetl_store::StoreError;
 use tokio::sync::Mutex;
+
+use presence::Presence;
 
 use crate::settings::{ClusterSettings, PgSettings};
 use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
@@ -26,6 +34,9 @@ use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
 pub struct Shards {
     /// At least one.
     pub(crate) shards: Vec<PgStore>,
+    /// Of each shard; of an only one nobody asks.
+    presences: Vec<Arc<Presence>>,
+    cluster_presence: Arc<Presence>,
     cluster: PgStore,
     /// The shard whose messages are taken first, so that a busy one does not keep others waiting.
     first_to_send: AtomicUsize,
@@ -45,8 +56,13 @@ impl Shards {
             Some(database) => connect(database).await?,
             None => shards[0].clone(),
         };
+        let named = |(index, shard)| Presence::of(format!("shard {index}"), shard);
+        let presences = shards.iter().enumerate().map(named).collect();
+        let cluster_presence = Presence::of("the cluster's database".to_owned(), &cluster);
         Ok(Self {
             shards,
+            presences,
+            cluster_presence,
             cluster,
             first_to_send: AtomicUsize::new(0),
             child_starts: Mutex::default(),
@@ -107,6 +123,65 @@ impl Shards {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        join_all(self.shards.iter().map(ask)).await.into_iter().collect()
+        self.each(ask).await.into_iter().collect()
+    }
+
+    /// Asks every shard at the same time; an error only if none of them answers.
+    async fn answering<'a, T, F>(
+        &'a self,
+        ask: impl Fn(&'a PgStore) -> F,
+    ) -> Result<Vec<T>, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let (mut answers, mut errors) = (Vec::new(), Vec::new());
+        for answer in self.each(ask).await {
+            answer.map_or_else(|error| errors.push(error), |answer| answers.push(answer));
+        }
+        match errors.into_iter().next() {
+            Some(error) if answers.is_empty() => Err(error),
+            Some(_) | None => Ok(answers),
+        }
+    }
+
+    /// Asks every shard at the same time for what at most one has; an error if it may be with one that
+    /// does not answer.
+    async fn any<'a, T, F>(
+        &'a self,
+        ask: impl Fn(&'a PgStore) -> F,
+    ) -> Result<Option<T>, StoreError>
+    where
+        F: Future<Output = Result<Option<T>, StoreError>>,
+    {
+        let mut missing = Ok(None);
+        for answer in self.each(ask).await {
+            match answer {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {}
+                Err(error) => missing = Err(error),
+            }
+        }
+        missing
+    }
+
+    async fn each<'a, T, F>(&'a self, ask: impl Fn(&'a PgStore) -> F) -> Vec<Result<T, StoreError>>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        join_all(self.shards.iter().enumerate().map(|(index, shard)| self.ask(index, ask(shard))))
+            .await
+    }
+
+    /// The answer of one shard, without a wait for one that is away.
+    async fn ask<T>(
+        &self,
+        index: usize,
+        question: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        if self.shards.len() == 1 {
+            // Nobody else is kept waiting, and it may be back in a moment.
+            return question.await;
+        }
+        self.presences[index].ask(question).await
     }
 }

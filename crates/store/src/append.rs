@@ -1,5 +1,6 @@
 //! What one decision writes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
@@ -7,7 +8,7 @@ use noetl_model::{
     Timestamp, WorkerId,
 };
 
-use crate::{KeyHolder, StartKey};
+use crate::{KeyHolder, StartKey, StoreError};
 
 /// All that one decision changes about one execution: written whole or not at all.
 #[derive(Debug, Clone)]
@@ -81,7 +82,7 @@ pub enum TimerChange {
     Remove { timer: TimerId },
 }
 
-/// Why an append was not written. Nothing of it was.
+/// Why an append was not, or perhaps not, written: never in part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// Someone appended first, or leased first, or has used an event id. Load again and decide
@@ -94,4 +95,28 @@ pub enum AppendError {
     /// An execution was started under the same key, and the key is still kept.
     #[error("an execution was started under this key: {}", .0.execution)]
     KeyTaken(KeyHolder),
+    /// Nobody knows whether it was written: the part of the store that keeps it did not answer. Look
+    /// before anything is decided again.
+    #[error("it is not known whether the append was written")]
+    Unanswered(#[source] Unanswered),
+}
+
+/// Why an append got no answer. Many may share one reason.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct Unanswered(pub Arc<StoreError>);
+
+/// Two are the same if they share their reason.
+impl PartialEq for Unanswered {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Unanswered {}
+
+impl From<StoreError> for AppendError {
+    fn from(error: StoreError) -> Self {
+        AppendError::Unanswered(Unanswered(Arc::new(error)))
+    }
 }

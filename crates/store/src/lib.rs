@@ -24,7 +24,7 @@ mod records;
 mod row;
 mod subscription;
 
-pub use append::{Append, AppendError, QueueChange, TimerChange};
+pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use feed::{

@@ -17,7 +17,8 @@ use crate::{
 #[async_trait]
 pub trait EventLog: Send + Sync {
     /// Writes many executions' decisions in one transaction, each whole or not at all, and answers
-    /// for each in order. When this returns, what was accepted is durable.
+    /// for each in order. When this returns, what was accepted is durable. A store of several parts
+    /// answers for those it reaches; it is an error only if none of them answers.
     async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError>;
 
     /// The events after `after`, in order, at most `limit` (and at most `READ_EVENTS_MAX`).

@@ -122,9 +122,51 @@ impl PostgresServer {
 
     /// Ends the server without a chance to tidy up, and starts it again.
     pub fn crash(&self) {
-        let mut stop = self.owner.command(&programs().join("pg_ctl"));
-        run(stop.arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]));
+        self.end("immediate");
         self.start();
+    }
+
+    /// Ends the server as an operator would, whoever is connected.
+    pub fn stop(&self) {
+        self.end("fast");
+    }
+
+    /// Kills every process of the server at once, as a loss of power would.
+    pub fn kill(&self) {
+        let file = self.data().join("postmaster.pid");
+        let text = fs::read_to_string(&file).expect("a server that runs says so");
+        let first = text.lines().next().expect("it begins with the process").to_owned();
+        // Stopped, it starts no others.
+        run(Command::new("kill").args(["-STOP", &first]));
+        let mut all = children_of(&first);
+        all.push(first);
+        for process in &all {
+            // Some may have ended by themselves.
+            let _ended =
+                Command::new("kill").args(["-KILL", process]).stderr(Stdio::null()).status();
+        }
+        while all.iter().any(|process| stat_of(process).is_some_and(|(state, _)| state != "Z")) {
+            std::thread::yield_now();
+        }
+        // Nobody may have buried the first process, and its number would pass for a server that runs.
+        let port = match self.reach {
+            Reach::Socket => 5432,
+            Reach::Port(port) => port,
+        };
+        let lock = self.directory.join(format!(".s.PGSQL.{port}.lock"));
+        for file in [file, lock] {
+            fs::remove_file(&file).expect("a dead server's file can be removed");
+        }
+    }
+
+    /// Starts the server where it was before, with what it has kept.
+    pub fn start_again(&self) {
+        self.start();
+    }
+
+    fn end(&self, mode: &str) {
+        let mut stop = self.owner.command(&programs().join("pg_ctl"));
+        run(stop.arg("-D").arg(self.data()).args(["-w", "-m", mode, "stop"]));
     }
 
     /// Turns the server into a standby: it can be read and not written to.
@@ -203,6 +245,20 @@ impl PostgresServer {
         watch.args(["--fork", "sh", "-c", WATCH, "sh"]).arg(&self.directory);
         run(watch.arg(programs().join("pg_ctl")).arg(sharing));
     }
+}
+
+/// The state of a process and its parent.
+fn stat_of(process: &str) -> Option<(String, String)> {
+    let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let mut words = after_name.split(' ').map(str::to_owned);
+    words.next().zip(words.next())
+}
+
+fn children_of(parent: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").expect("there are processes").flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| stat_of(name).is_some_and(|(_, its)| its == parent)).collect()
 }
 
 /// Runs a command that may leave a process behind, so it gets none of our streams.

@@ -138,6 +138,13 @@ fn one_database_twice_is_an_error() {
 }
 
 #[test]
+fn sockets_in_different_directories_are_different_databases() {
+    let shards = "postgres://a@localhost/n?host=/one,postgres://a@localhost/n?host=/two";
+    let read = |name: &str| (name == "NOETL_SHARDS").then(|| shards.to_owned());
+    assert_eq!(ClusterSettings::from_env(read).unwrap().shards.len(), 2);
+}
+
+#[test]
 fn a_url_of_something_else_is_an_error_that_does_not_repeat_it() {
     check(
         &[("DATABASE_URL", "mysql://root:secret@db/x")],

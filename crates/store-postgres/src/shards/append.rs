@@ -22,12 +22,16 @@ impl EventLog for Shards {
     async fn append(&self, batch: &[Append]) -> Result<Vec<Answer>, StoreError> {
         let parents: Vec<CommandKey> = batch.iter().filter_map(child_start).collect();
         if parents.is_empty() || self.shards.len() == 1 {
-            return self.append_parts(batch, &HashMap::new()).await;
+            return self.append_parts(batch, Ok(&HashMap::new())).await;
         }
         let _turn = self.child_starts.lock().await;
-        let _lock = self.lock_children(&parents).await?;
-        let children = self.children_of(&parents).await?;
-        self.append_parts(batch, &children).await
+        let locked = self.cluster_presence.ask(self.lock_children(&parents)).await;
+        let children = match locked {
+            Ok(lock) => self.children_of(&parents).await.map(|children| (lock, children)),
+            Err(error) => Err(error),
+        };
+        let children = children.map_err(AppendError::from);
+        self.append_parts(batch, children.as_ref().map(|(_lock, children)| children)).await
     }
 
     async fn read(
@@ -44,7 +48,7 @@ impl EventLog for Shards {
     }
 
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        Ok(self.all(|shard| shard.find(event)).await?.into_iter().flatten().next())
+        self.any(|shard| shard.find(event)).await
     }
 }
 
@@ -69,20 +73,19 @@ impl Shards {
         &self,
         parents: &[CommandKey],
     ) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
-        let found = join_all(self.shards.iter().map(async |shard| {
+        let found = self.all(|shard| async move {
             let mut connection = shard.pool.acquire().await.map_err(store_error)?;
             find_children(&mut connection, parents).await
-        }));
-        let found = found.await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
-        Ok(found.into_iter().flatten().collect())
+        });
+        Ok(found.await?.into_iter().flatten().collect())
     }
 
     /// Writes each shard's part of a batch, except for children that the shard cannot know to be one
-    /// too many.
+    /// too many, and answers for those shards that answer.
     async fn append_parts(
         &self,
         batch: &[Append],
-        children: &HashMap<CommandKey, ExecutionId>,
+        children: Result<&HashMap<CommandKey, ExecutionId>, &AppendError>,
     ) -> Result<Vec<Answer>, StoreError> {
         let mut parts: Vec<Part<'_>> = self.shards.iter().map(|_| Part::default()).collect();
         let mut starting = HashMap::new();
@@ -99,11 +102,26 @@ impl Shards {
             answers.push(answer);
         }
         let written = join_all(
-            self.shards.iter().zip(&parts).map(|(shard, part)| shard.append_all(&part.appends)),
+            self.shards
+                .iter()
+                .zip(&parts)
+                .enumerate()
+                .map(|(index, (shard, part))| self.ask(index, shard.append_all(&part.appends))),
         );
         for (written, part) in written.await.into_iter().zip(&parts) {
-            for (answer, place) in written?.into_iter().zip(&part.places) {
-                answers[*place] = answer;
+            match written {
+                Ok(written) => {
+                    for (answer, place) in written.into_iter().zip(&part.places) {
+                        answers[*place] = answer;
+                    }
+                }
+                Err(error) if part.places.len() == batch.len() => return Err(error),
+                Err(error) => {
+                    let unanswered = AppendError::from(error);
+                    for place in &part.places {
+                        answers[*place] = Err(unanswered.clone());
+                    }
+                }
             }
         }
         Ok(answers)
@@ -122,14 +140,14 @@ impl Shards {
     fn check_child(
         &self,
         append: &Append,
-        children: &HashMap<CommandKey, ExecutionId>,
+        children: Result<&HashMap<CommandKey, ExecutionId>, &AppendError>,
         starting: &mut HashMap<CommandKey, usize>,
     ) -> Answer {
         let Some(parent) = child_start(append) else {
             return Ok(());
         };
         let here = self.index_of(append.execution);
-        match children.get(&parent) {
+        match children.map_err(AppendError::clone)?.get(&parent) {
             Some(&child) if self.index_of(child) != here => Err(AppendError::ChildExists { child }),
             Some(_) => Ok(()),
             None if *starting.entry(parent).or_insert(here) != here => Err(AppendError::Conflict),

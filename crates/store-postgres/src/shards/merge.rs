@@ -12,10 +12,11 @@ use noetl_store::{
 };
 
 use super::Shards;
+
 #[async_trait]
 impl CommandQueue for Shards {
     async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
-        let waiting = self.all(|shard| shard.waiting(pool, limit)).await?;
+        let waiting = self.answering(|shard| shard.waiting(pool, limit)).await?;
         Ok(merged(waiting, limit))
     }
 
@@ -26,7 +27,8 @@ impl CommandQueue for Shards {
                 here.copied().collect()
             })
             .collect();
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.extend(part, lease));
+        let asked = self.shards.iter().zip(&parts).enumerate();
+        let asked = asked.map(|(index, (shard, part))| self.ask(index, shard.extend(part, lease)));
         let answers = futures::future::join_all(asked).await;
         let mut answers = answers
             .into_iter()
@@ -50,12 +52,12 @@ impl CommandQueue for Shards {
     }
 
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
-        let run_out = self.all(|shard| shard.run_out(attempts, limit)).await?;
+        let run_out = self.answering(|shard| shard.run_out(attempts, limit)).await?;
         Ok(merged(run_out, limit))
     }
 
     async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
-        let pools = self.all(|shard| shard.ready_pools()).await?;
+        let pools = self.answering(|shard| shard.ready_pools()).await?;
         let pools: BTreeSet<Pool> = pools.into_iter().flatten().collect();
         Ok(pools.into_iter().take(PAGE_MAX).collect())
     }
@@ -68,14 +70,14 @@ impl CommandQueue for Shards {
 #[async_trait]
 impl Timers for Shards {
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
-        let mut due = self.all(|shard| shard.due(now, limit)).await?.concat();
+        let mut due = self.answering(|shard| shard.due(now, limit)).await?.concat();
         due.sort_by_key(|row| (row.due_at, row.execution, row.timer));
         due.truncate(limit.min(PAGE_MAX));
         Ok(due)
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.all(|shard| shard.next_due()).await?.into_iter().flatten().min())
+        Ok(self.answering(|shard| shard.next_due()).await?.into_iter().flatten().min())
     }
 }
 
@@ -83,7 +85,7 @@ impl Timers for Shards {
 impl Payloads for Shards {
     /// A value is where the execution is that stored it, and nobody asks with its name.
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.all(|shard| shard.payload(digest)).await?.into_iter().flatten().next())
+        self.any(|shard| shard.payload(digest)).await
     }
 }
 
@@ -102,7 +104,7 @@ impl Executions for Shards {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError> {
-        let silent = self.all(|shard| shard.silent(before, limit)).await?;
+        let silent = self.answering(|shard| shard.silent(before, limit)).await?;
         Ok(merged(silent, limit))
     }
 
@@ -111,8 +113,7 @@ impl Executions for Shards {
         parent: ExecutionId,
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError> {
-        let children = self.all(|shard| shard.child_of(parent, command)).await?;
-        Ok(children.into_iter().flatten().next())
+        self.any(|shard| shard.child_of(parent, command)).await
     }
 }
 

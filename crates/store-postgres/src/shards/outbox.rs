@@ -21,16 +21,24 @@ impl Outbox for Shards {
         let limit = take.limit();
         let first = self.first_to_send.fetch_add(1, Ordering::Relaxed);
         let mut taken = Vec::new();
+        let mut silence = None;
         for step in 0..self.shards.len() {
             let index = first.wrapping_add(step) % self.shards.len();
             let wanted = limit - taken.len();
             if wanted == 0 {
                 break;
             }
-            let rows = self.shards[index].take(Take { limit: wanted, ..take }).await?;
-            taken.extend(rows.into_iter().map(|row| public(row, index)));
+            let asked = self.shards[index].take(Take { limit: wanted, ..take });
+            match self.ask(index, asked).await {
+                Ok(rows) => taken.extend(rows.into_iter().map(|row| public(row, index))),
+                Err(error) => silence = Some(error),
+            }
         }
-        Ok(taken)
+        match silence {
+            // What was taken from others is not to wait for the end of its hold.
+            Some(error) if taken.is_empty() => Err(error),
+            Some(_) | None => Ok(taken),
+        }
     }
 
     async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {

@@ -1,16 +1,19 @@
 //! Several databases as one store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use noetl_model::{CommandId, Digest, ExecutionId, Message, ParentCommand, Pool, Seq, shard_of};
-use noetl_store::conformance::given::{add, at, held, lease, start};
+use noetl_store::conformance::given::{add, after, at, held, lease, start};
 use noetl_store::conformance::{Subject, TestClock};
 use noetl_store::{
-    Append, AppendError, EventLog as _, ExecutionFilter, Executions as _, HeldAnswer, Take, Taker,
+    Append, AppendError, CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _,
+    HeldAnswer, Outbox as _, Page, Take, Taker,
 };
 use noetl_store_postgres::{ClusterSettings, PgStore, Shards, TimeSource};
 use noetl_testkit::PostgresServer;
+use tokio::time::timeout;
 
 use crate::database::Database;
 
@@ -209,4 +212,59 @@ async fn partitions_are_kept_in_every_shard() {
     assert_eq!(shards.drop_expired(at(32 * 24 * 3600)).await.unwrap(), ["2025_12", "2026_01"]);
     assert_eq!(shards.append(&[start(ExecutionId(7))]).await.unwrap(), [Ok(())]);
     assert_eq!(shards.read(ExecutionId(7), Seq::ZERO, 1).await.unwrap().len(), 1);
+}
+
+/// Three servers, one of which is to be stopped.
+async fn on_servers(servers: &[PostgresServer]) -> Shards {
+    let urls: Vec<String> = servers.iter().map(|server| server.url("postgres")).collect();
+    let settings = ClusterSettings::from_env(|name| match name {
+        "NOETL_SHARDS" => Some(urls.join(",")),
+        _ => None,
+    });
+    let settings = settings.expect("the settings are right");
+    Shards::connect(settings, TimeSource::Database).await.expect("the shards open")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_that_is_down_stops_its_own_executions_and_no_others() {
+    let servers: Vec<PostgresServer> = (0..SHARDS).map(|_| PostgresServer::private()).collect();
+    let shards = on_servers(&servers).await;
+    let owing = |id| Append {
+        queue: vec![add(1)],
+        outbox: vec![Message::CommandCancelled { command: CommandId(1) }],
+        ..start(ExecutionId(id))
+    };
+    assert_eq!(
+        shards.append(&[owing(1), owing(2), owing(7)]).await.unwrap(),
+        [const { Ok(()) }; 3]
+    );
+    // Shards 1, 0 and 2 have one each; the third goes.
+    servers[2].stop();
+    let begun = Instant::now();
+    let batch = [start(ExecutionId(5)), after(EXECUTIONS[6], 1), start(ExecutionId(3))];
+    let answers = shards.append(&batch).await.unwrap();
+    assert!(
+        matches!(answers[..], [Ok(()), Err(AppendError::Unanswered(_)), Ok(())]),
+        "{answers:?}"
+    );
+    let ready = shards.ready(&Pool::shared(), 10).await.unwrap();
+    assert_eq!(ready.iter().map(|row| row.execution.0).collect::<BTreeSet<_>>(), [1, 2].into());
+    let take = Take { taker: Taker::Relay, limit: 5, hold: Duration::ZERO };
+    let rows = shards.take(take).await.unwrap();
+    assert_eq!(rows.len(), 2);
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    assert_eq!(shards.sent(&ids).await.unwrap().marked, 2);
+    assert!(shards.append(&[after(EXECUTIONS[6], 1)]).await.is_err());
+    assert!(
+        shards.list(&ExecutionFilter::default(), Page { before: None, limit: 9 }).await.is_err()
+    );
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    servers[2].start_again();
+    let back = async {
+        while shards.append(&[after(EXECUTIONS[6], 1)]).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), back).await.expect("the shard is back");
+    assert_eq!(shards.ready(&Pool::shared(), 10).await.unwrap().len(), 3);
 }
