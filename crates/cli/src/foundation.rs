@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use noetl_bus::{Bus, LocalBus};
 use noetl_bus_nats::{NatsBus, NatsSettings};
-use noetl_model::{WorkerId, machine_id_of};
+use noetl_model::{IdGenerator, WorkerId, machine_id_of};
 use noetl_store::{Clock as _, CommandQueue as _, SystemClock};
 use noetl_store_postgres::{
     ClaimError, ClusterSettings, MACHINES_MAX, MachineClaim, Shards, TimeSource,
@@ -47,6 +47,31 @@ impl Machine {
         match self {
             Machine::Unrivalled(number) => *number,
             Machine::Claimed(claim) => claim.number(),
+        }
+    }
+
+    /// Keeps the number from others until it is told to stop, then gives it back. A number that others
+    /// have got all the same is replaced.
+    pub(crate) async fn keep(self, ids: &IdGenerator, stop: CancellationToken) {
+        let mut claim = match self {
+            Machine::Unrivalled(_) => return,
+            Machine::Claimed(claim) => claim,
+        };
+        let renumber = |number| {
+            tracing::warn!(
+                number,
+                "another server has this one's machine number; it has a new one"
+            );
+            ids.renumber(number);
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = claim.keep(renumber) => {}
+        }
+        if let Err(error) = claim.release().await {
+            let error: &dyn std::error::Error = &error;
+            tracing::debug!(error, "machine number not given back; it is free in a few seconds");
         }
     }
 }

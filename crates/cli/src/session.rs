@@ -65,8 +65,8 @@ pub(crate) struct Session {
     control: Control,
     bus: Arc<dyn Bus>,
     ids: Arc<IdGenerator>,
-    /// Kept for as long as ids are made.
-    _machine: Machine,
+    /// Keeps the number of the ids, for as long as any are drawn.
+    numbering: Background,
     home: Home,
     /// The loops of the control plane.
     loops: Background,
@@ -216,10 +216,13 @@ impl Session {
         let mut loops = Background::default();
         let (running, stop) = (control.clone(), loops.stop.clone());
         loops.tasks.spawn(async move { running.run(stop).await });
+        let mut numbering = Background::default();
+        let (numbered, stop) = (ids.clone(), numbering.stop.clone());
+        numbering.tasks.spawn(async move { machine.keep(&numbered, stop).await });
         let worker = Background::default();
         let vault = Vault::new(records.clone(), keyring, ids.clone(), Arc::new(SystemClock));
         let vault = Arc::new(vault);
-        Self { store, records, vault, control, bus, ids, _machine: machine, home, loops, worker }
+        Self { store, records, vault, control, bus, ids, numbering, home, loops, worker }
     }
 
     /// The same with a worker in this process.
@@ -364,5 +367,6 @@ impl Plane for Session {
         self.settle().await;
         self.worker.end().await;
         self.loops.end().await;
+        self.numbering.end().await;
     }
 }

@@ -18,12 +18,12 @@ const SEQUENCE_MAX: i64 = (1 << SEQUENCE_BITS) - 1;
 /// caught up, and a millisecond that runs out of numbers borrows from the next.
 #[derive(Debug)]
 pub struct IdGenerator {
-    machine: i64,
     last: Mutex<Drawn>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Drawn {
+    machine: i64,
     millis: i64,
     sequence: i64,
 }
@@ -31,8 +31,13 @@ struct Drawn {
 impl IdGenerator {
     /// `machine` is taken modulo 1024.
     pub fn new(machine: u16) -> Self {
-        let machine = i64::from(machine) & MACHINE_MASK.cast_signed();
-        Self { machine, last: Mutex::new(Drawn { millis: 0, sequence: -1 }) }
+        Self { last: Mutex::new(Drawn { machine: bits_of(machine), millis: 0, sequence: -1 }) }
+    }
+
+    /// From now on ids are those of another machine, taken modulo 1024; they keep growing.
+    pub fn renumber(&self, machine: u16) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Drawn { machine: bits_of(machine), millis: last.millis + 1, sequence: -1 };
     }
 
     /// The next id at `now`. A clock before 2024 counts as 2024.
@@ -40,16 +45,20 @@ impl IdGenerator {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let millis = (now.as_millis() - EPOCH_MS).max(0);
         *last = if millis > last.millis {
-            Drawn { millis, sequence: 0 }
+            Drawn { millis, sequence: 0, ..*last }
         } else if last.sequence < SEQUENCE_MAX {
-            Drawn { millis: last.millis, sequence: last.sequence + 1 }
+            Drawn { sequence: last.sequence + 1, ..*last }
         } else {
-            Drawn { millis: last.millis + 1, sequence: 0 }
+            Drawn { millis: last.millis + 1, sequence: 0, ..*last }
         };
         (last.millis << (MACHINE_BITS + SEQUENCE_BITS))
-            | (self.machine << SEQUENCE_BITS)
+            | (last.machine << SEQUENCE_BITS)
             | last.sequence
     }
+}
+
+fn bits_of(machine: u16) -> i64 {
+    i64::from(machine) & MACHINE_MASK.cast_signed()
 }
 
 /// The machine number of a host name: the low ten bits of its FNV-1a hash.
@@ -97,6 +106,17 @@ mod tests {
         let now = Timestamp::from_millis(EPOCH_MS + 1);
         let drawn: Vec<i64> = (0..5000).map(|_| ids.next(now)).collect();
         assert!(drawn.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn ids_of_another_number_are_greater_than_those_before() {
+        let ids = IdGenerator::new(900);
+        let now = Timestamp::from_millis(EPOCH_MS + 1);
+        let before = ids.next(now);
+        ids.renumber(3);
+        let after = ids.next(now);
+        assert!(after > before);
+        assert_eq!([before, after].map(|id| (id >> SEQUENCE_BITS) & 1023), [900, 3]);
     }
 
     proptest! {

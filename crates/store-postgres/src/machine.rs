@@ -1,14 +1,19 @@
 //! The numbers by which ids tell the servers of a cluster apart: no two servers have the same one at
-//! the same time while the database is up.
+//! the same time.
 //!
-//! A number is claimed with an advisory lock on a connection of its own, so it is free again when its
-//! server ends, however that comes about. A database that restarts forgets all claims: a server that
-//! goes on keeps its number, and one that starts later could be given the same.
+//! A number is claimed with an advisory lock on a connection of its own. A server may lose that
+//! connection, or the database all its locks, while the server lives on with its number. So each is
+//! also written down with the time its holder was last heard of, and a lock alone gives nobody a number
+//! whose holder may still come back for it. The holder looks every second and takes its lock again; if
+//! it comes too late, it takes another number.
+
+use std::time::Duration;
 
 use noetl_store::StoreError;
 use sqlx::{Connection as _, PgConnection, PgPool, query, query_scalar};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::row::store_error;
+use crate::row::{micros, store_error};
 
 /// How many servers ids can tell apart.
 pub const MACHINES_MAX: u16 = 1024;
@@ -16,12 +21,24 @@ pub const MACHINES_MAX: u16 = 1024;
 /// Sets the locks on machine numbers apart from the other locks of the database: "noet" in ASCII.
 const LOCK_SPACE: i32 = 0x6e6f_6574;
 
-/// A machine number that no other server of the cluster has. Dropping it gives the number back.
+/// How often a holder is heard of.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a look may take before the connection counts as lost.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+/// For how long after it was heard of, or could be heard, a holder may come back for its number: time
+/// to notice that the connection is lost and to make another.
+const RETURN_MAX: Duration = Duration::from_secs(6);
+
+/// A machine number that no other server of the cluster has. Dropping it leaves the number free a few
+/// seconds later.
 #[derive(Debug)]
 pub struct MachineClaim {
     number: u16,
+    /// Tells this claim from those of others, in every session.
+    holder: String,
+    pool: PgPool,
     /// Holds the lock.
-    _session: PgConnection,
+    session: PgConnection,
 }
 
 /// Why a machine number could not be claimed.
@@ -35,6 +52,15 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
+/// What came of an attempt to claim a number.
+enum Attempt {
+    Claimed,
+    /// Another session holds its lock.
+    Locked,
+    /// Its holder may come back for it.
+    Awaited,
+}
+
 impl MachineClaim {
     /// The number, below [`MACHINES_MAX`].
     pub fn number(&self) -> u16 {
@@ -44,24 +70,107 @@ impl MachineClaim {
     /// Claims the first number that is free, from the preferred one on and around.
     pub(crate) async fn near(pool: &PgPool, preferred: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
-        let first = preferred % MACHINES_MAX;
-        for number in (first..MACHINES_MAX).chain(0..first) {
-            if lock(&mut session, number).await? {
-                return Ok(Self { number, _session: session });
-            }
-        }
-        Err(ClaimError::NoneFree)
+        let holder = draw_holder(&mut session).await?;
+        let number = claim_near(&mut session, preferred, &holder).await?;
+        Ok(Self { number, holder, pool: pool.clone(), session })
     }
 
-    /// Claims this number and no other.
+    /// Claims this number and no other. If its last holder has not said that it is done, this takes
+    /// until that one cannot come back.
     pub(crate) async fn exactly(pool: &PgPool, number: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
-        if lock(&mut session, number).await? {
-            Ok(Self { number, _session: session })
-        } else {
-            Err(ClaimError::Taken { number })
+        let holder = draw_holder(&mut session).await?;
+        let patience = Instant::now() + RETURN_MAX + LOOK_EVERY;
+        loop {
+            match attempt(&mut session, number, &holder).await? {
+                Attempt::Claimed => {
+                    return Ok(Self { number, holder, pool: pool.clone(), session });
+                }
+                Attempt::Awaited if Instant::now() < patience => sleep(LOOK_EVERY / 4).await,
+                Attempt::Locked | Attempt::Awaited => return Err(ClaimError::Taken { number }),
+            }
         }
     }
+
+    /// Keeps the number, for as long as this is polled: takes it again whenever the database has lost
+    /// it. If another server has got it meanwhile, `renumber` is told the next that is free.
+    pub async fn keep(&mut self, renumber: impl Fn(u16) + Send) {
+        loop {
+            sleep(LOOK_EVERY).await;
+            if matches!(timeout(LOOK_MAX, self.is_seen()).await, Ok(Ok(true))) {
+                continue;
+            }
+            let before = self.number;
+            match timeout(LOOK_MAX, self.regain()).await {
+                Ok(Ok(())) if self.number == before => {}
+                Ok(Ok(())) => renumber(self.number),
+                // The database is out of reach, so no id gets into it; the next look tries again.
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Gives the number back, to be claimed by others at once.
+    pub async fn release(mut self) -> Result<(), StoreError> {
+        query(include_str!("../sql/give_up_machine.sql"))
+            .bind(i32::from(self.number))
+            .bind(&self.holder)
+            .execute(&mut self.session)
+            .await
+            .map_err(store_error)?;
+        self.session.close().await.map_err(store_error)
+    }
+
+    /// Whether the session lives and the number is still this claim's.
+    async fn is_seen(&mut self) -> Result<bool, StoreError> {
+        let seen = query(include_str!("../sql/see_machine.sql"))
+            .bind(i32::from(self.number))
+            .bind(&self.holder)
+            .execute(&mut self.session)
+            .await
+            .map_err(store_error)?;
+        Ok(seen.rows_affected() == 1)
+    }
+
+    /// Claims the number in a new session, or another if it is another's.
+    async fn regain(&mut self) -> Result<(), ClaimError> {
+        let mut session = session(&self.pool).await?;
+        match attempt(&mut session, self.number, &self.holder).await? {
+            Attempt::Claimed => {}
+            // The lock may be that of our own last session, which the database takes to live.
+            Attempt::Locked if self.is_known(&mut session).await? => return Ok(()),
+            Attempt::Locked | Attempt::Awaited => {
+                self.number = claim_near(&mut session, self.number, &self.holder).await?;
+            }
+        }
+        self.session = session;
+        Ok(())
+    }
+
+    /// Whether the number is written down as this claim's.
+    async fn is_known(&self, session: &mut PgConnection) -> Result<bool, StoreError> {
+        let holder: Option<String> = query_scalar(include_str!("../sql/find_machine.sql"))
+            .bind(i32::from(self.number))
+            .fetch_optional(session)
+            .await
+            .map_err(store_error)?;
+        Ok(holder.is_some_and(|holder| holder == self.holder))
+    }
+}
+
+async fn claim_near(
+    session: &mut PgConnection,
+    preferred: u16,
+    holder: &str,
+) -> Result<u16, ClaimError> {
+    let first = preferred % MACHINES_MAX;
+    for number in (first..MACHINES_MAX).chain(0..first) {
+        match attempt(session, number, holder).await? {
+            Attempt::Claimed => return Ok(number),
+            Attempt::Locked | Attempt::Awaited => {}
+        }
+    }
+    Err(ClaimError::NoneFree)
 }
 
 /// A connection outside the pool, which would close it or lend it to others.
@@ -75,9 +184,43 @@ async fn session(pool: &PgPool) -> Result<PgConnection, StoreError> {
     Ok(session)
 }
 
-/// Whether the number is now this session's.
-async fn lock(session: &mut PgConnection, number: u16) -> Result<bool, StoreError> {
-    query_scalar(include_str!("../sql/lock_machine.sql"))
+async fn draw_holder(session: &mut PgConnection) -> Result<String, StoreError> {
+    query_scalar(include_str!("../sql/draw_holder.sql"))
+        .fetch_one(session)
+        .await
+        .map_err(store_error)
+}
+
+/// Tries to make a number this session's and this holder's.
+async fn attempt(
+    session: &mut PgConnection,
+    number: u16,
+    holder: &str,
+) -> Result<Attempt, StoreError> {
+    if !lock(session, include_str!("../sql/lock_machine.sql"), number).await? {
+        return Ok(Attempt::Locked);
+    }
+    let claimed: Option<bool> = query_scalar(include_str!("../sql/claim_machine.sql"))
+        .bind(i32::from(number))
+        .bind(holder)
+        .bind(micros(RETURN_MAX))
+        .fetch_optional(&mut *session)
+        .await
+        .map_err(store_error)?;
+    if claimed.is_some() {
+        return Ok(Attempt::Claimed);
+    }
+    lock(session, include_str!("../sql/unlock_machine.sql"), number).await?;
+    Ok(Attempt::Awaited)
+}
+
+/// Takes or lets go of the lock on a number; whether that was possible.
+async fn lock(
+    session: &mut PgConnection,
+    statement: &'static str,
+    number: u16,
+) -> Result<bool, StoreError> {
+    query_scalar(statement)
         .bind(LOCK_SPACE)
         .bind(i32::from(number))
         .fetch_one(session)

@@ -1,0 +1,2 @@
+-- A name that no other server has.
+SELECT gen_random_uuid()::text

@@ -1,0 +1,2 @@
+-- Who has a machine number.
+SELECT holder FROM noetl.machine WHERE number = $1
