@@ -3,8 +3,6 @@
 //!
 //! `NOETL_CRASH=full` runs it at full size, `NOETL_CRASH_SEED=n` draws other moments.
 
-mod oracle;
-
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Child;
@@ -19,6 +17,7 @@ use noetl_store_sqlite::SqliteStore;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
+use crate::oracle::{Expected, verify};
 use crate::sandbox::Sandbox;
 
 /// A fan-out, a join, a loop and a child; every shell command leaves a line in the ledger.
@@ -230,7 +229,12 @@ fn executions_that_are_killed_again_and_again_all_end_right_and_once() {
     assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
 
     let ledger = std::fs::read_to_string(&storm.ledger).unwrap();
-    let repeated = runtime.block_on(oracle::verify(&storm.database, &started, &ledger));
+    let executions = 2 * started.len();
+    let expected = Expected { started: &started, executions, output: output_of, ledger: &ledger };
+    let repeated = runtime.block_on(async {
+        let store = SqliteStore::open(&storm.database, Arc::new(SystemClock)).await.unwrap();
+        verify(&store, expected).await
+    });
     println!(
         "killed {} times in {:.1} s, {written} effects until then; {} executions ended after {:.1} s, \
          {repeated} of {} effects repeated; at most {:.2} s from start to first effect",

@@ -1,5 +1,6 @@
 //! The built binary, as a user calls it: arguments in, streams and exit code out.
 
+mod chaos;
 mod client;
 mod config;
 mod crash;
@@ -11,6 +12,7 @@ mod figures;
 mod help;
 mod history;
 mod kill;
+mod oracle;
 mod playbooks;
 mod replay;
 mod run;

@@ -1,22 +1,14 @@
-//! What has to hold of a database and a ledger once every execution has ended.
+//! What has to hold of a store and a ledger of effects once every execution has ended.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 
 use noetl_engine::replay;
 use noetl_model::{
     Attempt, CommandId, Event, ExecutionId, ExecutionStatus, Payload, Pool, Recorded, Seq, Summary,
     ToolKind,
 };
-use noetl_store::{
-    CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Outbox as _, PAGE_MAX,
-    Page, READ_EVENTS_MAX, SystemClock, Timers as _,
-};
-use noetl_store_sqlite::SqliteStore;
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, Store};
 use serde_json::Value;
-
-use super::output_of;
 
 /// The life of a command as its execution's log tells it.
 #[derive(Debug)]
@@ -27,18 +19,30 @@ struct Life {
     completed: Vec<Attempt>,
 }
 
+/// What was started, and what has to come of it.
+pub(crate) struct Expected<'a> {
+    /// The executions that were asked for, in the order of their numbers.
+    pub(crate) started: &'a [ExecutionId],
+    /// How many executions there are with all children.
+    pub(crate) executions: usize,
+    /// What the n-th of them ends with.
+    pub(crate) output: fn(u64) -> Value,
+    /// A line for every effect: the key of its command.
+    pub(crate) ledger: &'a str,
+}
+
 /// Checks everything; the answer is how many effects were repeated.
-pub(crate) async fn verify(database: &Path, started: &[ExecutionId], ledger: &str) -> usize {
-    let store = SqliteStore::open(database, Arc::new(SystemClock)).await.expect("it opens");
+pub(crate) async fn verify(store: &dyn Store, expected: Expected<'_>) -> usize {
+    let Expected { started, executions, output: output_of, ledger } = expected;
     let mut effects: BTreeMap<&str, usize> = BTreeMap::new();
     for line in ledger.lines() {
         *effects.entry(line).or_default() += 1;
     }
-    let summaries = all(&store).await;
-    assert_eq!(summaries.len(), 2 * started.len(), "each execution and its child, nothing else");
+    let summaries = all(store).await;
+    assert_eq!(summaries.len(), executions, "what was started, nothing else");
     let mut repeated = 0;
     for summary in summaries.values() {
-        let log = log_of(&store, summary.execution).await;
+        let log = log_of(store, summary.execution).await;
         check_log(summary, &log);
         for life in lives(summary.execution, &log) {
             repeated += check_life(summary, &life, effects.remove(life.key.as_str()).unwrap_or(0));
@@ -46,7 +50,7 @@ pub(crate) async fn verify(database: &Path, started: &[ExecutionId], ledger: &st
     }
     assert_eq!(effects, BTreeMap::new(), "effects of commands that no log knows");
     for (n, execution) in (0..).zip(started) {
-        let log = log_of(&store, *execution).await;
+        let log = log_of(store, *execution).await;
         assert_eq!(output(&log), &output_of(n), "execution {n}");
     }
     assert_eq!(store.owed().await.expect("it counts"), 0);
@@ -57,7 +61,7 @@ pub(crate) async fn verify(database: &Path, started: &[ExecutionId], ledger: &st
     repeated
 }
 
-async fn all(store: &SqliteStore) -> BTreeMap<ExecutionId, Summary> {
+async fn all(store: &dyn Store) -> BTreeMap<ExecutionId, Summary> {
     let mut summaries = BTreeMap::new();
     let mut before = None;
     loop {
@@ -69,7 +73,7 @@ async fn all(store: &SqliteStore) -> BTreeMap<ExecutionId, Summary> {
     }
 }
 
-async fn log_of(store: &SqliteStore, execution: ExecutionId) -> Vec<Recorded> {
+async fn log_of(store: &dyn Store, execution: ExecutionId) -> Vec<Recorded> {
     let mut log: Vec<Recorded> = Vec::new();
     loop {
         let after = log.last().map_or(Seq::ZERO, |recorded| recorded.seq);

@@ -1,0 +1,255 @@
+//! Servers and workers on one database and one broker, each of which may be killed.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use noetl_model::{ExecutionId, ExecutionStatus};
+use noetl_store::{Layout, Outbox, StoreError};
+use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
+use noetl_testkit::{NatsServer, PostgresServer};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::{PLAYBOOK, Size, output_of};
+use crate::oracle::{Expected, verify};
+use crate::sandbox::Sandbox;
+use crate::server::Process;
+
+/// How long all that was started may take to end: leases that were lost have to run out first, maybe
+/// more than once.
+const END_MAX: Duration = Duration::from_secs(240);
+/// How long a server may take to be there.
+const READY_MAX: Duration = Duration::from_secs(60);
+/// How long a server may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(45);
+/// From one look to the next.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What runs, and what was asked of it.
+pub(super) struct Fleet {
+    servers: Vec<Option<Process>>,
+    ports: Vec<u16>,
+    _workers: Vec<Process>,
+    started: Arc<Mutex<BTreeMap<u64, ExecutionId>>>,
+    store: Shards,
+    runtime: Runtime,
+    pub(super) postgres: PostgresServer,
+    pub(super) nats: NatsServer,
+    sandbox: Sandbox,
+    /// How many servers have been started.
+    lives: u32,
+}
+
+impl Fleet {
+    /// Two servers with a worker each, and the playbook.
+    pub(super) fn new() -> Self {
+        let (postgres, nats) = (PostgresServer::private(), NatsServer::start());
+        let runtime = Runtime::new().expect("a runtime starts");
+        let store = runtime.block_on(connect(&postgres.url("postgres")));
+        let (ports, sandbox) = (vec![free_port(), free_port()], Sandbox::new());
+        let mut fleet = Self {
+            servers: vec![None, None],
+            ports,
+            _workers: Vec::new(),
+            started: Arc::default(),
+            store,
+            runtime,
+            postgres,
+            nats,
+            sandbox,
+            lives: 0,
+        };
+        for server in 0..fleet.ports.len() {
+            fleet.start(server);
+        }
+        for port in fleet.ports.clone() {
+            let url = format!("http://127.0.0.1:{port}");
+            let log = format!("worker-{port}.log");
+            let worker = fleet.spawn(&["worker", "--server", &url, "--concurrency", "8"], &log);
+            fleet._workers.push(worker);
+        }
+        let body = json!({ "content": PLAYBOOK });
+        let (status, answer) =
+            call(fleet.ports[0], "/api/catalog/register", &body).expect("it runs");
+        assert_eq!(status, 200, "{answer}");
+        fleet
+    }
+
+    fn spawn(&self, args: &[&str], log: &str) -> Process {
+        let log = File::create(self.sandbox.path(log)).expect("the home is ours");
+        let mut command = self.sandbox.command(args);
+        command.env("RUST_LOG", "warn").stdout(log.try_clone().expect("it is open")).stderr(log);
+        Process(command.spawn().expect("the binary runs"))
+    }
+
+    fn start(&mut self, server: usize) {
+        let listen = format!("127.0.0.1:{}", self.ports[server]);
+        let (database, broker) = (self.postgres.url("postgres"), self.nats.url());
+        let args = ["server", "--no-worker", "--listen", &listen];
+        let args = [&args[..], &["--database", &database, "--nats", &broker]].concat();
+        self.lives += 1;
+        let log = format!("server-{server}-{}.log", self.lives);
+        self.servers[server] = Some(self.spawn(&args, &log));
+        let begun = Instant::now();
+        while TcpStream::connect(&listen).is_err() {
+            let said = || std::fs::read_to_string(self.sandbox.path(&log)).unwrap_or_default();
+            assert!(begun.elapsed() < READY_MAX, "no server: {}", said());
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Ends a server without a word and starts it again where it was.
+    pub(super) fn kill_and_restart(&mut self, server: usize) {
+        self.servers[server] = None;
+        self.start(server);
+    }
+
+    /// Starts executions, through both servers in turn, evenly over time.
+    pub(super) fn load(&self, size: Size) -> JoinHandle<()> {
+        let (ports, started) = (self.ports.clone(), Arc::clone(&self.started));
+        let ledger = self.ledger();
+        let pause = size.load / u32::try_from(size.executions).expect("a small number");
+        thread::spawn(move || {
+            for n in 0..size.executions {
+                let execution = start_once(&ports, n, &ledger);
+                started.lock().expect("nothing panics with it").insert(n, execution);
+                thread::sleep(pause);
+            }
+        })
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.sandbox.path("ledger")
+    }
+
+    pub(super) fn started(&self) -> Vec<ExecutionId> {
+        self.started.lock().expect("nothing panics with it").values().copied().collect()
+    }
+
+    /// How many executions have completed, once the database can say it.
+    pub(super) fn completed(&self) -> u64 {
+        let begun = Instant::now();
+        loop {
+            match self.count(ExecutionStatus::Completed) {
+                Ok(count) => return count,
+                Err(error) => assert!(begun.elapsed() < READY_MAX, "{error:?}"),
+            }
+        }
+    }
+
+    fn count(&self, status: ExecutionStatus) -> Result<u64, StoreError> {
+        self.runtime.block_on(Layout::count(&self.store, status, u64::MAX))
+    }
+
+    /// Waits until so many executions have completed.
+    pub(super) fn await_completed(&self, count: u64) {
+        let begun = Instant::now();
+        while self.completed() < count {
+            assert!(begun.elapsed() < END_MAX, "not {count} within {END_MAX:?}: {}", self.said());
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits until all that was started has ended and nothing is owed any more; when the last ended.
+    pub(super) fn await_ends(&self) -> Instant {
+        let started = u64::try_from(self.started().len()).expect("a count fits");
+        self.await_completed(started);
+        let ended = Instant::now();
+        let owed = || self.runtime.block_on(Outbox::owed(&self.store));
+        while owed().expect("the database is there") > 0 {
+            assert!(ended.elapsed() < END_MAX, "messages stay owed: {}", self.said());
+            thread::sleep(LOOK);
+        }
+        ended
+    }
+
+    /// Checks the whole history; the answer is how many effects there were and how many of them were
+    /// repetitions.
+    pub(super) fn verify(self) -> (usize, usize) {
+        let ledger = std::fs::read_to_string(self.ledger()).expect("there are effects");
+        let started = self.started();
+        let expected = Expected {
+            started: &started,
+            executions: started.len(),
+            output: output_of,
+            ledger: &ledger,
+        };
+        let repeated = self.runtime.block_on(verify(&self.store, expected));
+        (ledger.lines().count(), repeated)
+    }
+
+    /// What servers and workers have said, for whoever has to find out.
+    fn said(&self) -> String {
+        let running = self.count(ExecutionStatus::Running);
+        let failed = self.count(ExecutionStatus::Failed);
+        let mut said = format!("running {running:?}, failed {failed:?}\n");
+        let files = std::fs::read_dir(self.sandbox.path("")).expect("the home is ours");
+        for path in files.flatten().map(|file| file.path()) {
+            if path.extension().is_some_and(|extension| extension == "log") {
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let lines: Vec<&str> = text.lines().rev().take(12).collect();
+                said.push_str(&format!("{}, last first:\n{}\n", path.display(), lines.join("\n")));
+            }
+        }
+        said
+    }
+}
+
+async fn connect(url: &str) -> Shards {
+    let settings = ClusterSettings::from_env(|name| match name {
+        "DATABASE_URL" => Some(url.to_owned()),
+        _ => None,
+    });
+    let settings = settings.expect("the settings are right");
+    Shards::connect(settings, TimeSource::Database).await.expect("the database opens")
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    listener.local_addr().expect("it has an address").port()
+}
+
+/// Starts an execution, asking until some server answers; its key keeps it from starting twice.
+fn start_once(ports: &[u16], n: u64, ledger: &std::path::Path) -> ExecutionId {
+    let body = json!({
+        "path": "tests/chaos",
+        "payload": { "n": n, "ledger": ledger },
+        "dedup": { "key": format!("chaos-{n}"), "window_secs": 3600 },
+    });
+    let begun = Instant::now();
+    let mut turn = usize::try_from(n).expect("a small number");
+    loop {
+        let answer = call(ports[turn % ports.len()], "/api/execute", &body);
+        if let Ok((200, answer)) = &answer {
+            let id = answer["execution_id"].as_str().and_then(|id| id.parse().ok());
+            return ExecutionId(id.unwrap_or_else(|| panic!("no execution in {answer}")));
+        }
+        assert!(begun.elapsed() < END_MAX, "execution {n} does not start: {answer:?}");
+        thread::sleep(LOOK);
+        turn += 1;
+    }
+}
+
+/// Posts to a server that may not be there, or go while it answers.
+fn call(port: u16, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(ANSWER_MAX))?;
+    let body = body.to_string();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = answer.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str(body).ok());
+    status.zip(body).ok_or_else(|| io::Error::other(format!("half an answer: {answer:?}")))
+}
