@@ -68,6 +68,39 @@ kinds! {
     Wasm = "wasm",
 }
 
+impl ToolKind {
+    /// Whether this program brings the tool along. The others are the language's, and need a worker
+    /// of somebody else's that has them.
+    pub const fn is_built_in(self) -> bool {
+        match self {
+            ToolKind::Artifact
+            | ToolKind::Duckdb
+            | ToolKind::Http
+            | ToolKind::Nats
+            | ToolKind::Noop
+            | ToolKind::Playbook
+            | ToolKind::Postgres
+            | ToolKind::Python
+            | ToolKind::ResultFetch
+            | ToolKind::Rhai
+            | ToolKind::Script
+            | ToolKind::Secrets
+            | ToolKind::Shell
+            | ToolKind::Sqlite
+            | ToolKind::Subscription
+            | ToolKind::Transfer => true,
+            ToolKind::Agent
+            | ToolKind::Container
+            | ToolKind::Ducklake
+            | ToolKind::Gateway
+            | ToolKind::Gcs
+            | ToolKind::Mcp
+            | ToolKind::Snowflake
+            | ToolKind::Wasm => false,
+        }
+    }
+}
+
 impl fmt::Display for ToolKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -25,7 +25,8 @@ pub struct UsedCredentials {
 }
 
 impl UsedCredentials {
-    fn note(&self, fields: &Map<String, Value>) {
+    /// Notes what a tool was given, or has got with what it was given.
+    pub(crate) fn note(&self, fields: &Map<String, Value>) {
         self.fields.lock().unwrap_or_else(PoisonError::into_inner).push(fields.clone());
     }
 

@@ -2,27 +2,42 @@
 //! output kept.
 
 mod auth;
+mod multipart;
+mod oauth;
 mod request;
 mod response;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use noetl_model::ToolError;
+use reqwest::StatusCode;
+use serde_json::Map;
 
 use crate::call::{Call, Ended, Tool};
 use crate::credentials::Credentials;
 use crate::keys::Keys;
-use crate::outgoing::{self, Outgoing};
+use crate::outgoing::{self, Outgoing, Request, Response};
+use auth::{Auth, Proof};
+use oauth::{Grant, Tokens};
+use response::Wanted;
 
 pub(crate) struct Http {
     outgoing: Arc<Outgoing>,
     credentials: Arc<dyn Credentials>,
+    tokens: Tokens,
+}
+
+/// A request with what its token was got with, if it has one.
+struct Ready {
+    request: Request,
+    grant: Option<Box<Grant>>,
 }
 
 impl Http {
     pub(crate) fn new(outgoing: Arc<Outgoing>, credentials: Arc<dyn Credentials>) -> Self {
-        Self { outgoing, credentials }
+        Self { outgoing, credentials, tokens: Tokens::default() }
     }
 
     /// The body of a response, which must be JSON.
@@ -31,10 +46,9 @@ impl Http {
         call: &Call,
         keys: Keys<'_>,
     ) -> Result<serde_json::Value, ToolError> {
-        let auth = auth::Auth::read(call, keys, self.credentials.as_ref()).await?;
-        let request = request::build(keys, auth, &call.idempotency_key)?;
-        let name = outgoing::named(&request);
-        let response = self.outgoing.send(request).await?;
+        let ready = self.ready(call, keys).await?;
+        let name = outgoing::named(&ready.request);
+        let response = self.send(ready).await?;
         match response::error(&name, &response) {
             Some(error) => Err(error),
             None => serde_json::from_slice(&response.body)
@@ -42,15 +56,50 @@ impl Http {
         }
     }
 
+    async fn ready(&self, call: &Call, keys: Keys<'_>) -> Result<Ready, ToolError> {
+        let (proof, grant) = match Auth::read(call, keys, self.credentials.as_ref()).await? {
+            Auth::Said(proof) => (proof, None),
+            Auth::Grant(grant) => {
+                let token = self.tokens.get(&grant, &self.outgoing).await?;
+                call.used.note(&Map::from_iter([("token".to_owned(), token.clone().into())]));
+                (Proof::Bearer { token }, Some(grant))
+            }
+        };
+        Ok(Ready { request: request::build(keys, proof, &call.idempotency_key).await?, grant })
+    }
+
+    async fn send(&self, ready: Ready) -> Result<Response, ToolError> {
+        let response = self.outgoing.send(ready.request).await?;
+        self.learn(response.status, ready.grant.as_deref());
+        Ok(response)
+    }
+
+    fn learn(&self, status: StatusCode, grant: Option<&Grant>) {
+        if let (StatusCode::UNAUTHORIZED, Some(grant)) = (status, grant) {
+            self.tokens.forget(grant);
+        }
+    }
+
     async fn exchange(&self, call: &Call) -> Result<Ended, ToolError> {
         let keys = Keys::new("http", &call.config);
-        let wanted = response::Wanted::read(keys)?;
-        let auth = auth::Auth::read(call, keys, self.credentials.as_ref()).await?;
-        let request = request::build(keys, auth, &call.idempotency_key)?;
-        let name = outgoing::named(&request);
-        let response = self.outgoing.send(request).await?;
-        let output = response::output(&response, wanted)
-            .map_err(|reason| response::not_as_wanted(&name, &reason))?;
+        let wanted = Wanted::read(keys)?;
+        let save_to = keys.text(&["save_to", "response_file"])?;
+        let ready = self.ready(call, keys).await?;
+        let name = outgoing::named(&ready.request);
+        let (response, saved) = match save_to {
+            None => (self.send(ready).await?, None),
+            Some(path) => {
+                let file = Path::new(&path);
+                let (response, saved) = self.outgoing.save(ready.request, file).await?;
+                self.learn(response.status, ready.grant.as_deref());
+                (response, saved)
+            }
+        };
+        let output = match &saved {
+            Some(saved) => response::saved_output(&response, saved),
+            None => response::output(&response, wanted)
+                .map_err(|reason| response::not_as_wanted(&name, &reason))?,
+        };
         Ok(match response::error(&name, &response) {
             None => Ended::completed(output),
             Some(error) => Ended::failed_with(error, output),

@@ -15,12 +15,19 @@ const SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     tool: &'static str,
+    /// The key that this map stands under, if it is not the configuration itself.
+    under: Option<&'static str>,
     config: &'a Map<String, Value>,
 }
 
 impl<'a> Keys<'a> {
     pub(crate) fn new(tool: &'static str, config: &'a Map<String, Value>) -> Self {
-        Self { tool, config }
+        Self { tool, under: None, config }
+    }
+
+    /// The keys of a map that stands under a key of this one.
+    pub(crate) fn below<'b>(&self, key: &'static str, config: &'b Map<String, Value>) -> Keys<'b> {
+        Keys { tool: self.tool, under: Some(key), config }
     }
 
     /// The first of the spellings that is given, with its value.
@@ -144,7 +151,8 @@ impl<'a> Keys<'a> {
     }
 
     pub(crate) fn error(&self, message: impl std::fmt::Display) -> ToolError {
-        ToolError::new(ErrorKind::Config, format!("{}: {message}", self.tool))
+        let under = self.under.map(|key| format!(" {key}:")).unwrap_or_default();
+        ToolError::new(ErrorKind::Config, format!("{}:{under} {message}", self.tool))
     }
 }
 

@@ -24,10 +24,14 @@ mod python;
 mod registry;
 mod results;
 mod rhai;
+mod script;
+mod secrets;
 mod settings;
 mod shell;
+mod source;
 mod sql;
 mod sqlite;
+mod subscription;
 mod transfer;
 
 #[cfg(test)]

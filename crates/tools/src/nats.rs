@@ -1,9 +1,9 @@
 //! `nats`: messages, keys and objects of a NATS server. Buckets, streams and consumers are used, never
 //! made.
 
-mod connection;
-mod keys;
-mod messages;
+pub(crate) mod connection;
+pub(crate) mod keys;
+pub(crate) mod messages;
 mod objects;
 mod operation;
 
@@ -20,12 +20,12 @@ use operation::{Operation, Subject};
 
 pub(crate) struct Nats {
     credentials: Arc<dyn Credentials>,
-    connections: Connections,
+    connections: Arc<Connections>,
 }
 
 impl Nats {
-    pub(crate) fn new(credentials: Arc<dyn Credentials>) -> Self {
-        Self { credentials, connections: Connections::default() }
+    pub(crate) fn new(connections: Arc<Connections>, credentials: Arc<dyn Credentials>) -> Self {
+        Self { credentials, connections }
     }
 
     async fn operate(&self, call: &Call) -> Result<Ended, ToolError> {
@@ -58,13 +58,13 @@ impl Tool for Nats {
 }
 
 /// The error of an operation that NATS refused or did not answer.
-fn failed(kind: ErrorKind, doing: &str, error: &impl std::error::Error) -> ToolError {
+pub(crate) fn failed(kind: ErrorKind, doing: &str, error: &impl std::error::Error) -> ToolError {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     ToolError::new(kind, format!("nats: {doing}: {error}{cause}"))
 }
 
 /// The error of something that is not there, with the way out.
-fn missing(what: &str, name: &str, way_out: &str) -> ToolError {
+pub(crate) fn missing(what: &str, name: &str, way_out: &str) -> ToolError {
     ToolError::new(ErrorKind::NotFound, format!("nats: there is no {what} `{name}`; {way_out}"))
 }
 

@@ -2,8 +2,10 @@
 //! network policy, the bounds and the handling of redirects hold everywhere.
 
 mod egress;
+mod save;
 
 use std::error::Error as StdError;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use egress::{Blocked, Resolver};
+
+pub(crate) use save::Saved;
 
 pub use egress::{Egress, Exception, NoException};
 
@@ -103,7 +107,26 @@ impl Outgoing {
     }
 
     /// Sends a request, follows its redirects if asked to, and reads the whole response.
-    pub(crate) async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, ToolError> {
+        let (request, response) = self.open(request).await?;
+        read(&request, response).await
+    }
+
+    /// The same, with the body of a success put into a file, whole or not at all.
+    pub(crate) async fn save(
+        &self,
+        request: Request,
+        path: &Path,
+    ) -> Result<(Response, Option<Saved>), ToolError> {
+        let (request, response) = self.open(request).await?;
+        if !response.status().is_success() {
+            return Ok((read(&request, response).await?, None));
+        }
+        save::save(&request, response, path).await
+    }
+
+    /// The response that a request leads to in the end, before its body.
+    async fn open(&self, mut request: Request) -> Result<(Request, reqwest::Response), ToolError> {
         let client = self.client(request.connection).await?;
         for _ in 0..=REDIRECTS_MAX {
             self.egress.check_url(&request.url).map_err(|error| refused(&request, &error))?;
@@ -116,7 +139,7 @@ impl Outgoing {
             let response = sending.send().await.map_err(|error| failed(&request, &error))?;
             match redirect_target(&request, &response)? {
                 Some(target) => follow(&mut request, target, response.status()),
-                None => return read(&request, response).await,
+                None => return Ok((request, response)),
             }
         }
         Err(ToolError::new(

@@ -6,7 +6,6 @@
 
 mod interpreter;
 mod pool;
-mod source;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,9 +20,9 @@ use crate::call::{Call, Ended, Tool};
 use crate::keys::Keys;
 use crate::outgoing::Outgoing;
 use crate::settings::Settings;
+use crate::source::Source;
 use interpreter::Talk;
 use pool::Pool;
-use source::Source;
 
 /// How many interpreters other than the usual one a worker keeps apart.
 const POOLS_MAX: usize = 16;
@@ -83,7 +82,7 @@ impl Python {
     /// Everything up to the point where the code can run.
     async fn prepare<'a>(&self, call: &'a Call) -> Result<(Arc<Pool>, Request<'a>), ToolError> {
         let keys = Keys::new("python", &call.config);
-        let program = keys.text(&["python"])?.unwrap_or_else(|| self.usual.clone());
+        let program = interpreter_named(keys)?.unwrap_or_else(|| self.usual.clone());
         let cwd = keys.directory(&["cwd"])?;
         let libs = keys.value(&["libs"]);
         if let Some(other) = libs.filter(|libs| libs.is_boolean() || libs.is_number()) {
@@ -151,6 +150,23 @@ impl Tool for Python {
     async fn run(&self, call: &Call) -> Ended {
         self.run_code(call).await.into()
     }
+}
+
+/// The interpreter that the configuration asks for: a program, or that of a virtual environment.
+fn interpreter_named(keys: Keys<'_>) -> Result<Option<String>, ToolError> {
+    let Some(venv) = keys.text(&["venv", "virtualenv"])? else { return keys.text(&["python"]) };
+    if keys.value(&["python"]).is_some() {
+        return Err(keys.error("give `venv` or `python`, not both"));
+    }
+    let program = PathBuf::from(&venv).join("bin/python");
+    let program = std::path::absolute(&program).unwrap_or(program);
+    if !program.exists() {
+        return Err(keys.error(format!(
+            "`venv` is not a virtual environment: {venv} has no bin/python; make one with \
+             `python3 -m venv {venv}`"
+        )));
+    }
+    Ok(Some(program.display().to_string()))
 }
 
 /// Code that leaves no result has what it printed for one.

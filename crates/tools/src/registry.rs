@@ -15,6 +15,7 @@ use crate::duckdb::Duckdb;
 use crate::duckdb::engine::Engine;
 use crate::http::Http;
 use crate::nats::Nats;
+use crate::nats::connection::Connections;
 use crate::noop::Noop;
 use crate::outgoing::Outgoing;
 use crate::postgres::Postgres;
@@ -22,9 +23,12 @@ use crate::postgres::pool::Pools;
 use crate::prepare::Templates;
 use crate::python::Python;
 use crate::rhai::Rhai;
+use crate::script::Script;
+use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::shell::Shell;
 use crate::sqlite::Sqlite;
+use crate::subscription::Subscription;
 use crate::transfer::Transfer;
 
 /// How long a tool may run if nobody says.
@@ -57,6 +61,7 @@ impl Registry {
         let outgoing =
             Arc::new(Outgoing::new(settings.egress.clone(), settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
+        let connections = Arc::new(Connections::default());
         let duckdb =
             Arc::new(Engine::new(settings.duckdb_library.clone(), settings.library_places.clone()));
         let transfer = Transfer {
@@ -68,13 +73,19 @@ impl Registry {
         Self::empty()
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
-            .with(ToolKind::Nats, Nats::new(settings.credentials.clone()))
+            .with(ToolKind::Nats, Nats::new(connections.clone(), settings.credentials.clone()))
+            .with(
+                ToolKind::Subscription,
+                Subscription::new(connections, settings.credentials.clone()),
+            )
             .with(ToolKind::Duckdb, Duckdb::new(duckdb))
             .with(ToolKind::Http, Http::new(outgoing.clone(), settings.credentials.clone()))
             .with(ToolKind::Noop, Noop)
             .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))
-            .with(ToolKind::Python, Python::new(&settings, outgoing))
+            .with(ToolKind::Python, Python::new(&settings, outgoing.clone()))
             .with(ToolKind::Rhai, Rhai)
+            .with(ToolKind::Script, Script::new(&settings, outgoing))
+            .with(ToolKind::Secrets, Secrets::new(settings.credentials.clone()))
             .with(ToolKind::Shell, Shell::new(settings.environment))
             .with(ToolKind::Sqlite, Sqlite)
             .with(ToolKind::Transfer, transfer)

@@ -22,13 +22,15 @@ pub(crate) struct Shell {
     environment: BTreeMap<String, String>,
 }
 
-/// What the configuration asks for.
-struct Script {
+/// What is to be run.
+pub(crate) struct Script {
+    /// The tool that runs it.
+    pub(crate) tool: &'static str,
     /// Program and arguments of each command.
-    commands: Vec<Vec<String>>,
-    cwd: Option<PathBuf>,
-    env: Vec<(String, String)>,
-    stdin: Option<String>,
+    pub(crate) commands: Vec<Vec<String>>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) stdin: Option<String>,
 }
 
 impl Shell {
@@ -36,11 +38,15 @@ impl Shell {
         Self { environment }
     }
 
-    async fn run_script(&self, call: &Call) -> Result<Ended, ToolError> {
-        let script = Script::read(Keys::new("shell", &call.config))?;
+    /// Runs the commands in order, up to the first that fails.
+    pub(crate) async fn run_script(
+        &self,
+        script: &Script,
+        call: &Call,
+    ) -> Result<Ended, ToolError> {
         let mut printed = Printed::new();
         for argv in &script.commands {
-            let Some(status) = self.run_command(&script, argv, call, &mut printed).await? else {
+            let Some(status) = self.run_command(script, argv, call, &mut printed).await? else {
                 return Ok(Ended::stopped(printed.take()));
             };
             if !status.success() {
@@ -67,7 +73,7 @@ impl Shell {
         }
         command.stdin(if script.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         let (mut group, mut stdout, mut stderr) =
-            Group::spawn(command).map_err(|error| cannot_start(&argv[0], &error))?;
+            Group::spawn(command).map_err(|error| cannot_start(script.tool, &argv[0], &error))?;
         let stdin = group.take_stdin();
 
         let text = script.stdin.as_deref().unwrap_or_default();
@@ -89,7 +95,8 @@ impl Shell {
         printed.stdout.push(stdout.take_text().as_bytes());
         printed.stderr.push(stderr.take_text().as_bytes());
         status.transpose().map_err(|error| {
-            ToolError::new(ErrorKind::Unknown, format!("shell: cannot wait for a process: {error}"))
+            let message = format!("{}: cannot wait for a process: {error}", script.tool);
+            ToolError::new(ErrorKind::Unknown, message)
         })
     }
 }
@@ -97,7 +104,10 @@ impl Shell {
 #[async_trait]
 impl Tool for Shell {
     async fn run(&self, call: &Call) -> Ended {
-        self.run_script(call).await.into()
+        match Script::read(Keys::new("shell", &call.config)) {
+            Ok(script) => self.run_script(&script, call).await.into(),
+            Err(error) => Ended::failed(error),
+        }
     }
 }
 
@@ -105,6 +115,7 @@ impl Script {
     fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
         let shell = keys.text(&["shell"])?.unwrap_or_else(|| "sh".into());
         Ok(Self {
+            tool: "shell",
             commands: commands(keys, &shell)?,
             cwd: keys.directory(&["cwd"])?,
             env: keys.texts(&["env"])?,
@@ -154,13 +165,13 @@ async fn feed(stdin: Option<ChildStdin>, text: &str) {
     }
 }
 
-fn cannot_start(program: &str, error: &std::io::Error) -> ToolError {
+fn cannot_start(tool: &str, program: &str, error: &std::io::Error) -> ToolError {
     let hint = if program.contains(' ') {
         "; as a list, `command` is a program and its arguments: use `cmds` for several commands"
     } else {
         ""
     };
-    ToolError::new(ErrorKind::Config, format!("shell: cannot start `{program}`: {error}{hint}"))
+    ToolError::new(ErrorKind::Config, format!("{tool}: cannot start `{program}`: {error}{hint}"))
 }
 
 fn output(exit_code: i32, logs: &Logs) -> Value {

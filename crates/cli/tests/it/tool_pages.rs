@@ -23,7 +23,7 @@ fn check(page: &str, environment: &[(&str, String)]) -> serde_json::Value {
 
 #[test]
 fn pages_of_tools_that_need_nothing() {
-    for page in ["noop.md", "python.md", "rhai.md", "shell.md"] {
+    for page in ["noop.md", "python.md", "rhai.md", "script.md", "shell.md"] {
         check(page, &[]);
     }
 }
@@ -41,4 +41,12 @@ async fn the_page_of_nats() {
     let credential = format!(r#"{{"type": "nats", "nats_url": "{}"}}"#, server.url());
     let told = check("nats.md", &[("NOETL_CREDENTIAL_BROKER", credential)]);
     assert!(told.to_string().contains(r#""visits":1"#), "{told}");
+}
+
+#[test]
+fn the_page_of_secrets() {
+    let credential = r#"{"type": "postgres", "db_host": "h", "db_password": "hunter2"}"#;
+    let told = check("secrets.md", &[("NOETL_CREDENTIAL_WAREHOUSE", credential.to_owned())]);
+    assert!(told.to_string().contains("postgres is ready"), "{told}");
+    assert!(!told.to_string().contains("hunter2"), "{told}");
 }

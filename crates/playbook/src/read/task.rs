@@ -165,6 +165,9 @@ impl Reader<'_> {
 
     pub(super) fn kind_named(&mut self, name: &str, node: &Node) -> Option<ToolKind> {
         if let Ok(kind) = ToolKind::from_str(name) {
+            if !kind.is_built_in() {
+                self.note_foreign(kind, node);
+            }
             return Some(kind);
         }
         let known = NOT_TOOLS.iter().find(|(kind, _)| *kind == name);
@@ -178,6 +181,21 @@ impl Reader<'_> {
         let message = format!("there is no tool `{name}`");
         self.add(Finding::error(Code::UnknownTool, &node.span, message).help(help));
         None
+    }
+
+    /// The language knows the kind, and workers of others may have it; ours do not.
+    fn note_foreign(&mut self, kind: ToolKind, node: &Node) {
+        let built_in: Vec<&str> = ToolKind::ALL
+            .iter()
+            .filter(|kind| kind.is_built_in())
+            .map(|kind| kind.as_str())
+            .collect();
+        let message = format!("`{kind}` is a tool of the language that is not built in");
+        let help = format!(
+            "it fails unless a worker of your own brings it; built in are {}",
+            built_in.join(", ")
+        );
+        self.add(Finding::warning(Code::ForeignTool, &node.span, message).help(help));
     }
 
     /// What the tool itself reads: everything not listed, older names made new.

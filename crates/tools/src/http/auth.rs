@@ -6,15 +6,24 @@ use noetl_model::ToolError;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
+use super::oauth::{Grant, SecretPlace};
 use crate::call::Call;
 use crate::credentials::Credentials;
 use crate::keys::{Keys, scalar_text};
 
 const API_KEY_HEADER: &str = "X-API-Key";
 
-/// What goes into the header of a request.
+/// Where the proof of a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Auth {
+    Said(Proof),
+    /// A token that has to be got first.
+    Grant(Box<Grant>),
+}
+
+/// What goes into the header of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Proof {
     None,
     Bearer { token: String },
     Basic { username: String, password: String },
@@ -29,7 +38,7 @@ impl Auth {
         credentials: &dyn Credentials,
     ) -> Result<Self, ToolError> {
         match keys.find(&["auth", "credential"]) {
-            None => Ok(Auth::None),
+            None => Ok(Auth::Said(Proof::None)),
             Some((_, Value::String(alias))) => {
                 Self::of(keys, &credentials.resolve(call, alias).await?)
             }
@@ -58,38 +67,46 @@ impl Auth {
                 .ok_or_else(|| keys.error(format!("`auth.{}` is missing", names[0])))
         };
         let kind = field(&["type"])?;
-        match kind.to_ascii_lowercase().as_str() {
-            "none" => Ok(Auth::None),
-            "bearer" | "bearer_token" => Ok(Auth::Bearer {
-                token: field(&["token", "access_token", "bearer_token", "value"])?,
-            }),
-            "basic" => Ok(Auth::Basic {
+        let proof = match kind.to_ascii_lowercase().as_str() {
+            "oauth2" | "oauth2_client_credentials" | "client_credentials" => {
+                return Ok(Auth::Grant(Box::new(grant(keys, fields)?)));
+            }
+            "none" => Proof::None,
+            "bearer" | "bearer_token" => {
+                Proof::Bearer { token: field(&["token", "access_token", "bearer_token", "value"])? }
+            }
+            "basic" => Proof::Basic {
                 username: field(&["username", "user"])?,
                 password: field(&["password", "db_password"])?,
-            }),
-            "api_key" | "apikey" => Ok(Auth::ApiKey {
+            },
+            "api_key" | "apikey" => Proof::ApiKey {
                 header: field(&["header"]).unwrap_or_else(|_| API_KEY_HEADER.into()),
                 value: field(&["value", "api_key", "key", "token"])?,
-            }),
-            other => Err(keys.error(format!(
-                "`auth.type` is `{other}`; known are bearer, basic, api_key and none"
-            ))),
-        }
+            },
+            other => {
+                return Err(keys.error(format!(
+                    "`auth.type` is `{other}`; known are bearer, basic, api_key, oauth2 and none"
+                )));
+            }
+        };
+        Ok(Auth::Said(proof))
     }
+}
 
+impl Proof {
     /// The header to send; its value is marked as sensitive.
     pub(crate) fn header(
         &self,
         keys: Keys<'_>,
     ) -> Result<Option<(HeaderName, HeaderValue)>, ToolError> {
         let (name, value) = match self {
-            Auth::None => return Ok(None),
-            Auth::Bearer { token } => (AUTHORIZATION, format!("Bearer {token}")),
-            Auth::Basic { username, password } => {
+            Proof::None => return Ok(None),
+            Proof::Bearer { token } => (AUTHORIZATION, format!("Bearer {token}")),
+            Proof::Basic { username, password } => {
                 let pair = STANDARD.encode(format!("{username}:{password}"));
                 (AUTHORIZATION, format!("Basic {pair}"))
             }
-            Auth::ApiKey { header, value } => {
+            Proof::ApiKey { header, value } => {
                 let name = HeaderName::from_bytes(header.as_bytes())
                     .map_err(|_| keys.error("`auth.header` is not the name of a header"))?;
                 (name, value.clone())
@@ -100,4 +117,35 @@ impl Auth {
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }
+}
+
+/// The grant of client credentials.
+fn grant(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Grant, ToolError> {
+    let auth = keys.below("auth", fields);
+    let url = auth.required_text(&["token_url", "token_uri", "token_endpoint"])?;
+    let token_url =
+        url.parse().map_err(|error| auth.error(format!("`token_url` is not a URL: {error}")))?;
+    let scope = match auth.find(&["scope", "scopes"]) {
+        Some((_, Value::Array(scopes))) => {
+            let scopes: Vec<String> = scopes.iter().filter_map(scalar_text).collect();
+            Some(scopes.join(" "))
+        }
+        Some(_) | None => auth.text(&["scope", "scopes"])?,
+    };
+    let place = match auth.text(&["client_auth"])?.as_deref() {
+        None | Some("basic" | "header") => SecretPlace::Header,
+        Some("body" | "post") => SecretPlace::Body,
+        Some(other) => {
+            let message = format!("`client_auth` is `{other}`; known are basic and body");
+            return Err(auth.error(message));
+        }
+    };
+    Ok(Grant {
+        token_url,
+        client_id: auth.required_text(&["client_id"])?,
+        client_secret: auth.required_text(&["client_secret"])?,
+        scope,
+        audience: auth.text(&["audience", "resource"])?,
+        place,
+    })
 }

@@ -1,5 +1,7 @@
 //! From the keys of an `http` tool to the request it means.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use noetl_model::ToolError;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -7,13 +9,15 @@ use serde_json::{Map, Value};
 use url::Url;
 use url::form_urlencoded;
 
-use super::auth::Auth;
+use super::auth::Proof;
+use super::multipart;
 use crate::keys::{Keys, scalar_text};
-use crate::outgoing::{Certificates, Connection, Redirects, Request};
+use crate::outgoing::{BODY_BYTES_MAX, Certificates, Connection, Redirects, Request};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// What is sent, with the type to declare unless the headers do.
 struct Body {
@@ -21,9 +25,9 @@ struct Body {
     content_type: Option<HeaderValue>,
 }
 
-pub(super) fn build(
+pub(super) async fn build(
     keys: Keys<'_>,
-    auth: Auth,
+    proof: Proof,
     idempotency_key: &str,
 ) -> Result<Request, ToolError> {
     let text = keys.required_text(&["url", "endpoint"])?;
@@ -33,11 +37,11 @@ pub(super) fn build(
         .map_err(|error| keys.error(format!("`url` is not a URL: {error}: \"{text}\"")))?;
     let method = method(keys)?;
     let mut headers = headers(keys)?;
-    headers.extend(auth.header(keys)?.into_iter().map(|(name, value)| (Some(name), value)));
+    headers.extend(proof.header(keys)?.into_iter().map(|(name, value)| (Some(name), value)));
     if let Some(params) = keys.map(&["params", "query_params"])? {
         append_query(keys, "params", &mut url, params)?;
     }
-    let body = body(keys, &method, &mut url)?;
+    let body = body(keys, &method, &mut url).await?;
     if let Some(content_type) = body.as_ref().and_then(|body| body.content_type.clone()) {
         headers.entry(CONTENT_TYPE).or_insert(content_type);
     }
@@ -119,11 +123,14 @@ fn pairs(
     Ok(pairs)
 }
 
-/// The first of `json`, `form`, `body`, `data`, `payload` that is given.
-fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<Body>, ToolError> {
+/// The first of these keys that is given.
+const BODIES: &[&str] =
+    &["json", "form", "multipart", "body", "body_base64", "body_file", "data", "payload"];
+
+async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<Body>, ToolError> {
     let json = |value: &Value| Body { bytes: value.to_string().into(), content_type: Some(JSON) };
     let raw = |text: &str| Body { bytes: text.into(), content_type: None };
-    Ok(match keys.find(&["json", "form", "body", "data", "payload"]) {
+    Ok(match keys.find(BODIES) {
         None => None,
         Some(("json", value)) => Some(json(value)),
         Some(("form", value)) => {
@@ -133,6 +140,23 @@ fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<Body>, 
                 .finish();
             Some(Body { bytes: encoded.into(), content_type: Some(FORM) })
         }
+        Some(("multipart", value)) => {
+            let fields =
+                value.as_object().ok_or_else(|| keys.wrong("multipart", "a map", value))?;
+            let multipart::Multipart { bytes, content_type } =
+                multipart::encode(keys, fields).await?;
+            let content_type = HeaderValue::from_str(&content_type).expect("a digest is ASCII");
+            Some(Body { bytes, content_type: Some(content_type) })
+        }
+        Some((key @ ("body_base64" | "body_file"), value)) => {
+            let text = value.as_str().ok_or_else(|| keys.wrong(key, "a text", value))?;
+            let bytes = if key == "body_file" {
+                read_file(keys, text).await?
+            } else {
+                STANDARD.decode(text).map_err(|_| keys.error("`body_base64` is not base64"))?
+            };
+            Some(Body { bytes, content_type: Some(BINARY) })
+        }
         Some((key @ ("data" | "payload"), Value::Object(params))) if *method == Method::GET => {
             append_query(keys, key, url, params)?;
             None
@@ -140,6 +164,17 @@ fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<Body>, 
         Some((_, Value::String(text))) => Some(raw(text)),
         Some((_, value)) => Some(json(value)),
     })
+}
+
+/// A file of the worker that is sent.
+pub(super) async fn read_file(keys: Keys<'_>, path: &str) -> Result<Vec<u8>, ToolError> {
+    let cannot =
+        |error: std::io::Error| keys.error(format!("cannot read the file {path}: {error}"));
+    let size = tokio::fs::metadata(path).await.map_err(cannot)?.len();
+    if BODY_BYTES_MAX as u64 <= size {
+        return Err(keys.error(format!("the file {path} has more than {BODY_BYTES_MAX} bytes")));
+    }
+    tokio::fs::read(path).await.map_err(cannot)
 }
 
 /// How to connect. The time for the whole exchange is the registry's affair.

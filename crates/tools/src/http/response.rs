@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Keys;
-use crate::outgoing::Response;
+use crate::outgoing::{Response, Saved};
 
 /// What the body is to be taken for: `response_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,18 @@ pub(super) fn output(response: &Response, wanted: Wanted) -> Result<Value, serde
         "body": body,
         "data": body,
     }))
+}
+
+/// The same with the place of the body instead of it.
+pub(super) fn saved_output(response: &Response, saved: &Saved) -> Value {
+    let content_type = header(&response.headers, CONTENT_TYPE);
+    let body = json!({ "file": saved.path, "size": saved.size, "content_type": content_type });
+    json!({
+        "status_code": response.status.as_u16(),
+        "headers": headers(&response.headers),
+        "body": body,
+        "data": body,
+    })
 }
 
 fn body(bytes: &[u8], content_type: &str, wanted: Wanted) -> Result<Value, serde_json::Error> {

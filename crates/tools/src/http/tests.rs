@@ -245,7 +245,7 @@ mod request {
             ),
             (
                 json!({"url": "http://{server}", "auth": {"type": "gcp_adc"}}),
-                "http: `auth.type` is `gcp_adc`; known are bearer, basic, api_key and none",
+                "http: `auth.type` is `gcp_adc`; known are bearer, basic, api_key, oauth2 and none",
             ),
             (
                 json!({"url": "ftp://{server}/a"}),
@@ -473,4 +473,236 @@ async fn a_public_only_worker_connects_to_no_private_address() {
         assert!(shown.contains("the host is not on the public internet"), "{shown}");
     }
     assert_eq!(server.seen(), "");
+}
+
+mod bodies {
+    use super::*;
+
+    #[tokio::test]
+    async fn parts_are_fields_and_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.bin");
+        std::fs::write(&file, "file!").unwrap();
+        let config = json!({"url": "http://{server}/", "method": "POST", "multipart": {
+            "n": 7, "none": null, "tag": ["a", "b"], "up\"load": {"file": file},
+            "note": {"content": {"x": 1}, "filename": "n.json", "content_type": "application/json"},
+            "raw": {"base64": "aGk="},
+        }});
+        let server = Server::start(vec![answer("204 No Content", &[], "")]).await;
+        let told = exchange(&server, config).await;
+        assert!(told.starts_with("completed"), "{told}");
+        let seen = server.seen();
+        let (head, body) = seen.split_once("\n\n").unwrap();
+        let boundary = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-type: multipart/form-data; boundary="));
+        let boundary = boundary.unwrap_or_else(|| panic!("{head}"));
+        let body = body.replace(boundary, "BOUNDARY").replace("\r\n", "\n");
+        expect![[r#"
+            --BOUNDARY
+            content-disposition: form-data; name="n"
+
+            7
+            --BOUNDARY
+            content-disposition: form-data; name="tag"
+
+            a
+            --BOUNDARY
+            content-disposition: form-data; name="tag"
+
+            b
+            --BOUNDARY
+            content-disposition: form-data; name="up%22load"; filename="a.bin"
+            content-type: application/octet-stream
+
+            file!
+            --BOUNDARY
+            content-disposition: form-data; name="note"; filename="n.json"
+            content-type: application/json
+
+            {"x":1}
+            --BOUNDARY
+            content-disposition: form-data; name="raw"; filename="raw"
+            content-type: application/octet-stream
+
+            hi
+            --BOUNDARY--
+        "#]]
+        .assert_eq(&format!("{body}\n"));
+    }
+
+    #[tokio::test]
+    async fn bytes_are_sent_as_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.bin");
+        std::fs::write(&file, "raw bytes").unwrap();
+        for (key, value) in [("body_file", json!(file)), ("body_base64", json!("cmF3IGJ5dGVz"))] {
+            let server = Server::start(vec![answer("204 No Content", &[], "")]).await;
+            let mut config = json!({"url": "http://{server}/", "method": "PUT"});
+            config[key] = value;
+            exchange(&server, config).await;
+            let seen = server.seen();
+            assert!(seen.contains("content-type: application/octet-stream"), "{seen}");
+            assert!(seen.ends_with("\n\nraw bytes"), "{seen}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_sent_says_why() {
+        for (key, value, expected) in [
+            ("multipart", json!([1]), "`multipart` must be a map, but is a list"),
+            ("multipart", json!({"a": {}}), "`multipart.a` must be a text, or a map with `file`"),
+            ("multipart", json!({"a": {"base64": "?"}}), "`multipart.a.base64` is not base64"),
+            ("multipart", json!({"a": {"file": "/no/such"}}), "cannot read the file /no/such"),
+            ("body_file", json!("/no/such"), "cannot read the file /no/such"),
+            ("body_file", json!(7), "`body_file` must be a text"),
+            ("body_base64", json!("?"), "`body_base64` is not base64"),
+        ] {
+            let mut config = json!({"url": "http://127.0.0.1:1/", "method": "POST"});
+            config[key] = value;
+            let told = show(&http(Egress::Any).run(&call(config)).await);
+            assert!(told.starts_with(&format!("failed config: http: {expected}")), "{told}");
+        }
+    }
+}
+
+mod saved {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_body_of_a_success_goes_into_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("deep/page.html");
+        let server =
+            Server::start(vec![answer("200 OK", &["content-type: text/html"], "<p>")]).await;
+        let told = exchange(&server, json!({"url": "http://{server}/", "save_to": &file})).await;
+        assert!(told.contains(r#"page.html","size":3,"content_type":"text/html"}"#), "{told}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "<p>");
+    }
+
+    #[tokio::test]
+    async fn a_failure_or_half_a_body_leaves_no_file() {
+        let half = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec();
+        for (answer, expected) in [
+            (answer("404 Not Found", &[], "gone"), "failed not_found: HTTP 404"),
+            (half, "failed connection: GET http://server/: the connection broke"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("page.html");
+            let server = Server::start(vec![answer]).await;
+            let told =
+                exchange(&server, json!({"url": "http://{server}/", "save_to": &file})).await;
+            assert!(told.starts_with(expected), "{told}");
+            assert_eq!(directory.path().read_dir().unwrap().count(), 0, "{told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_place_that_cannot_be_written_says_so() {
+        let server = Server::start(vec![answer("200 OK", &[], "x")]).await;
+        let told =
+            exchange(&server, json!({"url": "http://{server}/", "save_to": "/proc/no/x"})).await;
+        assert!(told.starts_with("failed storage_access: cannot write /proc/no/x"), "{told}");
+    }
+}
+
+mod oauth2 {
+    use super::*;
+
+    fn granted(expires_in: u32) -> Vec<u8> {
+        let body = format!(r#"{{"access_token": "t{expires_in}", "expires_in": {expires_in}}}"#);
+        answer("200 OK", &["content-type: application/json"], &body)
+    }
+
+    fn config(more: Value) -> Value {
+        let mut auth = json!({"type": "oauth2", "token_url": "http://{server}/token",
+                              "client_id": "me", "client_secret": "s ecret",
+                              "scopes": ["read", "write"]});
+        auth.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"url": "http://{server}/data", "auth": auth})
+    }
+
+    /// Calls with one tool, one after the other; what the server was asked for, with the proof.
+    async fn asked(calls: usize, config: Value, answers: Vec<Vec<u8>>) -> Vec<String> {
+        let server = Server::start(answers).await;
+        let tool = http(Egress::Any);
+        for _ in 0..calls {
+            let text = config.to_string().replace("{server}", &server.address);
+            tool.run(&call(serde_json::from_str(&text).unwrap())).await;
+        }
+        let requests = server.requests.lock().unwrap();
+        let line = |request: &String| {
+            let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            let proof = request.lines().find_map(|line| line.strip_prefix("authorization: "));
+            format!("{path} {}", proof.unwrap_or("nobody"))
+        };
+        requests.iter().map(line).collect()
+    }
+
+    #[tokio::test]
+    async fn a_token_is_got_once_and_used_until_shortly_before_it_expires() {
+        let fine = || answer("200 OK", &[], "1");
+        let told = asked(2, config(json!({})), vec![granted(3600), fine(), fine()]).await;
+        let expected =
+            ["/token Basic bWU6cytlY3JldA==", "/data Bearer t3600", "/data Bearer t3600"];
+        assert_eq!(told, expected);
+        let told =
+            asked(2, config(json!({})), vec![granted(10), fine(), granted(20), fine()]).await;
+        assert_eq!(told[1], "/data Bearer t10");
+        assert_eq!(told[3], "/data Bearer t20");
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_refused_is_not_used_again() {
+        let no = answer("401 Unauthorized", &[], "");
+        let fine = answer("200 OK", &[], "1");
+        let told = asked(2, config(json!({})), vec![granted(3600), no, granted(900), fine]).await;
+        assert_eq!(told[3], "/data Bearer t900");
+    }
+
+    #[tokio::test]
+    async fn id_and_secret_go_where_the_server_looks_for_them() {
+        let server = Server::start(vec![granted(60), answer("200 OK", &[], "1")]).await;
+        exchange(&server, config(json!({"client_auth": "body", "audience": "api"}))).await;
+        let seen = server.seen();
+        let form = "grant_type=client_credentials&scope=read+write&audience=api&client_id=me&client_secret=s+ecret";
+        assert!(seen.contains(form), "{seen}");
+    }
+
+    #[tokio::test]
+    async fn no_token_no_call() {
+        for (reply, expected) in [
+            (
+                answer(
+                    "401 No",
+                    &[],
+                    r#"{"error": "invalid_client", "error_description": "s ecret"}"#,
+                ),
+                "failed auth: no token: HTTP 401 from POST http://server/token: invalid_client",
+            ),
+            (
+                answer("503 No", &[], ""),
+                "failed server_error: no token: HTTP 503 from POST http://server/token",
+            ),
+            (
+                answer("200 OK", &[], "{}"),
+                "failed auth: no token: POST http://server/token answers without `access_token`",
+            ),
+        ] {
+            let server = Server::start(vec![reply]).await;
+            let told = exchange(&server, config(json!({}))).await;
+            assert_eq!(told.trim_end(), expected);
+        }
+        for (more, expected) in [
+            (json!({"client_secret": null}), "http: auth: `client_secret` is missing"),
+            (json!({"token_url": "x"}), "http: auth: `token_url` is not a URL"),
+            (
+                json!({"client_auth": "x"}),
+                "http: auth: `client_auth` is `x`; known are basic and body",
+            ),
+        ] {
+            let told = show(&http(Egress::Any).run(&call(config(more))).await);
+            assert!(told.starts_with(&format!("failed config: {expected}")), "{told}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where to connect, and as whom.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     servers: Vec<String>,
     identity: Identity,
 }
@@ -35,7 +35,7 @@ enum Identity {
 
 impl Place {
     /// From the tool's own keys, and for what they leave out from the credential they name.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         call: &Call,
         keys: Keys<'_>,
         credentials: &dyn Credentials,
@@ -132,13 +132,13 @@ fn read_address(keys: Keys<'_>, text: &str) -> Result<(Vec<String>, Identity), T
 
 /// The connections of a worker, by place.
 #[derive(Default)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     open: Mutex<BTreeMap<Place, Arc<OnceCell<Client>>>>,
 }
 
 impl Connections {
     /// A connection to a place; one that cannot be made is tried again by the next call.
-    pub(super) async fn get(&self, place: Place) -> Result<Client, ToolError> {
+    pub(crate) async fn get(&self, place: Place) -> Result<Client, ToolError> {
         let cell = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             if CONNECTIONS_MAX <= open.len() && !open.contains_key(&place) {

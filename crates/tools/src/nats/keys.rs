@@ -101,7 +101,7 @@ fn within(pattern: &str, text: &str) -> bool {
 }
 
 /// JSON if it is, else text.
-pub(super) fn parsed(bytes: &[u8]) -> Value {
+pub(crate) fn parsed(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }

@@ -210,7 +210,7 @@ fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ToolError> {
 }
 
 /// By name, in the order of names.
-fn shown(headers: &HeaderMap) -> Map<String, Value> {
+pub(crate) fn shown(headers: &HeaderMap) -> Map<String, Value> {
     let mut shown: Vec<(String, Value)> = headers
         .iter()
         .map(|(name, values)| {

@@ -13,7 +13,7 @@ use crate::testing::{call, show};
 fn tool() -> Nats {
     let credential = r#"{"type": "nats", "nats_url": "nats://127.0.0.1:1"}"#;
     let variable = ("NOETL_CREDENTIAL_BROKER".to_owned(), credential.to_owned());
-    Nats::new(Arc::new(FixedCredentials::from_environment([variable])))
+    Nats::new(Arc::default(), Arc::new(FixedCredentials::from_environment([variable])))
 }
 
 /// A server with a bucket for keys, one for objects, and a stream with a consumer.

@@ -579,3 +579,37 @@ mod process {
         assert!(warm < Duration::from_millis(50), "warm call {warm:?}");
     }
 }
+
+mod environment {
+    use super::*;
+
+    #[tokio::test]
+    async fn code_runs_in_the_virtual_environment_it_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let venv = directory.path().join("venv");
+        let made = std::process::Command::new("python3")
+            .args(["-m", "venv", "--without-pip"])
+            .arg(&venv)
+            .status();
+        assert!(made.unwrap().success());
+        let call = call(json!({"venv": &venv, "code": "import sys\nresult = sys.prefix"}));
+        let told = show(&run(&call).await);
+        assert_eq!(told, format!("completed \"{}\"\n", venv.display()));
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_is_none_is_a_config_error_with_the_way_out() {
+        for (config, expected) in [
+            (
+                json!({"venv": "/no/such", "code": "1"}),
+                "failed config: python: `venv` is not a virtual environment: /no/such has no bin/python; make one with `python3 -m venv /no/such`\n",
+            ),
+            (
+                json!({"venv": "/a", "python": "python3", "code": "1"}),
+                "failed config: python: give `venv` or `python`, not both\n",
+            ),
+        ] {
+            assert_eq!(show(&run(&call(config)).await), expected);
+        }
+    }
+}

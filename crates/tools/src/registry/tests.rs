@@ -16,8 +16,17 @@ async fn a_tool_that_is_not_there_is_a_config_error_that_lists_the_others() {
     let ended = run(&lease(ToolKind::Snowflake, json!({}))).await;
     assert_eq!(
         show(&ended),
-        "failed config: this worker has no tool `snowflake`; it has: artifact, duckdb, http, nats, noop, postgres, python, result_fetch, rhai, shell, sqlite, transfer\n"
+        "failed config: this worker has no tool `snowflake`; it has: artifact, duckdb, http, nats, noop, postgres, python, result_fetch, rhai, script, secrets, shell, sqlite, subscription, transfer\n"
     );
+}
+
+#[tokio::test]
+async fn what_is_called_built_in_is_here_or_run_by_the_engine() {
+    let registry = Registry::standard(settings());
+    for kind in ToolKind::ALL {
+        let is_here = registry.kinds().any(|here| here == *kind) || *kind == ToolKind::Playbook;
+        assert_eq!(is_here, kind.is_built_in(), "{kind}");
+    }
 }
 
 #[tokio::test]

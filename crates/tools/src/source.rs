@@ -1,4 +1,4 @@
-//! Where the code of a python step is: in the playbook, in a file, or behind a URL.
+//! Where the code of a script is: in the playbook, in a file, or behind a URL.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,19 +12,21 @@ use crate::outgoing::{Outgoing, Request};
 
 /// The largest script that is run.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How code inside `script` is spelt.
+const CODE: &[&str] = &["code", "content"];
 /// How long a script that is fetched may take to arrive.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Code with the name that its tracebacks show.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Script {
-    pub(super) code: String,
-    pub(super) filename: String,
+pub(crate) struct Script {
+    pub(crate) code: String,
+    pub(crate) filename: String,
 }
 
 /// Where to take a script from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Inline(Script),
     File(PathBuf),
     Http { url: Url, timeout: Duration },
@@ -32,7 +34,7 @@ pub(super) enum Source {
 
 impl Source {
     /// From `code`, or from `script`: a place, or `{uri, source: {type, …}}`.
-    pub(super) fn read(keys: Keys<'_>, cwd: Option<&Path>, label: &str) -> Result<Self, ToolError> {
+    pub(crate) fn read(keys: Keys<'_>, cwd: Option<&Path>, label: &str) -> Result<Self, ToolError> {
         let inline = |code: String| Source::Inline(Script { code, filename: format!("<{label}>") });
         if let Some(code) = keys.text(&["code"])? {
             return Ok(inline(code));
@@ -42,21 +44,25 @@ impl Source {
             None => return Err(keys.error("`code` or `script` is missing")),
             Some(Value::String(uri)) => (&empty, Some(uri.clone())),
             Some(Value::Object(script)) => {
-                (script, Keys::new("python: script", script).text(&["uri", "path"])?)
+                (script, keys.below("script", script).text(&["uri", "path", "file"])?)
             }
             Some(other) => return Err(keys.wrong("script", "a text or a map", other)),
         };
-        let source = Keys::new("python: script", script).map(&["source"])?.unwrap_or(&empty);
-        let source = Keys::new("python: script.source", source);
+        let script = keys.below("script", script);
+        let source = keys.below("script.source", script.map(&["source"])?.unwrap_or(&empty));
         let uri = source.text(&["endpoint", "uri", "path"])?.or(uri);
         let missing = || keys.error("`script.uri` is missing");
-        let kind = source.text(&["type"])?.unwrap_or_else(|| guess(script, uri.as_deref()));
+        let kind = match source.text(&["type"])? {
+            Some(kind) => Some(kind),
+            None => script.text(&["type"])?,
+        };
+        let kind = kind.unwrap_or_else(|| guess(script, uri.as_deref()));
         match kind.as_str() {
-            "inline" => Ok(inline(match source.text(&["code"])? {
+            "inline" => Ok(inline(match source.text(CODE)? {
                 Some(code) => code,
-                None => Keys::new("python: script", script).required_text(&["code"])?,
+                None => script.required_text(CODE)?,
             })),
-            "file" => {
+            "file" | "local" => {
                 let uri = uri.ok_or_else(missing)?;
                 let path = Path::new(uri.strip_prefix("file://").unwrap_or(&uri));
                 Ok(Source::File(cwd.map_or_else(|| path.to_owned(), |cwd| cwd.join(path))))
@@ -75,7 +81,7 @@ impl Source {
         }
     }
 
-    pub(super) async fn load(
+    pub(crate) async fn load(
         self,
         keys: Keys<'_>,
         outgoing: &Outgoing,
@@ -109,11 +115,11 @@ impl Source {
 }
 
 /// The type of a source that does not say it.
-fn guess(script: &Map<String, Value>, uri: Option<&str>) -> String {
+fn guess(script: Keys<'_>, uri: Option<&str>) -> String {
     let uri = uri.unwrap_or_default();
     let kind = if uri.starts_with("http://") || uri.starts_with("https://") {
         "http"
-    } else if uri.is_empty() && script.contains_key("code") {
+    } else if uri.is_empty() && script.value(CODE).is_some() {
         "inline"
     } else {
         "file"
@@ -130,7 +136,7 @@ async fn fetch(
     let response = tokio::time::timeout(timeout, outgoing.send(Request::get(url.clone())))
         .await
         .map_err(|_| {
-        let message = format!("python: the script did not arrive within {timeout:?}");
+        let message = format!("the script did not arrive within {timeout:?}");
         ToolError::new(ErrorKind::Timeout, message)
     })??;
     if !response.status.is_success() {

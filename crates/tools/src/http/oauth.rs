@@ -1,0 +1,162 @@
+//! OAuth2 client credentials: a token got with an id and a secret, kept until shortly before it
+//! expires and shared by all calls of the worker.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use noetl_model::{ErrorKind, ToolError};
+use reqwest::Method;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use url::{Url, form_urlencoded};
+
+use crate::outgoing::{Connection, Outgoing, Redirects, Request, named};
+
+/// How long before its end a token is not used any more.
+const EARLY: Duration = Duration::from_secs(30);
+/// How long a token lives that does not say.
+const LIFE: Duration = Duration::from_secs(300);
+/// How many tokens a worker keeps.
+const TOKENS_MAX: usize = 64;
+
+/// What a token is got with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Grant {
+    pub(super) token_url: Url,
+    pub(super) client_id: String,
+    pub(super) client_secret: String,
+    pub(super) scope: Option<String>,
+    pub(super) audience: Option<String>,
+    pub(super) place: SecretPlace,
+}
+
+/// Where the server of tokens looks for id and secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SecretPlace {
+    Header,
+    Body,
+}
+
+struct Kept {
+    token: String,
+    until: Instant,
+}
+
+/// One at a time asks for a token; the others wait for it.
+type Slot = Arc<tokio::sync::Mutex<Option<Kept>>>;
+
+/// The tokens of a worker.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    slots: Mutex<BTreeMap<Grant, Slot>>,
+}
+
+impl Tokens {
+    pub(super) async fn get(
+        &self,
+        grant: &Grant,
+        outgoing: &Outgoing,
+    ) -> Result<String, ToolError> {
+        let slot = self.slot(grant);
+        let mut kept = slot.lock().await;
+        if let Some(kept) = kept.as_ref().filter(|kept| Instant::now() < kept.until) {
+            return Ok(kept.token.clone());
+        }
+        let fresh = grant.ask(outgoing).await?;
+        Ok(kept.insert(fresh).token.clone())
+    }
+
+    /// A token that was refused is not used again.
+    pub(super) fn forget(&self, grant: &Grant) {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(grant);
+    }
+
+    fn slot(&self, grant: &Grant) -> Slot {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if TOKENS_MAX <= slots.len() && !slots.contains_key(grant) {
+            slots.pop_first();
+        }
+        slots.entry(grant.clone()).or_default().clone()
+    }
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    expires_in: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    error: String,
+}
+
+impl Grant {
+    async fn ask(&self, outgoing: &Outgoing) -> Result<Kept, ToolError> {
+        let asked = Instant::now();
+        let request = self.request();
+        let name = named(&request);
+        let response = outgoing.send(request).await?;
+        if !response.status.is_success() {
+            // Only the word that the standard defines is told; what else is said may quote the secret.
+            let why = serde_json::from_slice::<Refused>(&response.body);
+            let why = why.map(|refused| format!(": {}", refused.error)).unwrap_or_default();
+            let status = response.status;
+            let kind = match status.as_u16() {
+                429 => ErrorKind::RateLimit,
+                500.. => ErrorKind::ServerError,
+                _ => ErrorKind::Auth,
+            };
+            let message = format!("no token: HTTP {} from {name}{why}", status.as_u16());
+            let mut error = ToolError::new(kind, message);
+            error.status = Some(status.as_u16());
+            return Err(error);
+        }
+        let granted: Granted = serde_json::from_slice(&response.body).map_err(|_| {
+            let message = format!("no token: {name} answers without `access_token`");
+            ToolError::new(ErrorKind::Auth, message)
+        })?;
+        let life = granted.expires_in.and_then(|life| Duration::try_from_secs_f64(life).ok());
+        let life = life.unwrap_or(LIFE).saturating_sub(EARLY);
+        Ok(Kept { token: granted.access_token, until: asked + life })
+    }
+
+    fn request(&self) -> Request {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        for (name, value) in [("scope", &self.scope), ("audience", &self.audience)] {
+            form.extend_pairs(value.iter().map(|value| (name, value)));
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(CONTENT_TYPE, form_type);
+        match self.place {
+            SecretPlace::Body => {
+                form.append_pair("client_id", &self.client_id);
+                form.append_pair("client_secret", &self.client_secret);
+            }
+            SecretPlace::Header => {
+                let encoded = |text: &str| -> String {
+                    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+                };
+                let pair = format!("{}:{}", encoded(&self.client_id), encoded(&self.client_secret));
+                let value = format!("Basic {}", STANDARD.encode(pair));
+                let mut value = HeaderValue::from_str(&value).expect("base64 fits into a header");
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+            }
+        }
+        Request {
+            method: Method::POST,
+            url: self.token_url.clone(),
+            headers,
+            body: Some(form.finish().into()),
+            redirects: Redirects::Keep,
+            connection: Connection::default(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `script`: a script of any language, in a process of its own on the worker.
+//!
+//! The code is put into a file that is gone afterwards, and run by the interpreter that is named, or
+//! that its first line or the ending of its name asks for.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use noetl_model::{ErrorKind, Outcome, ToolError};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Ended, Tool};
+use crate::keys::{Keys, scalar_text};
+use crate::outgoing::Outgoing;
+use crate::settings::Settings;
+use crate::shell::{self, Shell};
+use crate::source::{self, Source};
+
+pub(crate) struct Script {
+    shell: Shell,
+    python: String,
+    outgoing: Arc<Outgoing>,
+}
+
+impl Script {
+    pub(crate) fn new(settings: &Settings, outgoing: Arc<Outgoing>) -> Self {
+        let shell = Shell::new(settings.environment.clone());
+        Self { shell, python: settings.python.clone(), outgoing }
+    }
+
+    async fn run_file(&self, call: &Call) -> Result<Ended, ToolError> {
+        let keys = Keys::new("script", &call.config);
+        let cwd = keys.directory(&["cwd"])?;
+        let arguments = arguments(keys)?;
+        let source = Source::read(keys, cwd.as_deref(), &call.label)?;
+        let source = tokio::select! {
+            source = source.load(keys, &self.outgoing) => source?,
+            () = call.cancel.cancelled() => {
+                return Ok(Ended::stopped(noetl_model::Logs::default()));
+            }
+        };
+        let mut argv = self.interpreter(keys, &source)?;
+        let file = written(&source.code)?;
+        argv.push(file.path().display().to_string());
+        argv.extend(arguments);
+        let stdin = (!call.input.is_empty()).then(|| json!(call.input).to_string());
+        let env = keys.texts(&["env"])?;
+        let script = shell::Script { tool: "script", commands: vec![argv], cwd, env, stdin };
+        let mut ended = self.shell.run_script(&script, call).await?;
+        if let Outcome::Completed { output: Value::Object(output) } = &mut ended.outcome {
+            output.insert("status".into(), json!("success"));
+            output.insert("output".into(), printed(output.get("stdout")));
+        }
+        if keys.value(&["job"]).is_some() {
+            ended.logs.stderr.push_str("`job` has no effect: the script runs on the worker\n");
+        }
+        Ok(ended)
+    }
+
+    /// The program, with its own arguments, that a script is handed to.
+    fn interpreter(
+        &self,
+        keys: Keys<'_>,
+        source: &source::Script,
+    ) -> Result<Vec<String>, ToolError> {
+        if let Some((key, value)) = keys.find(&["interpreter"]) {
+            let texts = match value {
+                Value::Array(items) if !items.is_empty() => items.iter().map(scalar_text).collect(),
+                other => scalar_text(other).map(|text| vec![text]),
+            };
+            return texts.ok_or_else(|| keys.wrong(key, "a program or a list", value));
+        }
+        if let Some(line) = source.code.lines().next().and_then(|line| line.strip_prefix("#!")) {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            if !words.is_empty() {
+                return Ok(words);
+            }
+        }
+        match Path::new(&source.filename).extension().and_then(|ending| ending.to_str()) {
+            Some("py") => Ok(vec![self.python.clone()]),
+            Some("sh") => Ok(vec!["sh".into()]),
+            Some("js" | "mjs") => Ok(vec!["node".into()]),
+            Some(_) | None => Err(keys.error(
+                "nothing says what runs it: begin it with `#!`, or give `interpreter: python3`",
+            )),
+        }
+    }
+}
+
+/// A list is taken in order; a map becomes `--name value`, without those that are null.
+fn arguments(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
+    match keys.find(&["args", "arguments"]) {
+        None => Ok(Vec::new()),
+        Some((key, Value::Array(items))) => items
+            .iter()
+            .map(|item| scalar_text(item).ok_or_else(|| keys.wrong(key, "a list of texts", item)))
+            .collect(),
+        Some(("args", Value::Object(_))) => {
+            let named = keys.texts(&["args"])?;
+            Ok(named.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect())
+        }
+        Some((key, other)) => Err(keys.wrong(key, "a list or a map", other)),
+    }
+}
+
+fn written(code: &str) -> Result<tempfile::NamedTempFile, ToolError> {
+    let write = || {
+        let mut file = tempfile::Builder::new().prefix("noetl-script-").tempfile()?;
+        file.write_all(code.as_bytes())?;
+        Ok::<_, std::io::Error>(file)
+    };
+    write().map_err(|error| {
+        let message = format!("script: cannot put the script into a file: {error}");
+        ToolError::new(ErrorKind::StorageAccess, message)
+    })
+}
+
+/// What was printed, as JSON where it is some.
+fn printed(stdout: Option<&Value>) -> Value {
+    let text = stdout.and_then(Value::as_str).unwrap_or_default().trim();
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+}
+
+#[async_trait]
+impl Tool for Script {
+    async fn run(&self, call: &Call) -> Ended {
+        self.run_file(call).await.into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! `subscription`: takes what waits at a source once, and says what became of it. The source is a
+//! JetStream consumer, which is used and never made.
+
+mod order;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::{self, Message};
+use async_nats::{Client, Request};
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use noetl_model::{ErrorKind, Logs, ToolError};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Ended, Tool};
+use crate::credentials::Credentials;
+use crate::keys::Keys;
+use crate::nats::connection::{Connections, Place};
+use crate::nats::keys::parsed;
+use crate::nats::messages::shown;
+use crate::nats::missing;
+use order::{Acknowledge, Disposal, Order, Poll};
+
+/// How long the broker may take to confirm what became of one message.
+const CONFIRM_WAIT: Duration = Duration::from_secs(2);
+
+pub(crate) struct Subscription {
+    connections: Arc<Connections>,
+    credentials: Arc<dyn Credentials>,
+}
+
+impl Subscription {
+    pub(crate) fn new(connections: Arc<Connections>, credentials: Arc<dyn Credentials>) -> Self {
+        Self { connections, credentials }
+    }
+
+    async fn work(&self, call: &Call) -> Result<Ended, ToolError> {
+        let keys = Keys::new("subscription", &call.config);
+        let order = Order::read(keys)?;
+        let place = Place::read(call, keys, self.credentials.as_ref()).await?;
+        let client = self.connections.get(place).await?;
+        let output = match order {
+            Order::Poll(poll) => take(&client, &poll).await,
+            Order::Dispose { disposal, ack_ids } => dispose(&client, disposal, &ack_ids).await,
+        }?;
+        Ok(Ended::completed(output))
+    }
+}
+
+#[async_trait]
+impl Tool for Subscription {
+    async fn run(&self, call: &Call) -> Ended {
+        tokio::select! {
+            result = self.work(call) => result.into(),
+            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+        }
+    }
+}
+
+/// Takes messages until the batch is full or the time is over. They are acknowledged only once all of
+/// them are here.
+async fn take(client: &Client, poll: &Poll) -> Result<Value, ToolError> {
+    let context = jetstream::new(client.clone());
+    let stream = context
+        .get_stream(&poll.stream)
+        .await
+        .map_err(|_| missing("stream", &poll.stream, "make it with `nats stream add`"))?;
+    let consumer: PullConsumer = stream.get_consumer(&poll.consumer).await.map_err(|_| {
+        missing("pull consumer", &poll.consumer, "make it with `nats consumer add`")
+    })?;
+    let fetched = consumer.batch().max_messages(poll.batch).expires(poll.wait).messages().await;
+    let mut fetched = fetched.map_err(|error| broken(&error))?;
+    let mut taken = Vec::new();
+    while let Some(message) = fetched.next().await {
+        taken.push(message.map_err(|error| broken(&error))?);
+    }
+    let messages = taken.iter().map(told).collect::<Result<Vec<Value>, ToolError>>()?;
+    let acked = match poll.acknowledge {
+        Acknowledge::Here => {
+            for message in &taken {
+                message.double_ack().await.map_err(|error| broken(&error))?;
+            }
+            taken.len()
+        }
+        Acknowledge::Later => 0,
+    };
+    let ack_ids: Vec<&Value> = match poll.acknowledge {
+        Acknowledge::Here => Vec::new(),
+        Acknowledge::Later => messages.iter().map(|message| &message["ack_id"]).collect(),
+    };
+    let pending =
+        messages.last().map_or(json!(0), |message| message["metadata"]["pending"].clone());
+    Ok(json!({
+        "status": "success", "source": "nats", "operation": "poll", "count": messages.len(),
+        "acked": acked == taken.len(), "ack_mode": poll.acknowledge.as_str(), "ack_ids": ack_ids,
+        "metrics": { "received": taken.len(), "acked": acked, "pending": pending },
+        "messages": messages,
+    }))
+}
+
+fn told(message: &Message) -> Result<Value, ToolError> {
+    let place = message.info().map_err(|error| {
+        let message = format!("subscription: a message without its place: {error}");
+        ToolError::new(ErrorKind::Parse, message)
+    })?;
+    let headers = message.headers.as_ref().map(shown).unwrap_or_default();
+    Ok(json!({
+        "id": format!("{}:{}", place.stream, place.stream_sequence),
+        "data": parsed(&message.payload),
+        "headers": headers,
+        "attributes": headers,
+        "metadata": {
+            "subject": message.subject.as_str(),
+            "stream": place.stream,
+            "consumer": place.consumer,
+            "stream_seq": place.stream_sequence,
+            "consumer_seq": place.consumer_sequence,
+            "delivered": place.delivered,
+            "pending": place.pending,
+        },
+        "ack_id": message.reply.as_ref().map(|reply| reply.as_str()),
+    }))
+}
+
+/// Tells the broker what became of messages that were taken before, one by one.
+async fn dispose(
+    client: &Client,
+    disposal: Disposal,
+    ack_ids: &[String],
+) -> Result<Value, ToolError> {
+    let mut errors = Vec::new();
+    for ack_id in ack_ids {
+        let request = Request::new().payload(disposal.word().into()).timeout(Some(CONFIRM_WAIT));
+        if let Err(error) = client.send_request(ack_id.clone(), request).await {
+            errors.push(json!({ "ack_id": ack_id, "error": error.to_string() }));
+        }
+    }
+    let status = if errors.is_empty() { "success" } else { "partial" };
+    Ok(json!({
+        "status": status, "source": "nats", "operation": disposal.as_str(),
+        "requested": ack_ids.len(), "disposed": ack_ids.len() - errors.len(), "errors": errors,
+    }))
+}
+
+fn broken(error: &dyn std::fmt::Display) -> ToolError {
+    ToolError::new(ErrorKind::Connection, format!("subscription: the source failed: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

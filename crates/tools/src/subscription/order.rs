@@ -1,0 +1,159 @@
+//! What a `subscription` tool is asked to do, read from its keys.
+
+use std::time::Duration;
+
+use noetl_model::ToolError;
+use serde_json::Value;
+
+use crate::keys::Keys;
+
+/// How many messages one call may take or dispose of.
+const BATCH_MAX: usize = 1000;
+const BATCH: usize = 100;
+/// How long one call may wait for messages.
+const WAIT_MS_MAX: usize = 30_000;
+const WAIT_MS: usize = 1000;
+/// How long a message that is given back may be held.
+const DELAY_MS_MAX: usize = 24 * 3600 * 1000;
+/// The beginning of every subject that acknowledges a message of JetStream.
+const ACK_SUBJECT: &str = "$JS.ACK.";
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Order {
+    Poll(Poll),
+    Dispose { disposal: Disposal, ack_ids: Vec<String> },
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Poll {
+    pub(super) stream: String,
+    pub(super) consumer: String,
+    pub(super) batch: usize,
+    pub(super) wait: Duration,
+    pub(super) acknowledge: Acknowledge,
+}
+
+/// Who acknowledges what was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Acknowledge {
+    /// This call, once it has all of it.
+    Here,
+    /// A later call, by `ack_ids`.
+    Later,
+}
+
+/// What becomes of messages that were taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disposal {
+    Acknowledged,
+    /// Delivered again, after a while.
+    GivenBack {
+        delay: Option<Duration>,
+    },
+    /// Never delivered again.
+    Dropped,
+}
+
+impl Acknowledge {
+    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        let Some((key, value)) = keys.find(&["ack"]) else { return Ok(Acknowledge::Here) };
+        match value {
+            Value::Bool(true) => Ok(Acknowledge::Here),
+            Value::Bool(false) => Ok(Acknowledge::Later),
+            Value::String(text) => match text.as_str() {
+                "on_success" | "auto" | "true" => Ok(Acknowledge::Here),
+                "manual" | "defer" | "none" | "false" => Ok(Acknowledge::Later),
+                other => Err(keys.error(format!(
+                    "`ack` is `{other}`; known are on_success, auto, manual, defer and none"
+                ))),
+            },
+            other => Err(keys.wrong(key, "a word or true or false", other)),
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Acknowledge::Here => "on_success",
+            Acknowledge::Later => "manual",
+        }
+    }
+}
+
+impl Disposal {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Disposal::Acknowledged => "ack",
+            Disposal::GivenBack { .. } => "nack",
+            Disposal::Dropped => "term",
+        }
+    }
+
+    /// As JetStream spells it.
+    pub(super) fn word(self) -> String {
+        match self {
+            Disposal::Acknowledged => "+ACK".into(),
+            Disposal::GivenBack { delay: None } => "-NAK".into(),
+            Disposal::GivenBack { delay: Some(delay) } => {
+                format!("-NAK {{\"delay\": {}}}", delay.as_nanos())
+            }
+            Disposal::Dropped => "+TERM".into(),
+        }
+    }
+}
+
+impl Order {
+    pub(super) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+        let source = keys.required_text(&["source"])?;
+        if source != "nats" {
+            return Err(keys.error(format!("`source` is `{source}`; the one built in is nats")));
+        }
+        let millis = |key, max| {
+            let count = keys.count(&[key], max)?;
+            Ok(count.map(|count| Duration::from_millis(count.try_into().unwrap_or(u64::MAX))))
+        };
+        let disposal = match keys.text(&["operation"])?.as_deref() {
+            None | Some("poll") => {
+                let usual = Duration::from_millis(WAIT_MS.try_into().unwrap_or(u64::MAX));
+                return Ok(Order::Poll(Poll {
+                    stream: keys.required_text(&["stream"])?,
+                    consumer: keys.required_text(&["consumer", "subscription"])?,
+                    batch: keys.count(&["batch"], BATCH_MAX)?.unwrap_or(BATCH),
+                    wait: millis("timeout_ms", WAIT_MS_MAX)?.unwrap_or(usual),
+                    acknowledge: Acknowledge::read(keys)?,
+                }));
+            }
+            Some("ack") => Disposal::Acknowledged,
+            Some("nack" | "nak") => {
+                Disposal::GivenBack { delay: millis("nack_delay_ms", DELAY_MS_MAX)? }
+            }
+            Some("term") => Disposal::Dropped,
+            Some(other) => {
+                return Err(keys.error(format!(
+                    "`operation` is `{other}`; known are poll, ack, nack and term"
+                )));
+            }
+        };
+        Ok(Order::Dispose { disposal, ack_ids: ack_ids(keys)? })
+    }
+}
+
+/// Only what acknowledges a message is told the broker, so that no other subject can be reached.
+fn ack_ids(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
+    let (key, value) = keys
+        .find(&["ack_ids", "ack_id"])
+        .ok_or_else(|| keys.error("`ack_ids` is missing: give it those of a poll"))?;
+    let items = match value {
+        Value::Array(items) => items.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    if BATCH_MAX < items.len() {
+        return Err(keys.error(format!("`{key}` has more than {BATCH_MAX}")));
+    }
+    items
+        .iter()
+        .map(|item| {
+            let id = item.as_str().filter(|id| id.starts_with(ACK_SUBJECT));
+            id.map(str::to_owned).ok_or_else(|| keys.wrong(key, "a list of `ack_id`s", item))
+        })
+        .collect()
+}
