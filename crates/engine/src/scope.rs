@@ -8,13 +8,13 @@ mod view;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use noetl_expr::{Condition, Template};
 use noetl_model::{
     Bindings, Digest, ErrorKind, ItemSource, Origin, Payload, RunId, ToolError, ToolKind,
 };
-use noetl_playbook::{FrameProcess, Step};
+use noetl_playbook::{FrameProcess, OutputView, Step};
 use serde_json::{Map, Value, json};
 
 use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult, Variables};
@@ -253,14 +253,18 @@ impl<'a> Reader<'a> {
             (Moment::Rule { retry, .. }, "_attempt") => {
                 Some(View::Plain(Arc::new(json!(retry + 1))))
             }
-            (Moment::StepEnd(end), "output" | "outcome" | "result") => Some(View::End(end)),
+            (Moment::StepEnd(end), "output" | "outcome" | "result") => {
+                Some(View::End(end, self.shown(end.step.as_str())))
+            }
             (Moment::StepEnd(end), "event") => {
                 Some(View::Plain(Arc::new(json!({ "name": self.words.event(end) }))))
             }
             (Moment::StepEnd(end), "error") => {
                 end.error.map(|error| View::Plain(Arc::new(view::error_value(error))))
             }
-            (Moment::StepEnd(end), name) if name == end.step.as_str() => Some(View::End(end)),
+            (Moment::StepEnd(end), name) if name == end.step.as_str() => {
+                Some(View::End(end, self.shown(name)))
+            }
             (Moment::Before, "output" | "_prev") => {
                 let pipeline = self.scope.current_pipeline()?;
                 let last = pipeline.results.get(&pipeline.last?)?;
@@ -391,7 +395,7 @@ impl<'a> Reader<'a> {
             return Some(View::Plain(Arc::new(value.clone())));
         }
         if let Some(record) = state.steps.get(name) {
-            return Some(View::Step(record));
+            return Some(View::Step(record, self.shown(name)));
         }
         match name {
             "workload" => Some(View::Stored(&state.workload)),
@@ -403,6 +407,13 @@ impl<'a> Reader<'a> {
                 Some(View::Plain(Arc::new(value.clone())))
             }
         }
+    }
+
+    /// How the playbook wants a step's output seen.
+    fn shown(&self, step: &str) -> &'a OutputView {
+        static USUAL: LazyLock<OutputView> = LazyLock::new(OutputView::default);
+        let playbook = self.scope.given.playbook;
+        playbook.index_of(step).map_or(&USUAL, |index| &playbook.step(index).output)
     }
 
     /// A value, if it is here; otherwise it is noted as needed.

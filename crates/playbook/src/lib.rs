@@ -22,8 +22,8 @@ pub use graph::Graph;
 pub use parse::{Checked, CheckedSubscription, Document, parse, parse_document};
 pub use playbook::{
     AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
-    LoopSource, Metadata, Playbook, Retry, Router, RouterMode, Rule, Step, StepIndex, Task,
-    Verdict,
+    LoopSource, Metadata, OutputView, Playbook, Retry, Router, RouterMode, Rule, Selected, Step,
+    StepIndex, Task, Verdict,
 };
 pub use schema::schema;
 pub use subscription::{

@@ -63,6 +63,33 @@ pub struct Step {
     pub set: Vec<Assignment>,
     pub next: Router,
     pub timeout: Option<Duration>,
+    pub output: OutputView,
+}
+
+/// How templates see what a step produced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputView {
+    /// Parts that have a name of their own on the step's output.
+    pub selected: Vec<Selected>,
+    /// Output whose JSON is longer than so many bytes shows where it is kept: `_ref`, `_store`,
+    /// `_preview`.
+    pub reference_above: u64,
+    /// How many bytes `_preview` shows.
+    pub preview_max: usize,
+}
+
+impl Default for OutputView {
+    fn default() -> Self {
+        Self { selected: Vec::new(), reference_above: 64 * 1024, preview_max: 1024 }
+    }
+}
+
+/// A part of an output, and what it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selected {
+    pub name: String,
+    /// Keys of maps and places in lists.
+    pub path: Vec<String>,
 }
 
 /// How the tasks were written, which decides the shape of the step's output.

@@ -219,12 +219,8 @@ pub(crate) const STEP: &Table = &Table {
         now("next", Shape::Special("next"), "Where to go from here."),
         now("spec", Shape::Table("step-spec"), "Timeout and admission."),
         now("timeout", Shape::Duration, "How long the step may take."),
-        now(
-            "output",
-            Shape::Any,
-            "Hints for storing the output; large output is stored by size on its own.",
-        ),
-        now("output_select", Shape::Any, "Fields of the output to keep at hand."),
+        now("output", Shape::Table("output"), "How templates see what the step produced."),
+        now("output_select", Shape::Any, "Parts of the output that get a name of their own."),
         old("args", Shape::FreeMap, "`input`", "Variables for every task of the step."),
         old("with", Shape::FreeMap, "`input`", "Variables for every task of the step."),
         old("type", Shape::Tool, "`tool: {kind: …}`", "The tool's kind, its settings next to it."),
@@ -257,6 +253,34 @@ pub(crate) const STEP: &Table = &Table {
             "use `spec.policy.rules` of the tool, or an arc on failure",
             "What an error meant.",
         ),
+    ],
+};
+
+pub(crate) const OUTPUT: &Table = &Table {
+    name: "output",
+    title: "a step's output",
+    required: &[],
+    open: false,
+    words: &[
+        now("select", Shape::ListOf("selected"), "Parts that get a name of their own."),
+        now("output_select", Shape::Any, "Paths of parts that are called by their last word."),
+        now("inline_max_bytes", Shape::Integer, "Above this, `_ref` says where it is kept."),
+        now("preview_max_bytes", Shape::Integer, "How much of it `_preview` shows."),
+        now("store", Shape::Any, "A hint; large output is stored once, by its content."),
+        now("scope", Shape::Any, "A hint; output is kept as long as its execution."),
+        now("accumulate", Shape::Any, "A hint; a loop always has all its results."),
+        now("as", Shape::Text, "A hint; output is called by the step's name."),
+    ],
+};
+
+pub(crate) const SELECTED: &Table = &Table {
+    name: "selected",
+    title: "a selection",
+    required: &["path"],
+    open: false,
+    words: &[
+        now("path", Shape::Text, "Where it is: keys and places in lists, with dots between."),
+        now("as", Shape::Text, "What it is called; the path's last word if left out."),
     ],
 };
 
@@ -569,6 +593,8 @@ pub(crate) const TABLES: &[&Table] = &[
     EXECUTOR,
     EXECUTOR_SPEC,
     STEP,
+    OUTPUT,
+    SELECTED,
     STEP_SPEC,
     STEP_POLICY,
     TOOL,

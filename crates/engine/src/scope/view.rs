@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use noetl_expr::Condition;
 use noetl_model::{Digest, Payload, PayloadRef, StepName, StepStatus, ToolError, ToolKind};
-use noetl_playbook::Step;
+use noetl_playbook::{OutputView, Step};
 use serde_json::{Map, Value, json};
 
 use super::Reader;
@@ -13,13 +13,10 @@ use crate::Execution;
 use crate::state::{Pipeline, StepRecord, TaskResult, Variables};
 use crate::value::{Aliases, select};
 
-/// Results whose JSON is longer than this show where they are kept: `_ref`, `_store`, `_preview`.
-const REFERENCE_SHOWN_FROM: u64 = 64 * 1024;
+/// The words by which large results say where they are kept.
 const REFERENCE_WORDS: [&str; 3] = ["_ref", "_store", "_preview"];
 /// Results shorter than this are said to be in the key-value store, longer ones on disk.
 const STORE_DISK_FROM: u64 = 1024 * 1024;
-/// How much of a large result `_preview` shows.
-const PREVIEW_CHARS_MAX: usize = 1024;
 
 /// How a step has ended, while its `set` and arcs are evaluated.
 #[derive(Debug, Clone, Copy)]
@@ -87,9 +84,9 @@ pub(super) enum View<'a> {
     /// A tool's output.
     Stored(&'a Payload),
     /// A step that has ended before.
-    Step(&'a StepRecord),
+    Step(&'a StepRecord, &'a OutputView),
     /// The step that has just ended.
-    End(&'a StepEnd<'a>),
+    End(&'a StepEnd<'a>, &'a OutputView),
     /// `output` in a rule: how a task ended, and with what.
     Envelope {
         result: &'a TaskResult,
@@ -113,8 +110,8 @@ impl<'a> View<'a> {
         match self {
             View::Plain(value) => Some(value.clone()),
             View::Stored(payload) => reader.load(payload),
-            View::Step(record) => reader.load(&record.output),
-            View::End(end) => match end.error {
+            View::Step(record, _) => reader.load(&record.output),
+            View::End(end, _) => match end.error {
                 None => reader.load(end.output),
                 Some(_) => Some(Arc::new(failed_value(end, reader))),
             },
@@ -149,11 +146,15 @@ impl<'a> View<'a> {
         match self {
             View::Plain(value) => owned(select(value, path, Aliases::None)),
             View::Stored(payload) => stored_part(reader, payload, path),
-            View::Step(StepRecord { output, error, status, .. }) => {
-                ended_part(reader, (output, error.as_ref(), step_word(*status)), path)
+            View::Step(StepRecord { output, error, status, .. }, shown) => {
+                let ending = (output, error.as_ref(), step_word(*status));
+                selected_part(reader, output, shown, path)
+                    .or_else(|| ended_part(reader, ending, shown, path))
             }
-            View::End(StepEnd { output, error, .. }) => {
-                ended_part(reader, (output, *error, reader.words.status(*error)), path)
+            View::End(StepEnd { output, error, .. }, shown) => {
+                let ending = (*output, *error, reader.words.status(*error));
+                selected_part(reader, output, shown, path)
+                    .or_else(|| ended_part(reader, ending, shown, path))
             }
             View::Envelope { result, tool, retry } => {
                 envelope_part(reader, result, *tool, *retry, path)
@@ -174,7 +175,7 @@ impl<'a> View<'a> {
             View::Steps(state) => {
                 let (name, rest) = path.split_first()?;
                 let record = state.steps.get(*name)?;
-                below(1, stored_part(reader, &record.output, rest))
+                below(1, View::Step(record, reader.shown(name)).part(reader, rest))
             }
         }
     }
@@ -188,11 +189,37 @@ fn below(levels: usize, part: Option<(usize, Value)>) -> Option<(usize, Value)> 
     part.map(|(depth, value)| (depth + levels, value))
 }
 
+/// A part that the step gives a name of its own.
+fn selected_part(
+    reader: &Reader<'_>,
+    output: &Payload,
+    shown: &OutputView,
+    path: &[&str],
+) -> Option<(usize, Value)> {
+    let (name, rest) = path.split_first()?;
+    let selected = shown.selected.iter().find(|selected| selected.name == *name)?;
+    let whole = reader.load(output)?;
+    let part = selected.path.iter().try_fold(&*whole, |value, segment| match value {
+        Value::Array(items) => segment.parse::<usize>().ok().and_then(|at| items.get(at)),
+        other => other.get(segment),
+    })?;
+    below(1, owned(select(part, rest, Aliases::None)))
+}
+
 fn stored_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
+    shown_part(reader, payload, &OutputView::default(), path)
+}
+
+fn shown_part(
+    reader: &Reader<'_>,
+    payload: &Payload,
+    shown: &OutputView,
+    path: &[&str],
+) -> Option<(usize, Value)> {
     if let Some((word, _)) = path.split_first()
         && REFERENCE_WORDS.contains(word)
-        && let Some(reference) = reference_of(payload)
-        && let Some(value) = reference_word(reader, payload, reference, word)
+        && let Some(reference) = reference_of(payload, shown.reference_above)
+        && let Some(value) = reference_word(reader, payload, reference, (word, shown.preview_max))
     {
         return Some((1, value));
     }
@@ -201,7 +228,7 @@ fn stored_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<
 
 /// Where a large result is kept. One that has just been made is known by its content, so that it is
 /// told the same whether or not its event has been written yet.
-fn reference_of(payload: &Payload) -> Option<PayloadRef> {
+fn reference_of(payload: &Payload, above: u64) -> Option<PayloadRef> {
     let reference = match payload {
         Payload::Ref(reference) => *reference,
         Payload::Inline(value) => {
@@ -210,7 +237,7 @@ fn reference_of(payload: &Payload) -> Option<PayloadRef> {
             PayloadRef { digest: Digest::of(&bytes), size }
         }
     };
-    (reference.size > REFERENCE_SHOWN_FROM).then_some(reference)
+    (reference.size > above).then_some(reference)
 }
 
 /// The words by which a large result says where it is kept.
@@ -218,7 +245,7 @@ fn reference_word(
     reader: &Reader<'_>,
     payload: &Payload,
     reference: PayloadRef,
-    word: &str,
+    (word, preview_max): (&str, usize),
 ) -> Option<Value> {
     let PayloadRef { digest, size } = reference;
     match word {
@@ -231,7 +258,7 @@ fn reference_word(
         "_store" => Some(json!(if size < STORE_DISK_FROM { "kv" } else { "disk" })),
         "_preview" => {
             let text = reader.load(payload)?.to_string();
-            let end = text.floor_char_boundary(PREVIEW_CHARS_MAX.min(text.len()));
+            let end = text.floor_char_boundary(preview_max.min(text.len()));
             Some(json!(text[..end]))
         }
         _ => None,
@@ -242,13 +269,14 @@ fn reference_word(
 fn ended_part(
     reader: &Reader<'_>,
     (output, error, status): (&Payload, Option<&ToolError>, &'static str),
+    shown: &OutputView,
     path: &[&str],
 ) -> Option<(usize, Value)> {
     let about_end = ending_part(path, error, status);
     match error {
         // What a failed step left behind may have keys of these names; how it ended matters more.
-        Some(_) => about_end.or_else(|| stored_part(reader, output, path)),
-        None => stored_part(reader, output, path).or(about_end),
+        Some(_) => about_end.or_else(|| shown_part(reader, output, shown, path)),
+        None => shown_part(reader, output, shown, path).or(about_end),
     }
 }
 

@@ -58,6 +58,36 @@ fn a_large_result_of_a_pipeline_says_where_it_is_to_the_very_next_step() {
 }
 
 #[test]
+fn parts_of_an_output_can_be_given_names() {
+    let story = told(
+        "
+  - step: start
+    tool: {kind: noop, result: {user: {id: 7, tags: [a, b]}, total: 9}}
+    output:
+      select: [{path: user.id, as: who}, {path: user.tags.1, as: tag}, {path: nothing.here, as: none}]
+      output_select: [user.tags, total]
+    next: end
+  - {step: end, tool: {kind: noop, result: '{{ [start.who, start.tag, start.tags, start.total, start.none is defined, steps.start.who] }}'}}
+",
+    );
+    assert_eq!(story.output("end"), json!([7, "b", ["a", "b"], 9, false, 7]));
+}
+
+#[test]
+fn a_step_says_from_which_size_on_it_shows_where_its_output_is() {
+    let story = told(
+        "
+  - step: start
+    tool: {kind: noop, result: {text: abc}}
+    output: {inline_max_bytes: 0, preview_max_bytes: 4}
+    next: end
+  - {step: end, tool: {kind: noop, result: '{{ [start._ref.bytes, start._preview, start.text] }}'}}
+",
+    );
+    assert_eq!(story.output("end"), json!([14, "{\"te", "abc"]));
+}
+
+#[test]
 fn null_is_none_and_a_missing_name_is_undefined() {
     let story = told(
         "

@@ -44,6 +44,7 @@ impl Reader<'_> {
         let repeat = repeat.and_then(|repeat| self.repeat(repeat));
         let set = self.step_set(node);
         let timeout = self.step_timeout(node);
+        let output = self.step_output(node);
         let description = node.get("desc").or_else(|| node.get("description"));
         let description = description.and_then(|text| text.text()).map(str::to_owned);
         let Body { tasks, form } = body?;
@@ -59,6 +60,7 @@ impl Reader<'_> {
             set,
             next,
             timeout,
+            output,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Scalars and templates of the language.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use noetl_expr::{Condition, ParseError, Template};
@@ -80,8 +81,18 @@ impl Reader<'_> {
         }
     }
 
-    /// A whole number within bounds.
+    /// A whole number from 1 on.
     pub(super) fn count(&mut self, node: &Node, title: &str, max: u32) -> Option<u32> {
+        self.whole(node, title, 1..=max)
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole(
+        &mut self,
+        node: &Node,
+        title: &str,
+        allowed: RangeInclusive<u32>,
+    ) -> Option<u32> {
         let number: Option<f64> = match &node.yaml {
             Yaml::Number(number) => number.as_f64(),
             Yaml::Text { text, .. } => text.trim().parse().ok(),
@@ -96,9 +107,10 @@ impl Reader<'_> {
             self.add(Finding::error(Code::BadValue, &node.span, message));
             return None;
         }
-        let count = format!("{number:.0}").parse().ok().filter(|count| (1..=max).contains(count));
+        let count = format!("{number:.0}").parse().ok().filter(|count| allowed.contains(count));
         if count.is_none() {
-            let message = format!("{title} must be between 1 and {max}");
+            let (min, max) = allowed.into_inner();
+            let message = format!("{title} must be between {min} and {max}");
             self.add(Finding::error(Code::OutOfRange, &node.span, message));
         }
         count

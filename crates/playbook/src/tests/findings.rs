@@ -10,6 +10,54 @@ fn a_good_document_needs_no_words() {
 }
 
 #[test]
+fn a_tool_that_is_not_built_in_needs_a_worker_that_has_it() {
+    check(
+        "  - {step: start, tool: {kind: snowflake, command: SELECT 1}}\n",
+        expect![[r#"
+        warning[foreign-tool]: `snowflake` is a tool of the language that is not built in
+         --> t.yaml:5:32
+        5 |   - {step: start, tool: {kind: snowflake, command: SELECT 1}}
+          |                                ^^^^^^^^^
+          = help: it fails unless a worker of your own brings it; built in are artifact, duckdb, http, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, sqlite, subscription, transfer
+    "#]],
+    );
+}
+
+#[test]
+fn a_selection_of_the_output_names_its_parts() {
+    check(
+        "  - step: start
+    tool: {kind: noop}
+    output: {select: [{as: id}, {path: a.b, name: c}], output_select: id, inline_max_bytes: -1, stor: kv}
+",
+        expect![[r#"
+            error[missing-key]: a selection needs `path`
+             --> t.yaml:7:23
+            7 |     output: {select: [{as: id}, {path: a.b, name: c}], output_select: id, inline_max_bytes: -1, stor: kv}
+              |                       ^^^^^^^^
+            warning[unknown-key]: a selection has no key `name`
+             --> t.yaml:7:45
+            7 |     output: {select: [{as: id}, {path: a.b, name: c}], output_select: id, inline_max_bytes: -1, stor: kv}
+              |                                             ^^^^
+              = help: it is ignored; known keys are path, as
+            error[wrong-type]: a selection must be a list of paths, this is text
+             --> t.yaml:7:71
+            7 |     output: {select: [{as: id}, {path: a.b, name: c}], output_select: id, inline_max_bytes: -1, stor: kv}
+              |                                                                       ^^
+            error[out-of-range]: `inline_max_bytes` must be between 0 and 67108864
+             --> t.yaml:7:93
+            7 |     output: {select: [{as: id}, {path: a.b, name: c}], output_select: id, inline_max_bytes: -1, stor: kv}
+              |                                                                                             ^^
+            warning[unknown-key]: a step's output has no key `stor`
+             --> t.yaml:7:97
+            7 |     output: {select: [{as: id}, {path: a.b, name: c}], output_select: id, inline_max_bytes: -1, stor: kv}
+              |                                                                                                 ^^^^
+              = help: did you mean `store`?
+        "#]],
+    );
+}
+
+#[test]
 fn all_problems_are_found_at_once() {
     check(
         r#"  - step: start
