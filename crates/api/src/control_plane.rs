@@ -32,6 +32,12 @@ pub trait ControlPlane: Send + Sync {
     /// Fetches a value that is too large to travel with a lease.
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError>;
 
+    /// Fetches a result by the name it was stored under, `noetl://execution/…`. Whoever keeps none
+    /// says so.
+    async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
+        Err(ControlError::ResultMissing(name.to_owned()))
+    }
+
     /// Gives back whatever a worker still holds, since it ends. Saying so twice changes nothing more.
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError>;
 
@@ -121,6 +127,8 @@ pub enum ControlError {
     /// There is no credential of this alias.
     #[error("there is no credential `{0}`")]
     CredentialMissing(String),
+    #[error("there is no result `{0}`")]
+    ResultMissing(String),
     /// It does not do what was asked; asking again does not help.
     #[error("the control plane refused: {reason}")]
     Refused { reason: String },

@@ -190,6 +190,17 @@ impl ControlPlane for RemoteControl {
         value.map(Arc::new).map_err(ControlError::unavailable)
     }
 
+    async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
+        let mut url = self.at("api/result/resolve")?;
+        url.query_pairs_mut().append_pair("ref", name);
+        let response = self.sent(self.http.get(url).timeout(ANSWER_WAIT)).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Err(ControlError::ResultMissing(name.to_owned()));
+        }
+        let value = answered(response).await?.json().await;
+        value.map(Arc::new).map_err(ControlError::unavailable)
+    }
+
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
         let call = ReleaseCall { worker: worker.clone() };
         let ReleaseReply { released: _ } =

@@ -12,6 +12,7 @@ use noetl_control::{Control, Heartbeat, PayloadError};
 use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
 use noetl_secrets::{Access, Operation, VaultError};
 use noetl_server::{Found, Lookup, NotFound};
+use noetl_store::{Clock, NoResultRef, Records};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
@@ -22,13 +23,15 @@ const CANCELLATIONS_MAX: usize = 1024;
 pub(crate) struct Embedded {
     control: Control,
     lookup: Lookup,
+    records: Arc<dyn Records>,
+    clock: Arc<dyn Clock>,
     cancellations: broadcast::Sender<Cancellation>,
 }
 
 impl Embedded {
-    pub(crate) fn new(lookup: Lookup) -> Self {
+    pub(crate) fn new(lookup: Lookup, records: Arc<dyn Records>, clock: Arc<dyn Clock>) -> Self {
         let cancellations = broadcast::Sender::new(CANCELLATIONS_MAX);
-        Self { control: lookup.control.clone(), lookup, cancellations }
+        Self { control: lookup.control.clone(), lookup, records, clock, cancellations }
     }
 
     /// Passes cancellations on from the bus, for as long as it is awaited.
@@ -95,6 +98,19 @@ impl ControlPlane for Embedded {
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
         self.control.payload(reference.digest).await.map_err(|error| match error {
             PayloadError::Missing(_) => ControlError::PayloadMissing(*reference),
+            PayloadError::Damaged(_) => ControlError::Refused { reason: error.to_string() },
+            PayloadError::Unavailable(_) => ControlError::unavailable(error),
+        })
+    }
+
+    async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
+        let refused = |error: NoResultRef| ControlError::Refused { reason: error.to_string() };
+        let reference = name.parse().map_err(refused)?;
+        let found = self.records.result(&reference, self.clock.now()).await;
+        let missing = || ControlError::ResultMissing(name.to_owned());
+        let result = found.map_err(ControlError::unavailable)?.ok_or_else(missing)?;
+        self.control.payload(result.digest).await.map_err(|error| match error {
+            PayloadError::Missing(_) => missing(),
             PayloadError::Damaged(_) => ControlError::Refused { reason: error.to_string() },
             PayloadError::Unavailable(_) => ControlError::unavailable(error),
         })

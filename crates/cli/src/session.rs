@@ -238,7 +238,8 @@ impl Session {
             store: session.store.clone(),
             vault: session.vault.clone(),
         };
-        let embedded = Arc::new(Embedded::new(lookup));
+        let embedded =
+            Arc::new(Embedded::new(lookup, session.records.clone(), Arc::new(SystemClock)));
         let tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
         let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, CONCURRENCY);

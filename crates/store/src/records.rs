@@ -17,7 +17,7 @@ pub use cleanup::{Cleanup, Collected, Horizon};
 pub use credentials::{Credential, CredentialFilter, CredentialKey, Credentials};
 pub use keychain::{Keychain, KeychainEntry};
 pub use objects::{Object, ObjectKey, Objects};
-pub use results::{NamedResult, ResultRef, Results};
+pub use results::{NamedResult, NoResultRef, ResultRef, Results};
 pub use runtimes::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes};
 pub use sealed::{Rewrap, Sealed, SealedRow, SealedTable};
 pub use variables::{VARIABLES_MAX, Variable, VariableType, Variables};

@@ -74,7 +74,9 @@ fn told(alias: &str, error: &ControlError) -> ToolError {
         ControlError::Refused { reason } => {
             ToolError::new(ErrorKind::Config, format!("credential `{alias}`: {reason}"))
         }
-        ControlError::Unavailable(_) | ControlError::PayloadMissing(_) => {
+        ControlError::Unavailable(_)
+        | ControlError::PayloadMissing(_)
+        | ControlError::ResultMissing(_) => {
             let message = format!("cannot fetch the credential `{alias}`: {error}");
             ToolError::new(ErrorKind::Connection, message)
         }

@@ -73,6 +73,7 @@ impl Reporter {
                 Err(
                     error @ (ControlError::PayloadMissing(_)
                     | ControlError::CredentialMissing(_)
+                    | ControlError::ResultMissing(_)
                     | ControlError::Refused { .. }),
                 ) => return Err(error.to_string()),
             }

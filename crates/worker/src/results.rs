@@ -22,22 +22,24 @@ impl KeptResults {
 #[async_trait]
 impl Results for KeptResults {
     async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError> {
-        let digest = match reference {
-            Reference::Content(digest) => *digest,
-            Reference::Name(name) => {
-                let message = format!("`{name}` is a name, and only content can be asked for");
-                return Err(ToolError::new(ErrorKind::Config, message));
+        let (told, fetched) = match reference {
+            // Who asks by content knows its address and not its length, which nobody needs.
+            Reference::Content(digest) => {
+                let reference = PayloadRef { digest: *digest, size: 0 };
+                (digest.to_string(), self.control.payload(&reference).await)
             }
+            Reference::Name(name) => (name.clone(), self.control.named_result(name).await),
         };
-        // Who asks by content knows its address and not its length, which nobody needs.
-        self.control.payload(&PayloadRef { digest, size: 0 }).await.map_err(|error| {
+        fetched.map_err(|error| {
             let kind = match error {
-                ControlError::PayloadMissing(_) => ErrorKind::NotFound,
+                ControlError::PayloadMissing(_) | ControlError::ResultMissing(_) => {
+                    ErrorKind::NotFound
+                }
                 ControlError::Unavailable(_)
                 | ControlError::CredentialMissing(_)
                 | ControlError::Refused { .. } => ErrorKind::StorageAccess,
             };
-            ToolError::new(kind, format!("cannot fetch the result {digest}: {error}"))
+            ToolError::new(kind, format!("cannot fetch the result {told}: {error}"))
         })
     }
 }

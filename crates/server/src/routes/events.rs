@@ -115,7 +115,7 @@ async fn take_measured(
 /// What a worker says, with a result that it has stored beforehand in its place.
 async fn whole<'a>(state: &AppState, context: &'a Value) -> Result<Cow<'a, Value>, ApiError> {
     let Some(text) = reference(context) else { return Ok(Cow::Borrowed(context)) };
-    let Some(named) = results::parse(text) else { return Ok(Cow::Borrowed(context)) };
+    let Ok(named) = text.parse() else { return Ok(Cow::Borrowed(context)) };
     Ok(Cow::Owned(match results::stored(state, &named).await? {
         Some(value) => with_stored(context, &value),
         None => without_stored(context, text),

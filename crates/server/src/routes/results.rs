@@ -8,8 +8,8 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::AnyId;
 use noetl_control::PayloadError;
-use noetl_model::{Digest, ExecutionId, PAYLOAD_MAX, is_shallow};
-use noetl_store::{NamedResult, ResultRef};
+use noetl_model::{Digest, PAYLOAD_MAX, is_shallow};
+use noetl_store::{NamedResult, NoResultRef, ResultRef};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -96,7 +96,7 @@ async fn put_result(
     let kept = state.records().put_result(&result, body.as_bytes()).await?;
     let sorted = sorted(put.data).to_string();
     Ok(Json(ResultStored {
-        reference: spelled(&kept.reference),
+        reference: kept.reference.to_string(),
         store: "db",
         scope: kept.scope,
         bytes: sorted.len(),
@@ -123,9 +123,8 @@ async fn resolve_result(
     State(state): State<AppState>,
     InQuery(query): InQuery<ResolveQuery>,
 ) -> Result<Json<Value>, ApiError> {
-    let reference = parse(&query.reference).ok_or_else(|| {
-        let detail = "a reference is noetl://execution/<id>/result/<name>/<id>";
-        ApiError::new(StatusCode::BAD_REQUEST, "invalid-reference", detail)
+    let reference = query.reference.parse().map_err(|error: NoResultRef| {
+        ApiError::new(StatusCode::BAD_REQUEST, "invalid-reference", error.to_string())
     })?;
     let value = stored(&state, &reference).await?;
     let value = value.ok_or_else(|| ApiError::not_found("unknown-result", "result not found"))?;
@@ -145,20 +144,6 @@ pub(crate) async fn stored(
         Err(PayloadError::Missing(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-fn spelled(reference: &ResultRef) -> String {
-    let ResultRef { execution, name, id } = reference;
-    format!("noetl://execution/{execution}/result/{name}/{id}")
-}
-
-/// Reads a reference; its name may have slashes.
-pub(crate) fn parse(text: &str) -> Option<ResultRef> {
-    let (execution, rest) = text.strip_prefix("noetl://execution/")?.split_once('/')?;
-    let (name, id) = rest.strip_prefix("result/")?.rsplit_once('/')?;
-    let execution: ExecutionId = execution.parse().ok()?;
-    (!name.is_empty()).then_some(())?;
-    Some(ResultRef { execution, name: name.to_owned(), id: id.parse().ok()? })
 }
 
 /// A value whose keys are in order.
@@ -199,28 +184,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_reference_survives_its_spelling_also_with_slashes_in_its_name() {
-        for name in ["a", "a/b", "result/7"] {
-            let reference = ResultRef { execution: ExecutionId(1), name: name.into(), id: 2 };
-            assert_eq!(parse(&spelled(&reference)), Some(reference));
-        }
-    }
-
-    #[test]
-    fn anything_else_is_no_reference() {
-        for text in [
-            "",
-            "noetl://execution/1/result/2",
-            "noetl://execution/x/result/a/2",
-            "https://execution/1/result/a/2",
-            "noetl://execution/1/result//2",
-            "noetl://execution/1/result/a/x",
-        ] {
-            assert_eq!(parse(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn a_time_to_live_is_seconds_or_has_a_unit() {

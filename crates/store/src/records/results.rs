@@ -1,5 +1,8 @@
 //! Named results: values that workers store before they say that they have.
 
+use std::fmt;
+use std::str::FromStr;
+
 use async_trait::async_trait;
 use noetl_model::{Digest, ExecutionId, Timestamp};
 
@@ -11,6 +14,37 @@ pub struct ResultRef {
     pub execution: ExecutionId,
     pub name: String,
     pub id: i64,
+}
+
+/// What its spelling begins with.
+const SCHEME: &str = "noetl://execution/";
+
+/// `noetl://execution/<id>/result/<name>/<id>`; the name may have slashes.
+impl fmt::Display for ResultRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { execution, name, id } = self;
+        write!(f, "{SCHEME}{execution}/result/{name}/{id}")
+    }
+}
+
+/// A text that refers to no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a reference is noetl://execution/<id>/result/<name>/<id>")]
+pub struct NoResultRef;
+
+impl FromStr for ResultRef {
+    type Err = NoResultRef;
+
+    fn from_str(text: &str) -> Result<Self, NoResultRef> {
+        let read = || {
+            let (execution, rest) = text.strip_prefix(SCHEME)?.split_once('/')?;
+            let (name, id) = rest.strip_prefix("result/")?.rsplit_once('/')?;
+            let execution: ExecutionId = execution.parse().ok()?;
+            (!name.is_empty()).then_some(())?;
+            Some(Self { execution, name: name.to_owned(), id: id.parse().ok()? })
+        };
+        read().ok_or(NoResultRef)
+    }
 }
 
 /// A value's name; the value itself is a payload.
@@ -42,4 +76,31 @@ pub trait Results: Send + Sync {
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_survives_its_spelling_also_with_slashes_in_its_name() {
+        for name in ["a", "a/b", "result/7"] {
+            let reference = ResultRef { execution: ExecutionId(1), name: name.into(), id: 2 };
+            assert_eq!(reference.to_string().parse(), Ok(reference));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_reference() {
+        for text in [
+            "",
+            "noetl://execution/1/result/2",
+            "noetl://execution/x/result/a/2",
+            "https://execution/1/result/a/2",
+            "noetl://execution/1/result//2",
+            "noetl://execution/1/result/a/x",
+        ] {
+            assert_eq!(text.parse::<ResultRef>(), Err(NoResultRef), "{text}");
+        }
+    }
 }
