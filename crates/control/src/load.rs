@@ -5,10 +5,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use lru::LruCache;
 use noetl_engine::{Execution, begin, evolve};
-use noetl_model::{Cutoff, ExecutionId, Recorded, Seq};
+use noetl_model::{Cutoff, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_store::READ_EVENTS_MAX;
 
 use crate::error::{Damage, LoadError};
@@ -17,7 +18,14 @@ use crate::{Control, snapshot};
 /// The states of executions used lately.
 #[derive(Debug)]
 pub(crate) struct StateCache {
-    states: Mutex<LruCache<ExecutionId, Execution>>,
+    states: Mutex<LruCache<ExecutionId, Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    state: Execution,
+    /// When it was saved last, or got here.
+    saved_at: Timestamp,
 }
 
 impl StateCache {
@@ -26,14 +34,23 @@ impl StateCache {
     }
 
     fn get(&self, execution: ExecutionId) -> Option<Execution> {
-        self.states().get(&execution).cloned()
+        self.states().get(&execution).map(|kept| kept.state.clone())
     }
 
-    /// Keeps a committed state, unless a later one is known.
-    pub(crate) fn put(&self, state: Execution) {
+    /// Keeps a committed state, unless a later one is known; the answer is how long ago it was saved.
+    pub(crate) fn put(&self, state: Execution, now: Timestamp) -> Duration {
         let mut states = self.states();
-        if states.peek(&state.id()).is_none_or(|kept| kept.seq() <= state.seq()) {
-            states.put(state.id(), state);
+        let kept = states.peek(&state.id());
+        let saved_at = kept.map_or(now, |kept| kept.saved_at);
+        if kept.is_none_or(|kept| kept.state.seq() <= state.seq()) {
+            states.put(state.id(), Kept { state, saved_at });
+        }
+        now.since(saved_at)
+    }
+
+    fn saved(&self, execution: ExecutionId, now: Timestamp) {
+        if let Some(kept) = self.states().peek_mut(&execution) {
+            kept.saved_at = now;
         }
     }
 
@@ -41,7 +58,7 @@ impl StateCache {
         self.states().pop(&execution);
     }
 
-    fn states(&self) -> MutexGuard<'_, LruCache<ExecutionId, Execution>> {
+    fn states(&self) -> MutexGuard<'_, LruCache<ExecutionId, Kept>> {
         self.states.lock().expect("nothing panics while it holds the states")
     }
 }
@@ -73,13 +90,14 @@ impl Control {
             return Ok(state);
         }
         let state = self.state(execution, Cutoff::Latest).await?;
-        self.parts.states.put(state.clone());
+        self.parts.states.put(state.clone(), self.parts.stamps.now());
         Ok(state)
     }
 
     /// Saves a state, off the hot path. A snapshot that is not written costs time, nothing else.
     pub(crate) fn save_snapshot(&self, state: Execution) {
         let control = self.clone();
+        self.parts.states.saved(state.id(), self.parts.stamps.now());
         self.parts.tasks.spawn(async move {
             let execution = state.id();
             let snapshot = match snapshot::encode(&state) {

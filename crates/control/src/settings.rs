@@ -20,6 +20,8 @@ pub struct Settings {
     pub remind_after: Duration,
     /// After how many events the state of an execution is saved.
     pub snapshot_every: NonZeroU64,
+    /// After how long it is saved, if anything happens, however few events there were.
+    pub snapshot_after: Duration,
     /// How many executions' states are kept in memory.
     pub states_max: NonZeroUsize,
     /// How many playbooks are kept compiled.
@@ -43,6 +45,7 @@ impl Default for Settings {
             remind_every: Duration::from_secs(2),
             remind_after: Duration::from_secs(30),
             snapshot_every: NonZeroU64::new(1000).expect("not zero"),
+            snapshot_after: Duration::from_secs(600),
             states_max: NonZeroUsize::new(4096).expect("not zero"),
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
             events_max: noetl_engine::EVENTS_MAX,

@@ -282,7 +282,7 @@ impl Control {
     pub(crate) fn committed(&self, before: Option<&Execution>, state: Execution) {
         let (execution, status, seq) = (state.id(), state.status(), state.seq());
         tracing::debug!(%execution, %seq, "committed");
-        self.parts.states.put(state.clone());
+        let unsaved_for = self.parts.states.put(state.clone(), self.parts.stamps.now());
         if status.is_terminal() {
             if before.is_none_or(|before| !before.status().is_terminal()) {
                 tracing::info!(%execution, %status, "execution ended");
@@ -290,7 +290,8 @@ impl Control {
             return;
         }
         let every = self.parts.settings.snapshot_every;
-        if before.map_or(0, |before| before.seq().0 / every) != seq.0 / every {
+        let is_many = before.map_or(0, |before| before.seq().0 / every) != seq.0 / every;
+        if is_many || unsaved_for >= self.parts.settings.snapshot_after {
             self.save_snapshot(state);
         }
     }

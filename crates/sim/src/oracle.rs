@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use noetl_control::{Control, ReportAnswer};
-use noetl_engine::{Execution, replay};
+use noetl_engine::{Execution, evolve, replay};
 use noetl_model::{
     Cutoff, Digest, ExecutionId, Outcome, ParentCommand, Payload, Recorded, Seq, Summary,
 };
@@ -21,6 +21,9 @@ use crate::Tally;
 use crate::ledger::Pages;
 use crate::playbooks::Plan;
 use log::{Account, Applied};
+
+/// At how many places of a log the past is looked at.
+const CUTOFFS_MAX: usize = 4;
 
 /// An execution as it was found.
 pub(crate) struct Found {
@@ -123,6 +126,7 @@ impl Remains<'_> {
             return Err("the snapshot and what came after is not the fold of the log".to_owned());
         }
         self.snapshot(execution, &log).await?;
+        self.past(execution, &log).await?;
         self.runs(execution, &account).await?;
         Ok(Found { summary, log, account })
     }
@@ -174,13 +178,40 @@ impl Remains<'_> {
         let Some(snapshot) = latest else { return Ok(()) };
         let saved: Execution = serde_json::from_slice(&snapshot.body[CHECKSUM_LEN..])
             .map_err(|error| format!("a snapshot cannot be read: {error}"))?;
-        let prefix = log.iter().filter(|recorded| recorded.seq <= snapshot.seq).cloned();
-        let folded = replay(execution, prefix).map_err(|illegal| illegal.to_string())?;
-        if folded.as_ref() == Some(&saved) {
+        let (prefix, tail): (Vec<_>, Vec<_>) =
+            log.iter().partition(|recorded| recorded.seq <= snapshot.seq);
+        let folded = replay(execution, prefix.into_iter().cloned());
+        let folded = folded.map_err(|illegal| illegal.to_string())?;
+        let mut folded = folded.ok_or("a snapshot before the first event")?;
+        let mut saved = saved;
+        for recorded in tail {
+            if folded != saved {
+                break;
+            }
+            evolve(&mut folded, recorded).map_err(|illegal| illegal.to_string())?;
+            evolve(&mut saved, recorded).map_err(|illegal| illegal.to_string())?;
+        }
+        if folded == saved {
             Ok(())
         } else {
-            Err(format!("the snapshot at {} is not the fold up to there", snapshot.seq))
+            Err(format!("the snapshot at {} is not the fold up to {}", snapshot.seq, folded.seq()))
         }
+    }
+
+    /// What is served of the past is what the events up to there come to, wherever it is begun.
+    async fn past(&self, execution: ExecutionId, log: &[Recorded]) -> Result<(), String> {
+        let step = log.len().div_ceil(CUTOFFS_MAX).max(1);
+        for end in (1..=log.len()).step_by(step) {
+            let cutoff = log[end - 1].seq;
+            let scratch = replay(execution, log[..end].iter().cloned());
+            let scratch = scratch.map_err(|illegal| illegal.to_string())?;
+            let served = self.control.state(execution, Cutoff::Seq(cutoff)).await;
+            let served = served.map_err(|error| format!("no state at {cutoff}: {error:?}"))?;
+            if scratch.as_ref() != Some(&served) {
+                return Err(format!("the state served for {cutoff} is not the fold up to there"));
+            }
+        }
+        Ok(())
     }
 
     /// What was answered is in the log.

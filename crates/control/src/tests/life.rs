@@ -267,6 +267,27 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_state_that_was_not_saved_for_long_is_saved_however_few_events_came() {
+    let world = World::new();
+    let after = Duration::from_secs(60);
+    let settings = Settings { snapshot_after: after, ..Settings::default() };
+    let plane = Running::of(world.control_on(world.store.clone(), settings));
+    register(&plane.control, TWO_STEPS).await;
+    let (early, late) = (start(&plane.control).await, start(&plane.control).await);
+    assert_eq!(lease(&plane.control, "w", 1).await[0].execution, early);
+    tokio::time::advance(after).await;
+    assert_eq!(lease(&plane.control, "w", 1).await[0].execution, late);
+    plane.stop().await;
+
+    let saved = async |execution| {
+        noetl_store::Snapshots::latest(&*world.store, execution).await.expect("the store answers")
+    };
+    assert_eq!(saved(early).await, None);
+    let seq = world.control().state(late, Cutoff::Latest).await.expect("a state").seq();
+    assert_eq!(saved(late).await.map(|snapshot| snapshot.seq), Some(seq));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_snapshot_of_another_shape_or_ahead_of_the_log_is_ignored() {
     let world = World::new();
     let control = world.control();
