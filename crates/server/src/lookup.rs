@@ -41,7 +41,7 @@ impl From<StoreError> for NotFound {
 
 /// A secret, and what it was found as.
 pub enum Found {
-    Stored { credential: Credential, data: Value },
+    Stored { credential: Box<Credential>, data: Value },
     Keychain { alias: String, data: Value },
 }
 
@@ -109,7 +109,7 @@ impl Lookup {
     ) -> Result<Found, NotFound> {
         if let Some(credential) = self.vault.find(Identifier(alias)).await? {
             let data = self.vault.open(&credential, operation, access).await?;
-            return Ok(Found::Stored { credential, data });
+            return Ok(Found::Stored { credential: Box::new(credential), data });
         }
         let unknown = || NotFound::Unknown(alias.to_owned());
         let execution = access.execution.ok_or_else(unknown)?;
@@ -162,8 +162,8 @@ impl Lookup {
         let Ok(checked) = noetl_playbook::parse(&kept.path, kept.content.as_bytes()) else {
             return Ok(None);
         };
-        let keychain = checked.playbook.keychain.iter();
-        Ok(keychain.cloned().find(|entry| entry["name"] == alias))
+        let mut keychain = checked.playbook.keychain.iter();
+        Ok(keychain.find(|entry| entry["name"] == alias).cloned())
     }
 
     /// What an entry comes to.

@@ -92,7 +92,7 @@ impl From<Found> for CredentialShown {
     fn from(found: Found) -> Self {
         match found {
             Found::Stored { credential, data } => {
-                Self { data: Some(as_map(data)), ..Self::from(credential) }
+                Self { data: Some(as_map(data)), ..Self::from(*credential) }
             }
             Found::Keychain { alias, data } => Self {
                 id: "0".to_owned(),
