@@ -9,6 +9,9 @@ use sqlx::{SqliteConnection, query, query_as};
 
 use crate::row::{array, corrupt, store_error};
 
+/// Scope, name, execution, what was asked for, until when it is kept.
+type Row = (String, String, i64, Option<Vec<u8>>, i64);
+
 #[derive(Serialize)]
 pub(crate) struct KeyRow<'a> {
     scope: &'a str,
@@ -35,12 +38,11 @@ pub(crate) async fn find_keys(
     if names.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows: Vec<(String, String, i64, Option<Vec<u8>>, i64)> =
-        query_as(include_str!("../sql/find_start_keys.sql"))
-            .bind(array(names))
-            .fetch_all(connection)
-            .await
-            .map_err(store_error)?;
+    let rows: Vec<Row> = query_as(include_str!("../sql/find_start_keys.sql"))
+        .bind(array(names))
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
     rows.into_iter()
         .map(|(scope, name, execution, request, until)| {
             let holder = KeyHolder {

@@ -61,7 +61,7 @@ impl Entry {
 
 /// What is to be done; data that is wrong is told before a database is made.
 enum Task<'a> {
-    Set(NewCredential),
+    Set(Box<NewCredential>),
     List(&'a CredentialListArgs),
     Get(&'a CredentialGetArgs),
     Delete(&'a CredentialNameArgs),
@@ -75,7 +75,7 @@ pub(crate) async fn credential(
 ) -> Result<Exit, Failure> {
     let task = match command {
         CredentialCommand::Set(args) => {
-            Task::Set(new_credential(args).map_err(Failure::bad_input)?)
+            Task::Set(Box::new(new_credential(args).map_err(Failure::bad_input)?))
         }
         CredentialCommand::List(args) => Task::List(args),
         CredentialCommand::Get(args) => Task::Get(args),
@@ -85,7 +85,7 @@ pub(crate) async fn credential(
     let db = database::path_of(database_of(command), config);
     let session = Session::on(database::open(&db).await?, &db, Work::Nowhere, config).await?;
     let done = match task {
-        Task::Set(new) => set(&session, new, terminal).await,
+        Task::Set(new) => set(&session, *new, terminal).await,
         Task::List(args) => list(&session, args, terminal).await,
         Task::Get(args) => get(&session, args, terminal).await,
         Task::Delete(args) => delete(&session, args, terminal).await,
