@@ -221,10 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_and_origins_that_make_no_sense_are_refused() {
-        refused(&[("NOETL_RATE_LIMIT", "0")], "NOETL_RATE_LIMIT");
-        refused(&[("NOETL_CONNECTIONS_MAX", "many")], "NOETL_CONNECTIONS_MAX");
+    fn origins_that_make_no_sense_are_refused() {
         refused(&[("NOETL_CORS_ORIGINS", "https://a.example/page")], "NOETL_CORS_ORIGINS");
-        refused(&[("NOETL_DISABLE_METRICS", "perhaps")], "NOETL_DISABLE_METRICS");
     }
 }

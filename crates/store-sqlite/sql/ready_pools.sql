@@ -9,6 +9,8 @@ WITH RECURSIVE issued (pool) AS (
 )
 SELECT pool FROM issued WHERE pool IS NOT NULL
 UNION
-SELECT pool FROM command WHERE status = 'CLAIMED' AND lease_until <= ?1
+SELECT pool
+FROM command INDEXED BY command_lease
+WHERE status = 'CLAIMED' AND lease_until <= ?1
 ORDER BY pool
 LIMIT +?2

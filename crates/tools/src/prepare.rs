@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 use noetl_expr::{Template, Variables};
-use noetl_model::{Digest, ErrorKind, Lease, ToolError};
+use noetl_model::{Digest, ErrorKind, Lease, ToolError, ToolKind};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,11 @@ struct Config {
     rest: Template,
 }
 
+/// The keys of a tool that hold values for its templates. The arguments of a program are its own.
+fn argument_keys(tool: ToolKind) -> &'static [&'static str] {
+    if tool == ToolKind::Script { &ARGUMENT_KEYS[1..] } else { &ARGUMENT_KEYS }
+}
+
 /// The values a template can name: the arguments, then what came with the command.
 struct Scope<'a> {
     arguments: &'a Map<String, Value>,
@@ -55,7 +60,7 @@ impl Templates {
         cancel: CancellationToken,
         used: UsedCredentials,
     ) -> Result<Call, ToolError> {
-        let config = self.parse(&lease.config)?;
+        let config = self.parse(lease.tool, &lease.config)?;
         let input = config.render_arguments(&bindings)?;
         let rest = config.rest.render(&Scope { arguments: &input, bindings: &bindings });
         let Value::Object(config) = rest.map_err(template_error)? else {
@@ -76,12 +81,12 @@ impl Templates {
         })
     }
 
-    fn parse(&self, source: &Value) -> Result<Arc<Config>, ToolError> {
-        let digest = Digest::of(source.to_string().as_bytes());
+    fn parse(&self, tool: ToolKind, source: &Value) -> Result<Arc<Config>, ToolError> {
+        let digest = Digest::of(format!("{tool} {source}").as_bytes());
         if let Some(config) = self.lock().get(&digest) {
             return Ok(config.clone());
         }
-        let config = Arc::new(Config::parse(source)?);
+        let config = Arc::new(Config::parse(argument_keys(tool), source)?);
         self.lock().put(digest, config.clone());
         Ok(config)
     }
@@ -92,7 +97,7 @@ impl Templates {
 }
 
 impl Config {
-    fn parse(source: &Value) -> Result<Self, ToolError> {
+    fn parse(argument_keys: &[&'static str], source: &Value) -> Result<Self, ToolError> {
         let parse = |value: Value| {
             Template::parse(value)
                 .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
@@ -100,7 +105,7 @@ impl Config {
         let mut rest = source.clone();
         let mut arguments = Vec::new();
         if let Value::Object(config) = &mut rest {
-            for key in ARGUMENT_KEYS {
+            for &key in argument_keys {
                 // A list is a program's argument vector, which is the tool's own affair.
                 if let Some(value) = config.get(key).filter(|value| !value.is_array()) {
                     arguments.push((key, parse(value.clone())?));

@@ -11,7 +11,7 @@ use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, await_end, eventually, signal};
 
 /// What servers that share a database seal secrets under.
-const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(crate) const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A process that is told to end when the test does, however that ends.
 pub(crate) struct Process(pub(crate) Child);

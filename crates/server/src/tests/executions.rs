@@ -143,7 +143,10 @@ pub(super) async fn the_status_counts_steps(server: Server) {
             "total_steps": 1,
             "completed_steps": 0,
             "running_steps": 1,
-            "failed_steps": 0
+            "failed_steps": 0,
+            "total_items": 0,
+            "completed_items": 0,
+            "failed_items": 0
           },
           "is_cancelled": false,
           "completed": false,

@@ -99,9 +99,12 @@ fn a_template_that_cannot_be_rendered_is_not_retried() {
 fn a_parsed_configuration_is_kept() {
     let templates = Templates::new();
     let config = json!({"code": "{{ a }}"});
-    let first = templates.parse(&config).unwrap();
-    assert!(Arc::ptr_eq(&first, &templates.parse(&config).unwrap()));
-    assert!(!Arc::ptr_eq(&first, &templates.parse(&json!({"code": "{{ b }}"})).unwrap()));
+    let first = templates.parse(ToolKind::Python, &config).unwrap();
+    assert!(Arc::ptr_eq(&first, &templates.parse(ToolKind::Python, &config).unwrap()));
+    assert!(!Arc::ptr_eq(
+        &first,
+        &templates.parse(ToolKind::Python, &json!({"code": "{{ b }}"})).unwrap()
+    ));
 }
 
 #[test]

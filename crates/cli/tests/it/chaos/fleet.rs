@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use super::{PLAYBOOK, Size, output_of};
 use crate::oracle::{Expected, verify};
 use crate::sandbox::Sandbox;
-use crate::server::Process;
+use crate::server::{KEY, Process};
 
 /// How long all that was started may take to end: leases that were lost have to run out first, maybe
 /// more than once.
@@ -84,7 +84,8 @@ impl Fleet {
     fn spawn(&self, args: &[&str], log: &str) -> Process {
         let log = File::create(self.sandbox.path(log)).expect("the home is ours");
         let mut command = self.sandbox.command(args);
-        command.env("RUST_LOG", "warn").stdout(log.try_clone().expect("it is open")).stderr(log);
+        command.env("RUST_LOG", "warn").env("NOETL_ENCRYPTION_KEY", KEY);
+        command.stdout(log.try_clone().expect("it is open")).stderr(log);
         Process(command.spawn().expect("the binary runs"))
     }
 

@@ -37,6 +37,7 @@ struct EventsQuery {
     limit: Option<usize>,
     /// `asc`, which is the default, or `desc`: the latest first.
     #[serde(default)]
+    #[param(inline)]
     order: Order,
     /// Only events of this type.
     event_type: Option<String>,
