@@ -207,6 +207,18 @@ impl Client {
         Ok(())
     }
 
+    /// Asks a route that has no method of its own; what is said to it may be said twice. An answer
+    /// without a body is null.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        wait: Duration,
+    ) -> Result<T, ClientError> {
+        self.call(method, path, body, wait, Repeat::Always).await
+    }
+
     async fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Result<T, ClientError> {
         self.call(Method::GET, path, None, wait, Repeat::Always).await
     }
@@ -278,7 +290,8 @@ impl Client {
             source: source.without_url(),
         })?;
         if status.is_success() {
-            return serde_json::from_slice(&bytes).map_err(|_| self.foreign());
+            let bytes = if bytes.is_empty() { &b"null"[..] } else { &bytes[..] };
+            return serde_json::from_slice(bytes).map_err(|_| self.foreign());
         }
         let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         match (problem["code"].as_str(), problem["detail"].as_str()) {

@@ -4,6 +4,7 @@
 
 mod client;
 mod credential;
+mod events;
 mod replay;
 
 use std::path::PathBuf;
@@ -28,6 +29,11 @@ use client::{CATALOG_EXAMPLES, CONFIG_EXAMPLES, parse_server};
 pub(crate) use client::{
     CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand, ConfigShowArgs,
     RegisterArgs, StatusArgs,
+};
+use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
+pub(crate) use events::{
+    FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs, FeedSeekArgs, OutboxChoiceArgs,
+    OutboxCommand, OutboxListArgs, SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs,
 };
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 
@@ -94,6 +100,15 @@ pub(crate) enum Command {
     Server(ServerArgs),
     /// Run commands for a server
     Worker(WorkerArgs),
+    /// Look after messages that are owed to others
+    #[command(subcommand, after_help = OUTBOX_EXAMPLES)]
+    Outbox(OutboxCommand),
+    /// Follow the events of all executions
+    #[command(subcommand, after_help = FEED_EXAMPLES)]
+    Feed(FeedCommand),
+    /// Look at subscriptions, start and stop the messages that come by them
+    #[command(subcommand, visible_alias = "subscriptions", after_help = SUBSCRIPTION_EXAMPLES)]
+    Subscription(SubscriptionCommand),
     /// Bring what a tool needs beside this binary
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),

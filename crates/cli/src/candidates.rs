@@ -3,7 +3,9 @@
 use std::future::Future;
 
 use clap_complete::CompletionCandidate;
-use noetl_store::{Catalog as _, ExecutionFilter, Executions as _, Page};
+use noetl_store::{
+    Catalog as _, ExecutionFilter, Executions as _, Feeds as _, Page, Subscriptions as _,
+};
 use noetl_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Environment, Flags};
@@ -33,6 +35,26 @@ pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
     looked_up(async |store: SqliteStore| {
         let listed = store.paths(None, PLAYBOOKS_MAX).await.unwrap_or_default();
         listed.into_iter().map(|entry| CompletionCandidate::new(entry.path)).collect()
+    })
+}
+
+/// The names of feeds.
+pub(crate) fn feeds() -> Vec<CompletionCandidate> {
+    looked_up(async |store: SqliteStore| {
+        let listed = store.list_feeds().await.unwrap_or_default();
+        listed.into_iter().map(|feed| CompletionCandidate::new(feed.name)).collect()
+    })
+}
+
+/// The paths of subscriptions.
+pub(crate) fn subscriptions() -> Vec<CompletionCandidate> {
+    looked_up(async |store: SqliteStore| {
+        let listed = store.subscriptions(None).await.unwrap_or_default();
+        let offered = listed.into_iter().map(|row| {
+            let about = row.state().to_string().to_lowercase();
+            CompletionCandidate::new(row.path).help(Some(about.into()))
+        });
+        offered.collect()
     })
 }
 

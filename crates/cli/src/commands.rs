@@ -7,13 +7,16 @@ mod config;
 mod credential;
 mod doctor;
 mod executions;
+mod feed;
 mod graph;
+mod outbox;
 mod register;
 mod replay;
 mod run;
 mod schema;
 mod server;
 mod status;
+mod subscription;
 mod tools;
 mod validate;
 mod worker;
@@ -57,6 +60,11 @@ pub(crate) async fn dispatch(
         },
         Command::Server(args) => server::server(args, config, terminal).await,
         Command::Worker(args) => worker::worker(args, config, terminal).await,
+        Command::Outbox(command) => outbox::outbox(command, config, terminal).await,
+        Command::Feed(command) => feed::feed(command, config, terminal).await,
+        Command::Subscription(command) => {
+            subscription::subscription(command, config, terminal).await
+        }
         Command::Tools(ToolsCommand::Install(args)) => tools::install(args, config, terminal).await,
         Command::Credential(command) => credential::credential(command, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),

@@ -8,6 +8,7 @@ mod config;
 mod database;
 #[cfg(test)]
 mod deploy_files;
+mod door;
 mod edge;
 mod embedded;
 mod failure;

@@ -1,7 +1,7 @@
 //! The control plane that a command works with: in this process, or a server far away. Commands do
 //! the same with either.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use noetl_control::{Follow, PlaybookChoice, StartRequest};
@@ -13,7 +13,6 @@ use crate::config::Config;
 use crate::database::{self, Opened};
 use crate::failure::Failure;
 use crate::history::History;
-use crate::neighbours::Document;
 use crate::remote::{Remote, RemoteFollow};
 use crate::session::{Session, Work};
 
@@ -33,8 +32,8 @@ pub(crate) trait Plane: Send + Sync {
 
     fn history(&self) -> History;
 
-    /// Keeps a playbook in the catalog.
-    async fn register(&self, document: &Document) -> Result<Kept, Failure>;
+    /// Keeps a document in the catalog; `file` is its name in messages.
+    async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure>;
 
     /// Whether the catalog has a playbook at this path.
     async fn is_registered(&self, path: &str) -> Result<bool, Failure>;

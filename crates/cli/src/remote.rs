@@ -1,6 +1,7 @@
 //! A server far away, as commands work with it.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,6 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::nearest::nearest;
-use crate::neighbours::Document;
 use crate::plane::{Follower, Home, Kept, Plane};
 
 /// How long one request waits for the next event.
@@ -93,8 +93,8 @@ impl Plane for Remote {
         History::of_server(self.client.clone())
     }
 
-    async fn register(&self, document: &Document) -> Result<Kept, Failure> {
-        let kept = self.client.register(&document.content).await.map_err(refused)?;
+    async fn register(&self, _file: &Path, content: &str) -> Result<Kept, Failure> {
+        let kept = self.client.register(content).await.map_err(refused)?;
         let (path, version) = (kept.path.clone(), kept.version);
         Ok(Kept { catalog_id: kept.into(), path, version })
     }

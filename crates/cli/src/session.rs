@@ -36,7 +36,6 @@ use crate::foundation::{Foundation, Machine, Sharing};
 use crate::history::{History, Which};
 use crate::keys;
 use crate::nearest::nearest;
-use crate::neighbours::Document;
 use crate::plane::{Follower, Home, Kept, Plane};
 use crate::tools::Tools;
 
@@ -305,9 +304,8 @@ impl Plane for Session {
         History::of(self.store.clone())
     }
 
-    async fn register(&self, document: &Document) -> Result<Kept, Failure> {
-        let file = document.file.display().to_string();
-        match self.control.register(&file, &document.content).await {
+    async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure> {
+        match self.control.register(&file.display().to_string(), content).await {
             Ok(Registered { entry, warnings: _ }) => {
                 Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
             }

@@ -30,6 +30,16 @@ pub enum Document {
     Subscription(CheckedSubscription),
 }
 
+impl Document {
+    /// What is worth saying about it.
+    pub fn into_warnings(self) -> Problems {
+        match self {
+            Document::Playbook(checked) => checked.warnings,
+            Document::Subscription(checked) => checked.warnings,
+        }
+    }
+}
+
 /// Reads a document of any kind; one that names no other is a playbook. `name` is what messages call
 /// it: a file name, or a catalog path.
 pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {

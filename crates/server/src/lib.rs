@@ -30,6 +30,7 @@ mod tell;
 mod tls;
 mod tokens;
 mod trace;
+mod within;
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, Method, header};
@@ -50,6 +51,7 @@ pub use serve::serve;
 pub use state::{AppState, Figures, Services, Settings};
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError};
+pub use within::{Answered, Within};
 
 /// How many bytes the body of a request may have, where a route does not say otherwise.
 const BODY_MAX: usize = 4 * 1024 * 1024;

@@ -1,15 +1,15 @@
-//! `noetl register`: keeps playbooks in the catalog.
+//! `noetl register`: keeps playbooks and other documents in the catalog.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use noetl_playbook::{Problems, parse_document};
 use serde::Serialize;
 
 use crate::args::RegisterArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::neighbours::Document;
 use crate::output::{document, problems};
 use crate::plane::{self, Plane};
 use crate::session::Work;
@@ -19,6 +19,23 @@ use crate::terminal::{GOOD, Terminal, paint};
 const FILES_MAX: usize = 10_000;
 /// How deep directories are looked into.
 const DEPTH_MAX: usize = 32;
+
+/// A file of any kind that can be registered.
+struct Valid {
+    file: PathBuf,
+    content: String,
+    warnings: Problems,
+}
+
+impl Valid {
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let bytes = files::read(file)?;
+        let document = parse_document(&file.display().to_string(), &bytes);
+        let warnings = document.map_err(Failure::Invalid)?.into_warnings();
+        let content = String::from_utf8(bytes).expect("what parses is UTF-8");
+        Ok(Self { file: file.to_owned(), content, warnings })
+    }
+}
 
 /// What a file was registered as.
 #[derive(Serialize)]
@@ -52,14 +69,14 @@ pub(crate) async fn register(
 }
 
 /// Every file, checked; the problems of all are told before any is registered.
-fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Document>, Failure> {
+fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Valid>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         collect(path, DEPTH_MAX, &mut files)?;
     }
     let (mut documents, mut failed) = (Vec::new(), 0);
     for file in &files {
-        match Document::read(file) {
+        match Valid::read(file) {
             Ok(document) => {
                 if !document.warnings.is_empty() {
                     let warnings = problems::render(&document.warnings, terminal.stderr_color);
@@ -110,10 +127,10 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
     Ok(())
 }
 
-async fn register_all(plane: &dyn Plane, documents: &[Document]) -> Result<Vec<Entry>, Failure> {
+async fn register_all(plane: &dyn Plane, documents: &[Valid]) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::with_capacity(documents.len());
     for document in documents {
-        let kept = plane.register(document).await?;
+        let kept = plane.register(&document.file, &document.content).await?;
         entries.push(Entry {
             file: document.file.display().to_string(),
             path: kept.path,

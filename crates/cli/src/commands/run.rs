@@ -121,13 +121,13 @@ async fn registered(
     match target {
         Target::Catalog { choice, others } => {
             for other in &others {
-                plane.register(other).await?;
+                plane.register(&other.file, &other.content).await?;
             }
             Ok(choice)
         }
         Target::File { document, others, missing } => {
             for other in &others {
-                plane.register(other).await?;
+                plane.register(&other.file, &other.content).await?;
             }
             for path in missing {
                 if !plane.is_registered(&path).await? {
@@ -139,7 +139,7 @@ async fn registered(
                     ));
                 }
             }
-            let kept: Kept = plane.register(&document).await?;
+            let kept: Kept = plane.register(&document.file, &document.content).await?;
             let warnings = &document.warnings;
             if !warnings.is_empty() && !is_quiet {
                 terminal.say(problems::render(warnings, terminal.stderr_color).trim_end());

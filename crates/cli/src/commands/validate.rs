@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use noetl_playbook::{Problems, parse};
+use noetl_playbook::{Problems, parse_document};
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
@@ -47,8 +47,8 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<E
 fn verdict(file: &Path) -> Result<Verdict, Failure> {
     let source = files::read(file)?;
     let file = file.display().to_string();
-    let (valid, problems) = match parse(&file, &source) {
-        Ok(checked) => (true, checked.warnings),
+    let (valid, problems) = match parse_document(&file, &source) {
+        Ok(document) => (true, document.into_warnings()),
         Err(problems) => (false, problems),
     };
     Ok(Verdict { file, valid, problems })

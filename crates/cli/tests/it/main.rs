@@ -7,6 +7,7 @@ mod crash;
 mod credentials;
 mod drain;
 mod errors;
+mod events;
 mod examples;
 mod figures;
 mod help;

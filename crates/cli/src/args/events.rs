@@ -1,0 +1,233 @@
+//! What may be said about messages that go out and come in: the outbox, feeds, subscriptions.
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use super::{ClientArgs, Format};
+use crate::candidates;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OutboxCommand {
+    /// List messages that are owed to others, oldest first
+    List(OutboxListArgs),
+    /// Try failed and dead messages again at once
+    Retry(OutboxChoiceArgs),
+    /// Drop dead messages for good
+    Drop(OutboxChoiceArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = OUTBOX_LIST_EXAMPLES)]
+pub(crate) struct OutboxListArgs {
+    /// Only those that stand like this
+    #[arg(long, value_name = "STATUS", ignore_case = true,
+          value_parser = ["pending", "in_flight", "failed", "dead"])]
+    pub(crate) status: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = OUTBOX_CHOICE_EXAMPLES)]
+pub(crate) struct OutboxChoiceArgs {
+    /// Numbers of messages, as `noetl outbox list` shows them
+    #[arg(value_name = "MESSAGE", required_unless_present = "dead")]
+    pub(crate) messages: Vec<i64>,
+    /// All that are dead
+    #[arg(long, conflicts_with = "messages")]
+    pub(crate) dead: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FeedCommand {
+    /// List feeds, and how far their consumers have come
+    List(FeedListArgs),
+    /// Make a feed
+    Add(FeedAddArgs),
+    /// Read the events of a feed that come next
+    Read(FeedReadArgs),
+    /// Move a feed to another place, to see events again or to leave some out
+    Seek(FeedSeekArgs),
+    /// Forget a feed
+    Remove(FeedRemoveArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FEED_EXAMPLES)]
+pub(crate) struct FeedListArgs {
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FEED_ADD_EXAMPLES)]
+pub(crate) struct FeedAddArgs {
+    /// Letters, digits, `-`, `_` and `.`
+    pub(crate) name: String,
+    /// Only events of this type; `command.*` stands for all that begin so
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// Only executions of this playbook; `sales/*` stands for all that begin so
+    #[arg(long)]
+    pub(crate) path: Option<String>,
+    /// Only events with this status
+    #[arg(long = "status", value_name = "STATUS")]
+    pub(crate) statuses: Vec<String>,
+    /// Where it begins: start, end, a time, or a cursor
+    #[arg(long, value_name = "PLACE", default_value = "end")]
+    pub(crate) from: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FEED_READ_EXAMPLES)]
+pub(crate) struct FeedReadArgs {
+    /// The feed's name
+    #[arg(add = ArgValueCandidates::new(candidates::feeds))]
+    pub(crate) name: String,
+    /// Go on after this cursor instead of the feed's own
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    /// Wait for events and go on until interrupted
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Note that what is printed has been dealt with, so that it is not shown again
+    #[arg(long)]
+    pub(crate) ack: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FEED_SEEK_EXAMPLES)]
+pub(crate) struct FeedSeekArgs {
+    /// The feed's name
+    #[arg(add = ArgValueCandidates::new(candidates::feeds))]
+    pub(crate) name: String,
+    /// start, end, a time, or a cursor
+    #[arg(value_name = "PLACE")]
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FEED_REMOVE_EXAMPLES)]
+pub(crate) struct FeedRemoveArgs {
+    /// The feed's name
+    #[arg(add = ArgValueCandidates::new(candidates::feeds))]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubscriptionCommand {
+    /// List subscriptions, newest first
+    List(SubscriptionListArgs),
+    /// Show one subscription, and what has happened to it
+    Get(SubscriptionArgs),
+    /// Begin the life of a registered document's subscription
+    Register(SubscriptionArgs),
+    /// Take messages
+    Activate(SubscriptionArgs),
+    /// Take no messages for a while
+    Pause(SubscriptionArgs),
+    /// Take messages again
+    Resume(SubscriptionArgs),
+    /// Finish what has come and take nothing new
+    Drain(SubscriptionArgs),
+    /// Take no messages any more
+    Deactivate(SubscriptionArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SUBSCRIPTION_EXAMPLES)]
+pub(crate) struct SubscriptionListArgs {
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SUBSCRIPTION_EXAMPLES)]
+pub(crate) struct SubscriptionArgs {
+    /// The subscription's path, or its id
+    #[arg(value_name = "PATH_OR_ID", add = ArgValueCandidates::new(candidates::subscriptions))]
+    pub(crate) subscription: String,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+pub(super) const OUTBOX_EXAMPLES: &str = "\
+A message that could not be sent is tried again after a while, and is dead after twenty tries.
+
+Examples:
+  noetl outbox list --status dead
+  noetl outbox retry --dead";
+
+const OUTBOX_LIST_EXAMPLES: &str = "\
+Examples:
+  noetl outbox list
+  noetl outbox list --status dead --output json
+  noetl outbox list --server https://noetl.example.org:8082";
+
+const OUTBOX_CHOICE_EXAMPLES: &str = "\
+Examples:
+  noetl outbox retry 17 18
+  noetl outbox drop --dead";
+
+pub(super) const FEED_EXAMPLES: &str = "\
+A feed shows the events of all executions, each at least once, and keeps the place of its consumer.
+
+Examples:
+  noetl feed list
+  noetl feed add failures --status failed
+  noetl feed read failures --follow --ack";
+
+const FEED_ADD_EXAMPLES: &str = "\
+Examples:
+  noetl feed add all --from start
+  noetl feed add sales --path 'sales/*' --type 'playbook.*'";
+
+const FEED_READ_EXAMPLES: &str = "\
+Prints one event per line, as JSON. Without --ack the next reader sees the same events.
+
+Examples:
+  noetl feed read all
+  noetl feed read all --follow --ack
+  noetl feed read all --after 41.2 --limit 10";
+
+const FEED_SEEK_EXAMPLES: &str = "\
+Examples:
+  noetl feed seek all start
+  noetl feed seek all 2026-11-15T12:00:00Z";
+
+const FEED_REMOVE_EXAMPLES: &str = "\
+Examples:
+  noetl feed remove all";
+
+pub(super) const SUBSCRIPTION_EXAMPLES: &str = "\
+`noetl register FILE` keeps the document of a subscription; a subscription is then moved from state
+to state by its path.
+
+Examples:
+  noetl subscription list
+  noetl subscription activate subscriptions/orders
+  noetl subscription pause subscriptions/orders --server https://noetl.example.org:8082";

@@ -1,0 +1,158 @@
+//! `noetl subscription`: how the subscriptions of the catalog stand, and moving them on.
+
+use anyhow::anyhow;
+use noetl_api::wire::{SubscriptionEvents, SubscriptionList, SubscriptionView};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::{SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs};
+use crate::config::Config;
+use crate::door::{Door, part};
+use crate::failure::{Exit, Failure};
+use crate::nearest::nearest;
+use crate::output::document;
+use crate::output::table::table;
+use crate::terminal::{FAINT, Terminal, paint};
+
+/// One subscription with its past, for programs.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    subscription: SubscriptionView,
+    #[serde(flatten)]
+    past: SubscriptionEvents,
+}
+
+pub(crate) async fn subscription(
+    command: &SubscriptionCommand,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    match command {
+        SubscriptionCommand::List(args) => list(args, config, terminal).await,
+        SubscriptionCommand::Get(args) => get(args, config, terminal).await,
+        SubscriptionCommand::Register(args) => register(args, config, terminal).await,
+        SubscriptionCommand::Activate(args) => moved(args, "activate", config, terminal).await,
+        SubscriptionCommand::Pause(args) => moved(args, "pause", config, terminal).await,
+        SubscriptionCommand::Resume(args) => moved(args, "resume", config, terminal).await,
+        SubscriptionCommand::Drain(args) => moved(args, "drain", config, terminal).await,
+        SubscriptionCommand::Deactivate(args) => moved(args, "deactivate", config, terminal).await,
+    }
+}
+
+async fn list(
+    args: &SubscriptionListArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let listed: Result<SubscriptionList, Failure> = door.get("api/subscriptions").await;
+    door.close().await;
+    let SubscriptionList { subscriptions } = listed?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &subscriptions))?,
+        None if subscriptions.is_empty() => {
+            terminal.say("no subscriptions; `noetl register FILE` keeps the document of one");
+        }
+        None => {
+            let header = ["SUBSCRIPTION", "STATE", "SINCE", "ID"];
+            let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
+            rows.extend(subscriptions.into_iter().map(|it| {
+                vec![it.path, it.state.to_lowercase(), it.updated_at, it.subscription_id]
+            }));
+            terminal.data(&table(&rows))?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+async fn get(
+    args: &SubscriptionArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let told = told(&door, &args.subscription).await;
+    door.close().await;
+    let told = told?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &told))?,
+        None => {
+            let it = &told.subscription;
+            let head = format!("{} {}  {}", it.path, it.state.to_lowercase(), it.subscription_id);
+            let rows: Vec<Vec<String>> = told
+                .past
+                .events
+                .iter()
+                .map(|event| vec![event.created_at.clone(), event.event_type.clone()])
+                .collect();
+            terminal.data(&format!("{head}\n{}", table(&rows)))?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+async fn told(door: &Door, name: &str) -> Result<Told, Failure> {
+    let subscription = found(door, name).await?;
+    let id = &subscription.subscription_id;
+    let past = door.get(&format!("api/subscriptions/{}/events", part(id))).await?;
+    Ok(Told { subscription, past })
+}
+
+async fn register(
+    args: &SubscriptionArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let body = json!({ "path": args.subscription });
+    let registered = door.post("api/subscriptions", &body).await;
+    door.close().await;
+    show(args, registered?, terminal)
+}
+
+async fn moved(
+    args: &SubscriptionArgs,
+    action: &str,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let moved = moved_at(&door, &args.subscription, action).await;
+    door.close().await;
+    show(args, moved?, terminal)
+}
+
+async fn moved_at(door: &Door, name: &str, action: &str) -> Result<SubscriptionView, Failure> {
+    let id = found(door, name).await?.subscription_id;
+    door.post(&format!("api/subscriptions/{}/{action}", part(&id)), &json!({})).await
+}
+
+fn show(
+    args: &SubscriptionArgs,
+    subscription: SubscriptionView,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &subscription))?,
+        None => {
+            let state = subscription.state.to_lowercase();
+            terminal.say(format!("{} is {state}", subscription.path));
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// The subscription of an id, or the newest of a path.
+async fn found(door: &Door, name: &str) -> Result<SubscriptionView, Failure> {
+    let SubscriptionList { subscriptions } = door.get("api/subscriptions").await?;
+    let is_meant = |it: &&SubscriptionView| it.subscription_id == name || it.path == name;
+    if let Some(subscription) = subscriptions.iter().find(is_meant) {
+        return Ok(subscription.clone());
+    }
+    let failure = Failure::bad_input(anyhow!("there is no subscription {name}"));
+    Err(match nearest(name, subscriptions.iter().map(|it| it.path.as_str())) {
+        Some(near) => failure.help(format!("did you mean {near}?")),
+        None => failure.help("`noetl subscription register PATH` begins one"),
+    })
+}

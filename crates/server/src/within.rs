@@ -1,0 +1,48 @@
+//! The routes, asked by the process that they are in: what a command does to its own database goes
+//! the same way as what it does to a server.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, header};
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::{AppState, app};
+
+/// How many bytes an answer may have.
+const ANSWER_MAX: usize = 256 * 1024 * 1024;
+
+/// The routes without a network.
+pub struct Within {
+    router: Router,
+}
+
+/// What a route answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    pub status: u16,
+    /// Null if there was nothing to say.
+    pub body: Value,
+}
+
+impl Within {
+    pub fn new(state: AppState) -> Self {
+        Self { router: app(state) }
+    }
+
+    /// Asks a route; `path` may have a query.
+    pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answered {
+        let sent = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/{path}"))
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(sent)
+            .expect("paths are made of encoded parts");
+        let Ok(response) = self.router.clone().oneshot(request).await;
+        let status = response.status().as_u16();
+        let bytes = to_bytes(response.into_body(), ANSWER_MAX).await.unwrap_or_default();
+        Answered { status, body: serde_json::from_slice(&bytes).unwrap_or_default() }
+    }
+}
