@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use noetl_model::CatalogId;
 use noetl_store::{AuditFilter, MemoryStore, SecretAudit as _, SystemClock};
 use serde_json::json;
@@ -10,8 +12,11 @@ struct Given {
     vault: Vault,
 }
 
+/// A vault of one of several servers, each with a machine number of its own.
 fn vault_on(store: Arc<MemoryStore>, keyring: Keyring) -> Vault {
-    Vault::new(store, keyring, Arc::new(IdGenerator::new(1)), Arc::new(SystemClock))
+    static MACHINES: AtomicU16 = AtomicU16::new(0);
+    let ids = IdGenerator::new(MACHINES.fetch_add(1, Ordering::Relaxed));
+    Vault::new(store, keyring, Arc::new(ids), Arc::new(SystemClock))
 }
 
 fn given() -> Given {
