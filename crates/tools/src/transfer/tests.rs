@@ -188,7 +188,7 @@ async fn an_append_that_fails_says_how_far_it_came() {
 }
 
 #[tokio::test]
-async fn many_rows_take_no_more_memory_than_few() {
+async fn many_rows_travel_in_chunks_and_none_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let lines = directory.path().join("out.jsonl");
     let source = json!({
