@@ -4,6 +4,7 @@
 //! that there is no gate a developer can forget. Each has a test that it finds a planted fault.
 
 mod comments;
+mod compatibility;
 mod crates;
 mod layers;
 mod lengths;
@@ -51,6 +52,7 @@ impl fmt::Display for Fault {
 
 const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
     comments::comments_tell_no_history,
+    compatibility::every_rule_is_held_up_by_a_test,
     crates::crates_are_complete,
     lengths::functions_and_files_are_short,
     modules::every_file_is_a_module,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use noetl_model::{CatalogId, ExecutionId, PayloadRef, Recorded, Seq, Summary};
+use noetl_model::{Below, CatalogId, ExecutionId, PayloadRef, Recorded, Seq, Summary};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -199,10 +199,15 @@ impl Client {
         self.get(&format!("api/payloads/{}", reference.digest), Duration::ZERO).await
     }
 
-    /// Cancels an execution and everything below it.
-    pub async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), ClientError> {
+    /// Cancels an execution, and perhaps everything below it.
+    pub async fn cancel(
+        &self,
+        execution: ExecutionId,
+        reason: &str,
+        below: Below,
+    ) -> Result<(), ClientError> {
         let path = format!("api/executions/{execution}/cancel");
-        let body = json!({ "reason": reason });
+        let body = json!({ "reason": reason, "cascade": below.is_cancelled() });
         let _told: Value = self.post(&path, &body, Repeat::TurnedAway).await?;
         Ok(())
     }

@@ -214,7 +214,7 @@ fn meta(event: &Event) -> Map<String, Value> {
         }
         Event::StepFailed { handled, .. } => json!({ "handled": handled }),
         Event::ExecutionFailed { steps, .. } => json!({ "failed_steps": steps }),
-        Event::ExecutionCancelled { reason } | Event::CommandCancelled { reason, .. } => {
+        Event::ExecutionCancelled { reason, .. } | Event::CommandCancelled { reason, .. } => {
             json!({ "reason": reason })
         }
         Event::ExecutionStalled { detail } => json!({ "detail": detail }),

@@ -29,7 +29,8 @@ pub use execute::{
 };
 pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
-    ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Progress,
+    ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Pagination,
+    Progress,
 };
 pub use feeds::{
     FeedAck, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,

@@ -363,6 +363,9 @@ pub(crate) struct CancelArgs {
     /// Why; kept with the execution
     #[arg(long, default_value = "cancelled on the command line")]
     pub(crate) reason: String,
+    /// Leave the executions below it alone
+    #[arg(long)]
+    pub(crate) no_cascade: bool,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }

@@ -268,6 +268,19 @@ impl Config {
         named.trim().to_owned()
     }
 
+    /// How old what is not saved of an execution's state may get.
+    pub(crate) fn snapshot_after(&self) -> Duration {
+        Duration::from_secs(self.number(Setting::ServerSnapshotAfter))
+    }
+
+    /// Where spans go, if anywhere.
+    pub(crate) fn otel(&self) -> Option<noetl_otel::Settings> {
+        let endpoint = self.url(Setting::OtelEndpoint)?;
+        let headers = self.text(Setting::OtelHeaders).unwrap_or_default().to_owned();
+        let service = self.text(Setting::OtelService).expect("it has a default").to_owned();
+        Some(noetl_otel::Settings { endpoint, headers, service })
+    }
+
     /// What the log filter is, if one is set.
     pub(crate) fn log_filter(&self) -> Option<&str> {
         self.text(Setting::LogFilter)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
 use noetl_server::{
-    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Tls, TlsFiles, Token,
+    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Spans, Tls, TlsFiles, Token,
 };
 
 use crate::config::Config;
@@ -51,6 +51,10 @@ pub(crate) fn settings(
             Figures::Hidden
         } else {
             Figures::Shown
+        },
+        spans: match config.otel() {
+            Some(_) => Spans::Exported,
+            None => Spans::Unseen,
         },
         ..Settings::new(access, hosts, LEASE)
     })

@@ -1,15 +1,21 @@
-//! What happens inside, on standard error: warnings, and more if asked.
+//! What happens inside: warnings, and more if asked, on standard error; spans to a collector, if one is
+//! named.
 
 use std::io::{self, IsTerminal as _};
 
 use anyhow::Context as _;
-use tracing_subscriber::EnvFilter;
+use noetl_otel::Exporter;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::Config;
 use crate::failure::Failure;
 
-/// Starts logging. A filter that is configured wins over the number of `-v`.
-pub(crate) fn start(config: &Config, verbose: u8) -> Result<(), Failure> {
+/// Starts logging; the answer is what has to run if spans are to be exported. A filter that is
+/// configured wins over the number of `-v`.
+pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Failure> {
     // The client of NATS tells every reconnection as if it were news to the user.
     let default = match verbose {
         0 => "warn",
@@ -23,14 +29,21 @@ pub(crate) fn start(config: &Config, verbose: u8) -> Result<(), Failure> {
         .context("RUST_LOG, or `log.filter`, is not a filter such as info,noetl_control=debug")
         .map_err(Failure::bad_input)?;
     // Whoever read standard error may have gone: that is no reason to panic.
-    let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .log_internal_errors(false);
-    if config.logs_json() {
-        logging.json().flatten_event(true).with_ansi(false).init();
+    let lines = fmt::layer().with_writer(io::stderr).log_internal_errors(false);
+    let lines = if config.logs_json() {
+        lines.json().flatten_event(true).with_ansi(false).boxed()
     } else {
-        logging.with_ansi(io::stderr().is_terminal()).compact().init();
-    }
-    Ok(())
+        lines.with_ansi(io::stderr().is_terminal()).compact().boxed()
+    };
+    let (traces, exporter) = match config.otel() {
+        Some(settings) => {
+            let (traces, exporter) = Exporter::new(&settings)
+                .context("OTEL_EXPORTER_OTLP_HEADERS, or `otel.headers`, cannot be sent")
+                .map_err(Failure::bad_input)?;
+            (Some(traces.with_filter(LevelFilter::INFO)), Some(exporter))
+        }
+        None => (None, None),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces).init();
+    Ok(exporter)
 }

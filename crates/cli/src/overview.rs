@@ -168,7 +168,7 @@ impl Overview {
             Event::ExecutionFailed { error, steps } => {
                 self.ended(at, Ending::Failed { error: error.clone(), steps: steps.clone() })
             }
-            Event::ExecutionCancelled { reason } => {
+            Event::ExecutionCancelled { reason, .. } => {
                 self.ended(at, Ending::Cancelled { reason: reason.clone() })
             }
             Event::ExecutionStarted { .. }

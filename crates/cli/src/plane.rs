@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use noetl_control::{Follow, PlaybookChoice, StartRequest};
-use noetl_model::{CatalogId, ExecutionId, Recorded, Summary};
+use noetl_model::{Below, CatalogId, ExecutionId, Recorded, Summary};
 use url::Url;
 
 use crate::args::{Chosen, ClientArgs};
@@ -46,8 +46,13 @@ pub(crate) trait Plane: Send + Sync {
     /// The events of an execution as they are written.
     fn follow(&self, execution: ExecutionId) -> Follower;
 
-    /// Cancels an execution; one that has ended stays as it is.
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure>;
+    /// Cancels an execution, and perhaps what stands below it; one that has ended stays as it is.
+    async fn cancel(
+        &self,
+        execution: ExecutionId,
+        reason: &str,
+        below: Below,
+    ) -> Result<(), Failure>;
 
     /// Ends what runs in this process.
     async fn close(self: Box<Self>);

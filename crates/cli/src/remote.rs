@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use noetl_api::wire::{StartCall, WantedPlaybook};
 use noetl_api::{Client, ClientError, ClientSettings};
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{ExecutionId, Recorded, Seq, Summary};
+use noetl_model::{Below, ExecutionId, Recorded, Seq, Summary};
 use url::Url;
 
 use crate::config::Config;
@@ -139,8 +139,13 @@ impl Plane for Remote {
         })
     }
 
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure> {
-        self.client.cancel(execution, reason).await.map_err(refused)
+    async fn cancel(
+        &self,
+        execution: ExecutionId,
+        reason: &str,
+        below: Below,
+    ) -> Result<(), Failure> {
+        self.client.cancel(execution, reason, below).await.map_err(refused)
     }
 
     async fn close(self: Box<Self>) {}

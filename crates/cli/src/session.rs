@@ -14,7 +14,7 @@ use noetl_control::{
     Answer, Control, RegisterError, Registered, Settings, StartError, StartRequest,
 };
 use noetl_model::{
-    ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
+    Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
 use noetl_secrets::{Key, Keyring, Vault};
 use noetl_server::{Lookup, Services, collect_records};
@@ -129,6 +129,12 @@ pub(crate) enum Work {
     Nowhere,
 }
 
+/// How a control plane of this process works.
+fn settings(attempts_max: u32, config: &Config) -> Settings {
+    let snapshot_after = config.snapshot_after();
+    Settings { attempts_max, lease: LEASE, snapshot_after, ..Settings::default() }
+}
+
 /// Tasks that end when they are told to.
 #[derive(Default)]
 struct Background {
@@ -180,17 +186,18 @@ impl Session {
     /// A control plane that has its store to itself.
     fn local(held: Holding, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
-        Self::new(held, Arc::new(LocalBus::new()), ATTEMPTS_MAX, machine, home)
+        Self::new(held, Arc::new(LocalBus::new()), settings(ATTEMPTS_MAX, config), machine, home)
     }
 
     /// A control plane of a server.
-    pub(crate) fn serving(foundation: Foundation) -> Self {
+    pub(crate) fn serving(foundation: Foundation, config: &Config) -> Self {
         let Foundation { kept, bus, sharing, upkeep, machine } = foundation;
         let attempts_max = match sharing {
             Sharing::Alone { .. } => ATTEMPTS_MAX,
             Sharing::WithOthers => Settings::default().attempts_max,
         };
-        let mut session = Self::new(kept, bus, attempts_max, machine, Home::Nowhere);
+        let settings = settings(attempts_max, config);
+        let mut session = Self::new(kept, bus, settings, machine, Home::Nowhere);
         let (records, stop) = (session.records.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(collect_records(records, Arc::new(SystemClock), stop));
         if let Some(upkeep) = upkeep {
@@ -203,14 +210,13 @@ impl Session {
     fn new(
         held: Holding,
         bus: Arc<dyn Bus>,
-        attempts_max: u32,
+        settings: Settings,
         machine: Machine,
         home: Home,
     ) -> Self {
         let Holding { store, records, keyring } = held;
         let ids = Arc::new(IdGenerator::new(machine.number()));
         let (shared, clock) = (bus.clone(), Arc::new(SystemClock));
-        let settings = Settings { attempts_max, lease: LEASE, ..Settings::default() };
         let control = Control::new(store.clone(), shared, clock, ids.clone(), settings);
         let mut loops = Background::default();
         let (running, stop) = (control.clone(), loops.stop.clone());
@@ -252,11 +258,6 @@ impl Session {
             }
         });
         Ok(session)
-    }
-
-    /// Secrets by name.
-    pub(crate) fn vault(&self) -> &Vault {
-        &self.vault
     }
 
     /// What an API in front of this session is made of.
@@ -328,6 +329,7 @@ impl Plane for Session {
             Err(
                 error @ (StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
+                | StartError::ParentCancelled(_)
                 | StartError::TooDeep { .. }),
             ) => {
                 return Err(Failure::bad_input(error));
@@ -355,8 +357,13 @@ impl Plane for Session {
         Follower::Here(self.control.events_follow(execution, Seq::ZERO))
     }
 
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<(), Failure> {
-        match self.control.cancel(execution, reason).await.map_err(Failure::broken)? {
+    async fn cancel(
+        &self,
+        execution: ExecutionId,
+        reason: &str,
+        below: Below,
+    ) -> Result<(), Failure> {
+        match self.control.cancel_with(execution, reason, below).await.map_err(Failure::broken)? {
             Answer::Accepted | Answer::Leased(_) => Ok(()),
             Answer::Refused(refusal) => Err(Failure::bad_input(refusal)),
         }

@@ -1,7 +1,7 @@
 //! Watching executions until they have ended, or until the user has had enough.
 
 use anyhow::Context as _;
-use noetl_model::{Recorded, Summary};
+use noetl_model::{Below, Recorded, Summary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -103,7 +103,8 @@ async fn cancel_all(plane: &dyn Plane, overviews: &[Overview]) {
         if overview.status().is_terminal() {
             continue;
         }
-        if let Err(failure) = plane.cancel(overview.execution, "cancelled by Ctrl-C").await {
+        let reason = "cancelled by Ctrl-C";
+        if let Err(failure) = plane.cancel(overview.execution, reason, Below::Cancelled).await {
             // One that has just ended is as good; anything else shows in its events.
             tracing::warn!(execution = %overview.execution, ?failure, "not cancelled");
         }

@@ -173,6 +173,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         StartError::PayloadTooLarge => ErrorKind::StorageQuota,
         StartError::PayloadTooNested => ErrorKind::Schema,
         StartError::TooDeep { .. }
+        | StartError::ParentCancelled(_)
         | StartError::KeyTaken(_)
         | StartError::Refused(_)
         | StartError::Submit(_) => ErrorKind::Child,

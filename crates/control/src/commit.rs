@@ -152,7 +152,8 @@ impl Control {
                 Message::CommandReady { pool, .. } => Some(pool.clone()),
                 Message::CommandCancelled { .. }
                 | Message::ChildEnded { .. }
-                | Message::CancelChild { .. } => None,
+                | Message::CancelChild { .. }
+                | Message::CancelLinked { .. } => None,
             }));
         }
         if pools.is_empty() {

@@ -155,7 +155,8 @@ fn ready_command(message: &Message) -> Option<CommandId> {
         Message::CommandReady { command, .. } => Some(*command),
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
-        | Message::CancelChild { .. } => None,
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. } => None,
     }
 }
 

@@ -118,6 +118,8 @@ pub enum StartError {
     UnknownPlaybook(String),
     #[error("an execution may stand at most {max} below the first, not {depth}", max = crate::CHILD_DEPTH_MAX)]
     TooDeep { depth: u32 },
+    #[error("execution {0} was cancelled; nothing more is started below it")]
+    ParentCancelled(ExecutionId),
     #[error("the payload has more than {max} bytes", max = noetl_model::PAYLOAD_MAX)]
     PayloadTooLarge,
     #[error("the payload is nested deeper than {max} levels", max = noetl_model::PAYLOAD_DEPTH_MAX)]

@@ -8,6 +8,7 @@
 //! Invariants: a caller is answered after the commit; an input that is decided again after a
 //! conflict is decided on what is stored; any number of control planes may share a store.
 
+mod below;
 mod catalog;
 mod children;
 mod commit;

@@ -33,7 +33,7 @@ impl StateCache {
         Self { states: Mutex::new(LruCache::sparse(states_max)) }
     }
 
-    fn get(&self, execution: ExecutionId) -> Option<Execution> {
+    pub(crate) fn get(&self, execution: ExecutionId) -> Option<Execution> {
         self.states().get(&execution).map(|kept| kept.state.clone())
     }
 

@@ -201,6 +201,9 @@ impl Control {
             Message::CancelChild { child, reason } => {
                 known(self.cancel(*child, reason).await.map(|_| ())).map_err(SendError::Submit)
             }
+            Message::CancelLinked { reason } => {
+                self.cancel_linked(sender, reason).await.map_err(SendError::Submit)
+            }
         }
     }
 }
@@ -217,7 +220,8 @@ pub fn notification(row: &OutboxRow) -> Option<Notification> {
         }
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
-        | Message::CancelChild { .. } => None,
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. } => None,
     }
 }
 
@@ -233,7 +237,8 @@ fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
         Message::CommandReady { pool, .. } => Some(pool),
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
-        | Message::CancelChild { .. } => None,
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. } => None,
     }
 }
 
@@ -243,7 +248,7 @@ pub(crate) fn is_notified(pool: &Pool) -> bool {
 }
 
 /// A message to an execution that does not exist has nobody to reach.
-fn known(delivered: Result<(), SubmitError>) -> Result<(), SubmitError> {
+pub(crate) fn known(delivered: Result<(), SubmitError>) -> Result<(), SubmitError> {
     match delivered {
         Err(SubmitError::Load(LoadError::NotFound(execution))) => {
             tracing::warn!(%execution, "message to an execution that does not exist");

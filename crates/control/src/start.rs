@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use noetl_engine::{Decision, Input, Loaded, Start, start};
+use noetl_engine::{Decision, Loaded, Start, start};
 use noetl_model::{
     CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
 };
@@ -16,7 +16,7 @@ use crate::error::{Damage, LoadError};
 use crate::needs::Log;
 use crate::payloads::json_len_within;
 use crate::vacancy::Grant;
-use crate::{Answer, Control, StartError, SubmitError};
+use crate::{Control, StartError, SubmitError};
 
 /// How many executions may stand above one.
 pub const CHILD_DEPTH_MAX: u32 = 16;
@@ -71,7 +71,7 @@ impl Control {
     pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
         let depth = match &request.origin {
             Origin::Request => 0,
-            Origin::Parent { depth, .. } => *depth,
+            Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
         };
         if depth > CHILD_DEPTH_MAX {
             return Err(StartError::TooDeep { depth });
@@ -162,15 +162,6 @@ impl Control {
             ..StartRequest::new(playbook, payload)
         })
         .await
-    }
-
-    /// Cancels an execution and everything it has under way.
-    pub async fn cancel(
-        &self,
-        execution: ExecutionId,
-        reason: impl Into<String>,
-    ) -> Result<Answer, SubmitError> {
-        self.submit(execution, Input::Cancel { reason: reason.into() }).await
     }
 
     /// The first events of an execution, decided but not written.

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
-use noetl_model::{Attempt, EventId, ExecutionId, Seq};
+use noetl_model::{Attempt, EventId, ExecutionId, Seq, traceparent};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StoreError, Unanswered};
+use tracing::Instrument as _;
 
 use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
@@ -122,6 +123,16 @@ impl Turn {
 impl Control {
     /// Decides everything that was posted and answers it once it is durable.
     pub(crate) async fn take_turn(&self, execution: ExecutionId, posted: Vec<Posted>) {
+        let span = tracing::info_span!(
+            "turn",
+            %execution,
+            inputs = posted.len(),
+            traceparent = tracing::field::Empty,
+        );
+        self.decide_and_answer(execution, posted).instrument(span).await;
+    }
+
+    async fn decide_and_answer(&self, execution: ExecutionId, posted: Vec<Posted>) {
         let open = posted.into_iter().enumerate().collect();
         let mut turn = Turn { execution, open, doubts: Vec::new(), conflict: None };
         let (mut conflicts, mut unanswered) = (0, 0);
@@ -146,6 +157,9 @@ impl Control {
     /// One go at a turn: answers what it can.
     async fn advance(&self, turn: &mut Turn) -> Result<(), Setback> {
         let state = self.known_state(turn.execution).await?;
+        if let Some(context) = traceparent(state.trace()) {
+            tracing::Span::current().record("traceparent", context);
+        }
         self.settle_doubts(turn).await?;
         if turn.conflict.take() == Some(state.seq()) {
             turn.refuse_takeovers();

@@ -66,7 +66,7 @@ pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Deci
         Input::ChildStarted { command, child } => Ok(child_started(draft(), *command, *child)),
         Input::ChildEnded { command, ended } => child_ended(draft(), *command, ended),
         Input::TimerFired { timer } => draft().timer_fired(*timer),
-        Input::Cancel { reason } => Ok(draft().cancel(reason)),
+        Input::Cancel { reason, below } => Ok(draft().cancel(reason, *below)),
         Input::Finalize { status, reason } => Ok(draft().finalize(*status, reason)),
         Input::Stalled { detail } => draft().stalled(detail),
         Input::Reported { name, step, body } => Ok(Decision::Accepted(vec![Event::Reported {

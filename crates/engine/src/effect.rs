@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Pool,
+    Attempt, Below, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Pool,
     Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
 };
 
@@ -71,7 +71,9 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         }],
         Event::CommandCompleted { command, .. } => vec![Effect::Dequeue { command: *command }],
         Event::CommandFailed { command, attempt, .. } => vec![failed(before, *command, *attempt)],
-        Event::CommandCancelled { command, reason } => cancelled(before, *command, reason),
+        Event::CommandCancelled { command, reason, below } => {
+            cancelled(before, *command, reason, *below)
+        }
         Event::ChildStarted { command, .. } => vec![Effect::Park { command: *command }],
         Event::TimerSet { timer, due_at, .. } => {
             vec![Effect::SetTimer { timer: *timer, due_at: *due_at }]
@@ -85,9 +87,18 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         Event::ExecutionFailed { error, .. } => {
             ended(before, ExecutionStatus::Failed, Payload::null(), Some(error.clone()))
         }
-        Event::ExecutionCancelled { reason } => {
+        Event::ExecutionCancelled { reason, below } => {
             let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
-            ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error))
+            let mut effects =
+                ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error));
+            match below {
+                Below::Cancelled => {
+                    let reason = reason.clone();
+                    effects.push(Effect::Send(Message::CancelLinked { reason }));
+                }
+                Below::Spared => {}
+            }
+            effects
         }
         Event::ExecutionStarted { .. }
         | Event::StepEntered { .. }
@@ -120,16 +131,19 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
 }
 
 /// Whoever carries the command out is told to stop.
-fn cancelled(before: &Execution, command: CommandId, reason: &str) -> Vec<Effect> {
+fn cancelled(before: &Execution, command: CommandId, reason: &str, below: Below) -> Vec<Effect> {
     let mut effects = vec![Effect::Dequeue { command }];
     match before.commands.get(&command).map(|open| &open.holder) {
         Some(Holder::Worker { .. }) => {
             effects.push(Effect::Send(Message::CommandCancelled { command }));
         }
-        Some(Holder::Child(child)) => {
-            let reason = reason.to_owned();
-            effects.push(Effect::Send(Message::CancelChild { child: *child, reason }));
-        }
+        Some(Holder::Child(child)) => match below {
+            Below::Cancelled => {
+                let reason = reason.to_owned();
+                effects.push(Effect::Send(Message::CancelChild { child: *child, reason }));
+            }
+            Below::Spared => {}
+        },
         Some(Holder::Nobody) | None => {}
     }
     effects
@@ -145,7 +159,7 @@ fn ended(
     let mut effects: Vec<Effect> =
         before.timers.keys().map(|timer| Effect::DropTimer { timer: *timer }).collect();
     match before.origin {
-        Origin::Request => {}
+        Origin::Request | Origin::Linked { .. } => {}
         Origin::Parent { execution: parent, command, .. } => {
             effects.push(Effect::Send(Message::ChildEnded {
                 parent,

@@ -136,7 +136,9 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::CommandFailed { command, attempt, error, output, logs: _ } => {
             state.command_ended(*command, *attempt, output.as_ref(), Some(error))
         }
-        Event::CommandCancelled { command, reason: _ } => state.command_cancelled(*command),
+        Event::CommandCancelled { command, reason: _, below: _ } => {
+            state.command_cancelled(*command)
+        }
         Event::ChildStarted { command, child } => state.child_started(*command, *child),
         Event::ContextUpdated { target, values } => state.context_updated(*target, values),
         Event::TimerSet { timer, due_at: _, purpose } => {
@@ -158,7 +160,9 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.error = Some(error.clone());
             state.end(ExecutionStatus::Failed, at)
         }
-        Event::ExecutionCancelled { reason: _ } => state.end(ExecutionStatus::Cancelled, at),
+        Event::ExecutionCancelled { reason: _, below: _ } => {
+            state.end(ExecutionStatus::Cancelled, at)
+        }
         Event::AttemptSuperseded { .. }
         | Event::ExecutionStalled { .. }
         | Event::Reported { .. } => Ok(()),

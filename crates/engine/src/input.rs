@@ -1,7 +1,7 @@
 //! What the outside tells the engine, and the engine's "no".
 
 use noetl_model::{
-    Attempt, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin, Payload,
+    Attempt, Below, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin, Payload,
     PlaybookRef, Pool, StepName, TimerId, Timestamp, ToolError, WorkerId,
 };
 use serde_json::{Map, Value};
@@ -58,6 +58,7 @@ pub enum Input {
     },
     Cancel {
         reason: String,
+        below: Below,
     },
     /// An operator ends the execution by hand, as completed or as failed.
     Finalize {

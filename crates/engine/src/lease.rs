@@ -77,6 +77,7 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
             .timeout
             .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
         idempotency_key: format!("{}/{}/{}", state.id, open.step, command),
+        trace: state.trace.clone(),
     })
 }
 

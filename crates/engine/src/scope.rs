@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
 
     fn parent_iter(&self) -> Option<&'a Value> {
         match &self.scope.state.origin {
-            Origin::Request => None,
+            Origin::Request | Origin::Linked { .. } => None,
             Origin::Parent { iter, .. } => iter.as_ref(),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use noetl_model::{
     Attempt, Bindings, CommandId, ErrorMode, ExecutionId, ExecutionStatus, ItemCounts, ItemSource,
-    LoopMode, Origin, ParentCommand, Payload, PlaybookRef, Pool, RunId, Seq, StepCounts, StepName,
+    LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId, Seq, StepCounts, StepName,
     StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind,
     WorkerId,
 };
@@ -203,7 +203,7 @@ impl Execution {
     pub fn depth(&self) -> u32 {
         match self.origin {
             Origin::Request => 0,
-            Origin::Parent { depth, .. } => depth,
+            Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => depth,
         }
     }
 
@@ -251,7 +251,8 @@ impl Execution {
     pub fn summary(&self) -> Summary {
         let parent = match self.origin {
             Origin::Request => None,
-            Origin::Parent { execution, command, .. } => Some(ParentCommand { execution, command }),
+            Origin::Parent { execution, command, .. } => Some(Parent::of(execution, Some(command))),
+            Origin::Linked { execution, .. } => Some(Parent::of(execution, None)),
         };
         Summary {
             execution: self.id,

@@ -65,6 +65,14 @@ pub struct Lease {
     pub timeout_ms: Option<u64>,
     /// The same for every attempt, so that what the tool calls can recognise a repetition.
     pub idempotency_key: String,
+    /// The W3C trace context the execution came with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Arc<Value>>,
+}
+
+/// The `traceparent` of a W3C trace context, if it has one.
+pub fn traceparent(trace: Option<&Value>) -> Option<&str> {
+    trace?.get("traceparent")?.as_str()
 }
 
 /// How a command ended.
@@ -145,6 +153,8 @@ pub enum Message {
     },
     /// A parent was cancelled; this child of it should be too.
     CancelChild { child: ExecutionId, reason: String },
+    /// The sender was cancelled; what requests have started below it should be too.
+    CancelLinked { reason: String },
 }
 
 #[cfg(test)]

@@ -37,6 +37,28 @@ pub enum Origin {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         iter: Option<Value>,
     },
+    /// Somebody outside, below another execution, of which no command waits for the end of this one.
+    Linked {
+        execution: ExecutionId,
+        /// How many executions stand above this one.
+        depth: u32,
+    },
+}
+
+/// What becomes of the executions below one that is cancelled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Below {
+    #[default]
+    Cancelled,
+    /// They go on.
+    Spared,
+}
+
+impl Below {
+    pub fn is_cancelled(&self) -> bool {
+        *self == Self::Cancelled
+    }
 }
 
 /// Why a step was passed over.
@@ -250,6 +272,9 @@ events! {
     CommandCancelled = "command.cancelled" {
         command: CommandId,
         reason: String,
+        /// What becomes of the child that it waits for.
+        #[serde(default, skip_serializing_if = "Below::is_cancelled")]
+        below: Below,
     },
     /// A worker reported after another had taken its command over. Changes nothing.
     AttemptSuperseded = "attempt.superseded" {
@@ -300,6 +325,9 @@ events! {
     },
     ExecutionCancelled = "execution.cancelled" {
         reason: String,
+        /// What becomes of the executions that requests have started below this one.
+        #[serde(default, skip_serializing_if = "Below::is_cancelled")]
+        below: Below,
     },
     /// Nothing is under way that could move this execution. Changes nothing.
     ExecutionStalled = "execution.stalled" {

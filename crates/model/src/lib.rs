@@ -22,12 +22,12 @@ mod time;
 mod tool;
 
 pub use canonical::canonical;
-pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report};
+pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report, traceparent};
 pub use cutoff::{Cutoff, ParseCutoffError};
 pub use error::{ErrorKind, ToolError};
 pub use event::{
-    Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded, ScopeTarget,
-    SkipReason, TaskAddress, TimerPurpose,
+    Below, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,
+    ScopeTarget, SkipReason, TaskAddress, TimerPurpose,
 };
 pub use id::{
     Attempt, CatalogId, CommandId, EventId, ExecutionId, ParseIdError, Pool, RunId, Seq, StepName,
@@ -41,6 +41,6 @@ pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
-pub use summary::{ItemCounts, ParentCommand, StepCounts, Summary};
+pub use summary::{ItemCounts, Parent, ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool::{ToolKind, UnknownTool};

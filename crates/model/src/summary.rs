@@ -13,6 +13,40 @@ pub struct ParentCommand {
     pub command: CommandId,
 }
 
+/// The execution above another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Parent {
+    /// One of its commands waits for the end of this one.
+    Command(ParentCommand),
+    /// A request has named it; nothing there waits.
+    Named { execution: ExecutionId },
+}
+
+impl Parent {
+    /// As it is kept: an execution, and the command of it that waits, if one does.
+    pub fn of(execution: ExecutionId, command: Option<CommandId>) -> Self {
+        match command {
+            Some(command) => Self::Command(ParentCommand { execution, command }),
+            None => Self::Named { execution },
+        }
+    }
+
+    pub fn execution(self) -> ExecutionId {
+        match self {
+            Self::Command(ParentCommand { execution, .. }) | Self::Named { execution } => execution,
+        }
+    }
+
+    /// The command that waits, if one does.
+    pub fn command(self) -> Option<ParentCommand> {
+        match self {
+            Self::Command(command) => Some(command),
+            Self::Named { .. } => None,
+        }
+    }
+}
+
 /// How many steps have reached which status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepCounts {
@@ -53,7 +87,7 @@ pub struct Summary {
     pub seq: Seq,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    pub parent: Option<ParentCommand>,
+    pub parent: Option<Parent>,
     /// The step entered last.
     pub current_step: Option<StepName>,
     pub steps: StepCounts,

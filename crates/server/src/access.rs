@@ -69,7 +69,15 @@ const ADMIN_PATHS: &[&str] = &["/api/postgres/execute", "/api/db/init", "/api/db
 const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/"];
 
 /// Paths that are only read although they are posted to.
-const READ_POSTS: &[&str] = &["/api/catalog/list", "/api/catalog/resource"];
+const READ_POSTS: &[&str] = &[
+    "/api/catalog/list",
+    "/api/catalog/agents/list",
+    "/api/catalog/resource",
+    "/api/catalog/playbooks/validate",
+];
+
+/// Where paths begin that whoever writes playbooks uses, whatever the method.
+const WRITE_PREFIXES: &[&str] = &["/api/catalog/playbook", "/api/playbook-tests/"];
 
 /// Where paths begin that workers use.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
@@ -104,6 +112,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
         Method::POST if READ_POSTS.contains(&path) => &[Scope::Read],
         Method::POST if by_hand => &[Scope::Admin],
         Method::POST => &[Scope::Run],
+        _ if WRITE_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) => &[Scope::Run],
         _ => &[Scope::Admin],
     })
 }

@@ -188,6 +188,7 @@ impl From<StartError> for ApiError {
             StartError::UnknownPlaybook(_) => {
                 Self::not_found("unknown-playbook", error.to_string())
             }
+            StartError::ParentCancelled(_) => Self::conflict("parent-cancelled", error.to_string()),
             StartError::TooDeep { .. } => Self::invalid("too-deep", error.to_string()),
             StartError::PayloadTooLarge | StartError::PayloadTooNested => {
                 Self::invalid("payload-too-large", error.to_string())

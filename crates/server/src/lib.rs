@@ -26,6 +26,7 @@ mod routes;
 mod seen;
 mod serve;
 mod state;
+mod statements;
 mod tell;
 mod tls;
 mod tokens;
@@ -48,13 +49,11 @@ pub use limits::Limits;
 pub use lookup::{Found, Lookup, NotFound};
 pub use rate::Rate;
 pub use serve::serve;
-pub use state::{AppState, Figures, Services, Settings};
+pub use state::{AppState, Figures, Services, Settings, Spans};
+pub use statements::{Statement, Statements};
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError};
 pub use within::{Answered, Within};
-
-/// How many bytes the body of a request may have, where a route does not say otherwise.
-const BODY_MAX: usize = 4 * 1024 * 1024;
 
 /// Every route, with what guards them.
 pub fn app(state: AppState) -> Router {
@@ -64,14 +63,15 @@ pub fn app(state: AppState) -> Router {
         .route("/api/openapi.json", get(async move || Json(document)))
         .method_not_allowed_fallback(error::wrong_method)
         .fallback(error::unknown_path)
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::max(body::BODY_MAX))
         .layer(middleware::from_fn_with_state(state.clone(), body::arrive_in_time))
+        .layer(middleware::from_fn(body::announce_what_fits))
         .layer(middleware::from_fn_with_state(state.clone(), access::admit))
         .layer(middleware::from_fn_with_state(state.clone(), meters::measure))
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(option_layer(cors(&state.settings().origins)))
         .layer(middleware::from_fn_with_state(state.clone(), headers::say))
-        .layer(middleware::from_fn(trace::in_span))
+        .layer(middleware::from_fn_with_state(state.clone(), trace::in_span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .with_state(state)

@@ -29,6 +29,34 @@ const WRITES: &[(&str, &str)] = &[
     ("/api/worker/pool/heartbeat", "runtime_heartbeat"),
 ];
 
+/// Routes that are also counted by what they are for: method, path, the counter, and what it counts.
+const ERRANDS: &[(&str, &str, &str, &str)] = &[
+    (
+        "GET",
+        "/api/credentials/{identifier}/sealed",
+        "noetl_credentials_sealed_total",
+        "Credentials that were delivered sealed, or could not be.",
+    ),
+    (
+        "PUT",
+        "/api/result/{execution_id}",
+        "noetl_result_store_put_total",
+        "Values that workers stored.",
+    ),
+    (
+        "GET",
+        "/api/result/resolve",
+        "noetl_result_store_resolve_total",
+        "Values that workers fetched by reference.",
+    ),
+];
+
+/// Those of them whose duration is told, under this name.
+const TIMED_ERRANDS: &[(&str, &str)] = &[
+    ("noetl_result_store_put_total", "noetl_result_store_put_duration_seconds"),
+    ("noetl_result_store_resolve_total", "noetl_result_store_resolve_duration_seconds"),
+];
+
 /// Names of events that are told; the rest is `other`.
 const EVENT_TYPES: &[&str] = &[
     "call.done",
@@ -60,9 +88,13 @@ enum Series {
 
 impl Meters {
     fn count(&self, name: &'static str, help: &'static str, labels: String) {
+        self.count_many(name, help, labels, 1);
+    }
+
+    fn count_many(&self, name: &'static str, help: &'static str, labels: String, more: u64) {
         let mut families = self.families();
         match series(&mut families, name, help, labels, || Series::Counter(0)) {
-            Series::Counter(count) => *count += 1,
+            Series::Counter(count) => *count += more,
             Series::Histogram { .. } => unreachable!("a name stands for one kind of measure"),
         }
     }
@@ -144,6 +176,47 @@ impl Meters {
         self.count("noetl_container_callback_total", "Ends of jobs that were told.", labels);
     }
 
+    /// A secret was looked for: where it was found, if it was.
+    pub(crate) fn secret(&self, provider: &'static str, is_found: bool, took: Duration) {
+        let status = if is_found { "ok" } else { "error" };
+        // This server has no region of its own.
+        let labels = format!("provider=\"{provider}\",region=\"\"");
+        self.count(
+            "noetl_secret_resolve_total",
+            "Secrets that were asked for, by where they were found.",
+            format!("{labels},status=\"{status}\""),
+        );
+        self.observe(
+            "noetl_secret_resolve_duration_seconds",
+            "How long finding a secret took.",
+            labels,
+            SECONDS,
+            took.as_secs_f64(),
+        );
+    }
+
+    /// Secrets of a table were brought under the current key, or could not be.
+    pub(crate) fn rotation(&self, table: &'static str, rewrapped: u64, failed: u64) {
+        for (status, count) in [("ok", rewrapped), ("error", failed)] {
+            self.count_many(
+                "noetl_wallet_rotate_total",
+                "Secrets brought under the current key, or not.",
+                format!("table=\"{table}\",status=\"{status}\""),
+                count,
+            );
+        }
+    }
+
+    fn errand(&self, method: &str, route: &str, status: &str, took: Duration) {
+        let errand = ERRANDS.iter().find(|(of, path, ..)| *of == method && *path == route);
+        let Some((_, _, name, help)) = errand else { return };
+        let labels = format!("status=\"{status}\"");
+        self.count(name, help, labels.clone());
+        if let Some((_, timed)) = TIMED_ERRANDS.iter().find(|(counted, _)| counted == name) {
+            self.observe(timed, "How long it took.", labels, SECONDS, took.as_secs_f64());
+        }
+    }
+
     fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
         let class = status / 100;
         self.count(
@@ -158,6 +231,7 @@ impl Meters {
             SECONDS,
             took.as_secs_f64(),
         );
+        self.errand(method, route, if class == 2 { "ok" } else { "error" }, took);
         let write = WRITES.iter().find(|(path, _)| *path == route && method == "POST");
         if let Some((_, endpoint)) = write {
             let status = if class == 2 { "ok" } else { "error" };

@@ -6,7 +6,9 @@ mod commands;
 mod credentials;
 mod dashboard;
 mod docs;
+mod editor;
 mod events;
+mod everything;
 mod execute;
 mod executions;
 mod feeds;
@@ -18,6 +20,7 @@ mod metrics;
 mod objects;
 mod outbox;
 mod pools;
+mod postgres;
 mod refused;
 mod replay;
 mod results;
@@ -47,9 +50,11 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(health::routes())
         .merge(metrics)
         .merge(catalog::routes())
+        .merge(editor::routes())
         .merge(execute::routes())
         .merge(executions::routes())
         .merge(stream::routes())
+        .merge(everything::routes())
         .merge(vars::routes())
         .merge(events::routes())
         .merge(commands::routes())
@@ -62,6 +67,7 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(layout::routes())
         .merge(system::routes())
         .merge(refused::routes())
+        .merge(postgres::routes())
         .merge(docs::routes())
         .merge(stored::routes())
         .merge(feeds::routes())
@@ -72,6 +78,17 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(credentials::routes())
         .merge(keychain::routes())
         .merge(wallet::routes())
+}
+
+/// How many bytes the body of a request to a route may have, if the route says it itself.
+pub(crate) fn body_max(route: &str) -> Option<usize> {
+    match route {
+        worker::REPORT => Some(worker::REPORT_BYTES_MAX),
+        results::PUT => Some(results::RESULT_BYTES_MAX),
+        objects::OBJECT | objects::PLUGIN => Some(objects::OBJECT_BYTES_MAX),
+        ingress::MESSAGE => Some(ingress::MESSAGE_MAX),
+        _ => None,
+    }
 }
 
 /// What is described apart, because its path has no end of its own.

@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::lookup::Lookup;
 use crate::meters::Meters;
 use crate::seen::Seen;
+use crate::statements::{MaybeStatements, Statements};
 use crate::tls::Tls;
 use crate::tokens::Token;
 
@@ -31,6 +32,7 @@ pub struct Settings {
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
     pub figures: Figures,
+    pub spans: Spans,
     /// How long a worker that sends heartbeats may go without one; the control plane's lease.
     pub lease: Duration,
 }
@@ -40,6 +42,13 @@ pub struct Settings {
 pub enum Figures {
     Shown,
     Hidden,
+}
+
+/// Whether anybody sees the spans of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spans {
+    Exported,
+    Unseen,
 }
 
 impl Settings {
@@ -53,6 +62,7 @@ impl Settings {
             tls: None,
             limits: Limits::default(),
             figures: Figures::Shown,
+            spans: Spans::Unseen,
             lease,
         }
     }
@@ -90,6 +100,7 @@ struct Parts {
     patience: Patience,
     meters: Meters,
     ingress: Ingress,
+    statements: MaybeStatements,
 }
 
 impl AppState {
@@ -110,6 +121,7 @@ impl AppState {
             seen: Seen::default(),
             meters: Meters::default(),
             ingress,
+            statements: None,
         };
         Self { parts: Arc::new(parts) }
     }
@@ -119,6 +131,18 @@ impl AppState {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.ingress.secrets = secrets;
         self
+    }
+
+    /// The same with somebody who runs SQL by hand. To be said before the state is shared.
+    pub fn with_statements(mut self, statements: Arc<dyn Statements>) -> Self {
+        let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
+        parts.statements = Some(statements);
+        self
+    }
+
+    /// Who runs SQL by hand, if an operator wants it.
+    pub(crate) fn statements(&self) -> Option<&dyn Statements> {
+        self.parts.statements.as_deref()
     }
 
     /// What is kept for senders of messages.

@@ -7,6 +7,8 @@ mod catalog;
 mod contract;
 mod credentials;
 mod dashboard;
+mod editor;
+mod everything;
 mod execute;
 mod executions;
 mod existing_worker;
@@ -14,11 +16,13 @@ mod feeds;
 mod health;
 mod ingress;
 mod keychain;
+mod listener;
 mod native_worker;
 mod network;
 mod objects;
 mod openapi;
 mod outbox;
+mod postgres;
 mod remote;
 mod replay;
 mod results;
@@ -30,7 +34,8 @@ mod subscriptions;
 mod system;
 mod vars;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -92,7 +97,11 @@ struct Server {
     /// Ends its loops.
     stop: CancellationToken,
     _loops: DropGuard,
+    calls: Calls,
 }
+
+/// What was asked: method and path, without what stands after the question mark.
+type Calls = Arc<Mutex<BTreeSet<(String, String)>>>;
 
 /// How a server is asked.
 enum Way {
@@ -175,7 +184,8 @@ impl Server {
         let services = Services { control, store, records, vault, bus, clock, ids };
         let state = AppState::new(services, settings_of_server);
         let way = Way::Direct(Box::new(app(state.clone())));
-        Self { way, state, stop: stop.clone(), _loops: stop.drop_guard() }
+        let calls = Calls::default();
+        Self { way, state, stop: stop.clone(), _loops: stop.drop_guard(), calls }
     }
 
     /// The same, asked where it listens.
@@ -222,6 +232,7 @@ impl Server {
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {
+        self.note(request.method(), request.uri().path());
         let (status, headers, bytes) = match &self.way {
             Way::Direct(router) => {
                 let response = router.clone().oneshot(request).await.expect("an answer");
@@ -244,6 +255,12 @@ impl Server {
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)));
         Answer { status, headers, body }
+    }
+
+    /// Notes what is asked.
+    fn note(&self, method: &Method, path: &str) {
+        let mut calls = self.calls.lock().expect("nobody panics while it notes");
+        calls.insert((method.to_string(), path.to_owned()));
     }
 
     /// Completes the command that waits longest, with nothing.

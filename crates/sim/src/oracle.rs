@@ -9,7 +9,7 @@ use std::sync::Arc;
 use noetl_control::{Control, ReportAnswer};
 use noetl_engine::{Execution, evolve, replay};
 use noetl_model::{
-    Cutoff, Digest, ExecutionId, Outcome, ParentCommand, Payload, Recorded, Seq, Summary,
+    Cutoff, Digest, ExecutionId, Outcome, Parent, ParentCommand, Payload, Recorded, Seq, Summary,
 };
 use noetl_store::{
     CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore,
@@ -64,7 +64,8 @@ pub(crate) async fn examine(remains: &Remains<'_>) -> Result<Tally, String> {
 fn one_child_each(found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for (child, known) in found {
-        let Some(ParentCommand { execution, command }) = known.summary.parent else { continue };
+        let parent = known.summary.parent.and_then(Parent::command);
+        let Some(ParentCommand { execution, command }) = parent else { continue };
         if !seen.insert((execution, command)) {
             return Err(format!("{child} is a second child of command {command} of {execution}"));
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
-use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
     Append, AppendError, CommandKey, EventLog, Known, LogEnd, Plan, READ_EVENTS_MAX, StoreError,
 };
@@ -169,7 +169,10 @@ async fn read_up(
 
 /// The command that an append starts an execution for.
 pub(crate) fn child_start(append: &Append) -> Option<CommandKey> {
-    let parent = append.summary.parent.filter(|_| append.expected == Seq::ZERO)?;
+    let parent = append.summary.parent.and_then(Parent::command)?;
+    if append.expected != Seq::ZERO {
+        return None;
+    }
     Some((parent.execution, parent.command))
 }
 

@@ -1,6 +1,6 @@
 //! A plan as the one statement that writes it takes it: an array for each column.
 
-use noetl_model::{EventTag, StepName, Timestamp};
+use noetl_model::{EventTag, Parent, StepName, Timestamp};
 use noetl_store::{CommandKey, Holder, OpenCommand, Plan};
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
@@ -62,8 +62,10 @@ fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
         .bind(column(rows, |(.., end)| Instant(end.at)))
         .bind(column(rows, |(_, summary, _)| Instant(summary.started_at)))
         .bind(column(rows, |(_, summary, _)| summary.ended_at.map(Instant)))
-        .bind(column(rows, |(_, summary, _)| summary.parent.map(|parent| parent.execution.0)))
-        .bind(column(rows, |(_, summary, _)| summary.parent.map(|parent| stored(parent.command.0))))
+        .bind(column(rows, |(_, summary, _)| summary.parent.map(|it| it.execution().0)))
+        .bind(column(rows, |(_, summary, _)| {
+            summary.parent.and_then(Parent::command).map(|it| stored(it.command.0))
+        }))
         .bind(column(rows, |(_, summary, _)| summary.current_step.as_ref().map(step)))
         .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.total)))
         .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.running)))

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ItemCounts, ParentCommand, PlaybookRef, Seq, StepCounts,
-    StepName, Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ItemCounts, Parent, PlaybookRef, Seq, StepCounts, StepName,
+    Summary, Timestamp,
 };
 use noetl_store::{
     ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
@@ -164,13 +164,10 @@ impl PgStore {
 fn summary(row: &PgRow) -> Result<Summary, StoreError> {
     let execution = ExecutionId(get(row, "execution_id")?);
     let what = || format!("the summary of execution {execution}");
-    let parent = match (get(row, "parent_execution_id")?, get(row, "parent_command_id")?) {
-        (Some(execution), Some(command)) => Some(ParentCommand {
-            execution: ExecutionId(execution),
-            command: CommandId(unsigned(command, "parent_command_id")?),
-        }),
-        _ => None,
-    };
+    let command: Option<i64> = get(row, "parent_command_id")?;
+    let command = command.map(|it| unsigned(it, "parent_command_id").map(CommandId)).transpose()?;
+    let parent: Option<i64> = get(row, "parent_execution_id")?;
+    let parent = parent.map(|execution| Parent::of(ExecutionId(execution), command));
     Ok(Summary {
         execution,
         playbook: PlaybookRef {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
     Append, AppendError, CommandKey, EventLog, Known, LogEnd, Plan, READ_EVENTS_MAX, StoreError,
 };
@@ -95,7 +95,7 @@ async fn read_up(
         .fetch_all(&mut *connection)
         .await
         .map_err(store_error)?;
-    let parents = batch.iter().filter_map(|append| append.summary.parent);
+    let parents = batch.iter().filter_map(|append| append.summary.parent.and_then(Parent::command));
     let parents: Vec<CommandKey> =
         parents.map(|parent| (parent.execution, parent.command)).collect();
     let commands: Vec<CommandKey> = batch

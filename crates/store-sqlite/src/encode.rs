@@ -1,7 +1,7 @@
 //! Rows as the statements take them: JSON objects whose keys are the names of columns.
 
 use noetl_model::{
-    Event, EventId, EventTag, ExecutionId, Recorded, Seq, StepName, Timestamp, ToolError,
+    Event, EventId, EventTag, ExecutionId, Parent, Recorded, Seq, StepName, Timestamp, ToolError,
 };
 use noetl_store::{CommandKey, ExecutionChange, Holder, OpenCommand};
 use serde::Serialize;
@@ -71,8 +71,8 @@ impl<'a> ExecutionRow<'a> {
             last_event_at: end.at,
             started_at: summary.started_at,
             ended_at: summary.ended_at,
-            parent_execution_id: summary.parent.map(|parent| parent.execution.0),
-            parent_command_id: summary.parent.map(|parent| parent.command.0),
+            parent_execution_id: summary.parent.map(|parent| parent.execution().0),
+            parent_command_id: summary.parent.and_then(Parent::command).map(|it| it.command.0),
             current_step: summary.current_step.as_ref(),
             steps_total: summary.steps.total,
             steps_running: summary.steps.running,

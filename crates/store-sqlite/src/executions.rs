@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ItemCounts, ParentCommand, PlaybookRef, Seq, StepCounts,
-    StepName, Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ItemCounts, Parent, PlaybookRef, Seq, StepCounts, StepName,
+    Summary, Timestamp,
 };
 use noetl_store::{
     ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
@@ -141,12 +141,9 @@ impl SqliteStore {
 fn summary(row: &SqliteRow) -> Result<Summary, StoreError> {
     let execution = ExecutionId(get(row, "execution_id")?);
     let what = || format!("the summary of execution {execution}");
-    let parent = match (get(row, "parent_execution_id")?, get(row, "parent_command_id")?) {
-        (Some(execution), Some(command)) => {
-            Some(ParentCommand { execution: ExecutionId(execution), command: CommandId(command) })
-        }
-        _ => None,
-    };
+    let command = get::<Option<u64>>(row, "parent_command_id")?.map(CommandId);
+    let parent: Option<i64> = get(row, "parent_execution_id")?;
+    let parent = parent.map(|execution| Parent::of(ExecutionId(execution), command));
     Ok(Summary {
         execution,
         playbook: PlaybookRef {

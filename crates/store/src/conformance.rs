@@ -104,6 +104,7 @@ macro_rules! conformance {
             executions::a_part_is_found_in_few_paths_and_in_many,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,
+            executions::any_number_of_executions_may_name_one_above_them,
             keys::a_key_starts_one_execution,
             keys::a_key_tells_what_was_asked_for,
             keys::a_key_is_free_once_it_is_no_longer_kept,

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use noetl_model::{
-    CommandId, Digest, EventId, ExecutionId, ParentCommand, Recorded, Seq, Summary, TimerId,
-    Timestamp,
+    CommandId, Digest, EventId, ExecutionId, Parent, ParentCommand, Recorded, Seq, Summary,
+    TimerId, Timestamp,
 };
 
 use crate::{
@@ -99,7 +99,9 @@ impl Tables {
         for (digest, bytes) in &append.payloads {
             self.payloads.entry(*digest).or_insert_with(|| bytes.clone());
         }
-        if let Some(ParentCommand { execution, command }) = append.summary.parent {
+        if let Some(ParentCommand { execution, command }) =
+            append.summary.parent.and_then(Parent::command)
+        {
             self.children.insert((execution, command), append.execution);
         }
         let places = append.events.iter().map(|it| (it.event_id, (append.execution, it.seq)));
@@ -144,7 +146,8 @@ impl Tables {
     }
 
     fn check_child(&self, append: &Append) -> Result<(), AppendError> {
-        let Some(ParentCommand { execution, command }) = append.summary.parent else {
+        let parent = append.summary.parent.and_then(Parent::command);
+        let Some(ParentCommand { execution, command }) = parent else {
             return Ok(());
         };
         match self.children.get(&(execution, command)) {

@@ -170,7 +170,8 @@ pub fn is_for_bus(message: &Message) -> bool {
         Message::CommandReady { .. } => true,
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
-        | Message::CancelChild { .. } => false,
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. } => false,
     }
 }
 

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use noetl_model::{
-    CommandId, Digest, EventId, ExecutionId, Message, Recorded, Seq, Summary, TimerId, Timestamp,
+    CommandId, Digest, EventId, ExecutionId, Message, Parent, Recorded, Seq, Summary, TimerId,
+    Timestamp,
 };
 
 use crate::{Append, AppendError, KeptKey, OpenCommand, TimerChange, stage};
@@ -155,7 +156,7 @@ impl<'a> Plan<'a> {
 
 /// The command that an append's execution was started for.
 fn parent_of(append: &Append) -> Option<CommandKey> {
-    append.summary.parent.map(|parent| (parent.execution, parent.command))
+    append.summary.parent.and_then(Parent::command).map(|it| (it.execution, it.command))
 }
 
 /// Which commands a batch touches, and in which order it adds those that are new.

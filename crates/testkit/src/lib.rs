@@ -3,8 +3,10 @@
 //!
 //! A [`Story`] is the shell around the engine at its smallest. Tests of the rules use it to give a
 //! playbook and reports and to read the history that follows. Tests of adapters start the real thing:
-//! a [`NatsServer`], a [`PostgresServer`]; those of tools a web service to call, a [`MockApi`].
+//! a [`NatsServer`], a [`PostgresServer`]; those of tools a web service to call, a [`MockApi`];
+//! and spans go to a [`Collector`].
 
+mod collector;
 mod mock_api;
 mod nats;
 mod postgres;
@@ -12,6 +14,7 @@ mod print;
 mod story;
 mod worker;
 
+pub use collector::Collector;
 pub use mock_api::MockApi;
 pub use nats::NatsServer;
 pub use postgres::PostgresServer;

@@ -49,7 +49,7 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         Event::CommandFailed { command, error, .. } => {
             format!("fail {command}: {} ({})", error, error.kind)
         }
-        Event::CommandCancelled { command, reason } => format!("cancel {command}: {reason}"),
+        Event::CommandCancelled { command, reason, .. } => format!("cancel {command}: {reason}"),
         Event::AttemptSuperseded { command, attempt, worker } => {
             format!("superseded {command}: attempt {attempt} of {worker}")
         }
@@ -82,7 +82,7 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         }
         Event::ExecutionCompleted { output } => format!("COMPLETED {}", resolve(output)),
         Event::ExecutionFailed { error, .. } => format!("FAILED {error}"),
-        Event::ExecutionCancelled { reason } => format!("CANCELLED {reason}"),
+        Event::ExecutionCancelled { reason, .. } => format!("CANCELLED {reason}"),
         Event::ExecutionStalled { detail } => format!("stalled: {detail}"),
         Event::Reported { name, .. } => format!("reported {name}"),
     };

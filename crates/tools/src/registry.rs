@@ -121,6 +121,14 @@ impl Registry {
         }
     }
 
+    /// Runs a call in which nothing is a template.
+    pub async fn call(&self, kind: ToolKind, call: &Call) -> Ended {
+        match self.tools.get(&kind) {
+            Some(tool) => run_in_time(tool.as_ref(), call, &call.cancel.clone()).await,
+            None => Ended::failed(self.unavailable(kind)),
+        }
+    }
+
     fn unavailable(&self, kind: ToolKind) -> ToolError {
         let known: Vec<&str> = self.kinds().map(ToolKind::as_str).collect();
         ToolError::new(

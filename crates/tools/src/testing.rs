@@ -54,6 +54,7 @@ pub(crate) fn lease(tool: ToolKind, config: Value) -> Lease {
         bindings: Bindings::default(),
         timeout_ms: None,
         idempotency_key: "7-1".into(),
+        trace: None,
     }
 }
 

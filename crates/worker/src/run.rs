@@ -8,10 +8,13 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use noetl_api::{ControlError, ControlPlane};
-use noetl_model::{ErrorKind, Lease, Payload, PayloadRef, Report, ToolError, WorkerId};
+use noetl_model::{
+    ErrorKind, Lease, Outcome, Payload, PayloadRef, Report, ToolError, WorkerId, traceparent,
+};
 use noetl_tools::{Ended, Registry, UsedCredentials};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::backoff::Backoff;
 use crate::redact::redacted;
@@ -25,17 +28,30 @@ pub(crate) async fn run(
     lost: &CancellationToken,
 ) -> Option<Report> {
     let used = UsedCredentials::default();
+    let span = tracing::info_span!(
+        "tool",
+        execution = %lease.execution,
+        step = %lease.step,
+        tool = lease.tool.as_str(),
+        attempt = lease.attempt.0,
+        traceparent = traceparent(lease.trace.as_deref()),
+        error = tracing::field::Empty,
+    );
     let running = async {
         match lost.run_until_cancelled(resolve(control, &lease)).await? {
             Ok(bindings) => Some(registry.run(&lease, bindings, &used, lost).await),
             Err(error) => Some(Ended::failed(error)),
         }
     };
-    let ended = AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
+    let running = AssertUnwindSafe(running.instrument(span.clone())).catch_unwind();
+    let ended = running.await.unwrap_or_else(|panic| {
         let message = format!("the tool `{}` panicked: {}", lease.tool, told(panic.as_ref()));
         Some(Ended::failed(ToolError::new(ErrorKind::Unknown, message)))
     })?;
     let ended = redacted(ended, &used);
+    if let Outcome::Failed { error, .. } = &ended.outcome {
+        span.record("error", error.kind.as_str());
+    }
     (!lost.is_cancelled()).then(|| Report {
         execution: lease.execution,
         command: lease.command,

@@ -29,7 +29,8 @@ pub struct ExecuteRequest {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub trace: Option<Value>,
-    /// The execution on whose behalf this is asked: the scope of `dedup`.
+    /// The execution to place this one below, in lists and trees, without a command there that waits
+    /// for it; also the scope of `dedup`. A subscription may be named too.
     #[serde(default)]
     pub parent_execution_id: Option<AnyId>,
     /// Starts nothing if the same key was used not long ago.

@@ -29,10 +29,40 @@ pub struct ExecutionDetail {
     /// The parameters it runs with, or where to fetch them.
     #[schema(value_type = Object)]
     pub workload: Value,
-    /// The latest events, oldest first.
+    /// The latest events, or the page that was asked for, oldest first.
     pub events: Vec<PublicEvent>,
     /// Where all of them are.
     pub events_endpoint: String,
+    pub pagination: Pagination,
+}
+
+/// Which events of how many are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Pagination {
+    /// From one; the last page if none was asked for.
+    pub page: u64,
+    pub page_size: u64,
+    pub total_events: u64,
+    pub total_pages: u64,
+    pub has_next: bool,
+    pub has_prev: bool,
+}
+
+impl Pagination {
+    /// A page of so many events of a log of `total_events`; the last one unless one is named.
+    pub fn of(page: Option<u64>, page_size: u64, total_events: u64) -> Self {
+        let page_size = page_size.max(1);
+        let total_pages = total_events.div_ceil(page_size).max(1);
+        let page = page.unwrap_or(total_pages).max(1);
+        Self {
+            page,
+            page_size,
+            total_events,
+            total_pages,
+            has_next: page < total_pages,
+            has_prev: page > 1,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -82,8 +112,7 @@ pub struct Progress {
 pub struct CancelRequest {
     #[serde(default)]
     pub reason: Option<String>,
-    /// Accepted for existing clients. What an execution has started ends with it, always: nobody
-    /// is left to wait for it.
+    /// Whether what stands below it is cancelled too: yes, unless this says `false`.
     #[serde(default)]
     pub cascade: Option<bool>,
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{DatabaseArgs, Format};
+use super::{ClientArgs, Format};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CredentialCommand {
@@ -36,7 +36,7 @@ pub(crate) struct CredentialSetArgs {
     #[arg(long)]
     pub(crate) tag: Vec<String>,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ pub(crate) struct CredentialListArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(crate) struct CredentialGetArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) struct CredentialNameArgs {
     /// Its name or id
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -84,7 +84,7 @@ pub(crate) struct CredentialRotateArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 pub(super) const CREDENTIAL_EXAMPLES: &str = "\
@@ -93,7 +93,7 @@ key that is made and kept beside the database, in a file that only you can read.
 
 Examples:
   noetl credential set warehouse --type postgres --data @warehouse.json
-  noetl credential list
+  noetl credential list --server https://noetl.example.org:8082
   noetl credential delete warehouse";
 
 const SET_EXAMPLES: &str = "\

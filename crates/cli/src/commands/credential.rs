@@ -1,24 +1,20 @@
-//! `noetl credential`: secrets that playbooks name by alias, kept sealed in the database.
+//! `noetl credential`: secrets that playbooks name by alias, kept sealed in the database or on a server.
 
 use std::io::Read as _;
 
 use anyhow::{Context as _, anyhow, bail};
-use noetl_secrets::{Access, Identifier, NewCredential, Operation, Progress};
-use noetl_store::{Credential, CredentialFilter};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::args::{
-    CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
-    CredentialRotateArgs, CredentialSetArgs, DatabaseArgs,
+    ClientArgs, CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
+    CredentialRotateArgs, CredentialSetArgs,
 };
 use crate::config::Config;
-use crate::database;
+use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
 use crate::output::table::{line, table};
 use crate::output::{DocumentFormat, document};
-use crate::plane::Plane as _;
-use crate::session::{Session, Work};
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// How many bytes are read of a file or of standard input.
@@ -27,41 +23,49 @@ const DATA_BYTES_MAX: u64 = 1024 * 1024;
 const DESCRIPTION_CHARS_MAX: usize = 60;
 /// How many rows a rotation takes at a time, and how often.
 const ROTATE_BATCH: usize = 500;
-const ROTATE_BATCHES_MAX: usize = 10_000;
+const ROTATE_BATCHES_MAX: usize = 1000;
 
 /// One credential, for programs. What is secret is in it only if it was asked for.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Entry {
     id: String,
     name: String,
     r#type: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(default)]
     tags: Vec<String>,
+    #[serde(default)]
     created_at: String,
+    #[serde(default)]
     updated_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
 }
 
-impl Entry {
-    fn of(credential: Credential, data: Option<Value>) -> Self {
-        Self {
-            id: credential.id.to_string(),
-            name: credential.name,
-            r#type: credential.kind,
-            description: credential.description,
-            tags: credential.tags,
-            created_at: credential.created_at.to_string(),
-            updated_at: credential.updated_at.to_string(),
-            data,
-        }
-    }
+/// What is there.
+#[derive(Deserialize)]
+struct Entries {
+    items: Vec<Entry>,
+}
+
+/// What a rotation came to.
+#[derive(Deserialize)]
+struct Rotated {
+    credential: TableRotated,
+    keychain: TableRotated,
+    key_version: String,
+}
+
+#[derive(Deserialize)]
+struct TableRotated {
+    rewrapped: u64,
+    failed: u64,
 }
 
 /// What is to be done; data that is wrong is told before a database is made.
 enum Task<'a> {
-    Set(Box<NewCredential>),
+    Set(Value),
     List(&'a CredentialListArgs),
     Get(&'a CredentialGetArgs),
     Delete(&'a CredentialNameArgs),
@@ -75,38 +79,37 @@ pub(crate) async fn credential(
 ) -> Result<Exit, Failure> {
     let task = match command {
         CredentialCommand::Set(args) => {
-            Task::Set(Box::new(new_credential(args).map_err(Failure::bad_input)?))
+            Task::Set(new_credential(args).map_err(Failure::bad_input)?)
         }
         CredentialCommand::List(args) => Task::List(args),
         CredentialCommand::Get(args) => Task::Get(args),
         CredentialCommand::Delete(args) => Task::Delete(args),
         CredentialCommand::Rotate(args) => Task::Rotate(args),
     };
-    let db = database::path_of(database_of(command), config);
-    let session = Session::on(database::open(&db).await?, &db, Work::Nowhere, config).await?;
+    let door = Door::open(client_of(command), config).await?;
     let done = match task {
-        Task::Set(new) => set(&session, *new, terminal).await,
-        Task::List(args) => list(&session, args, terminal).await,
-        Task::Get(args) => get(&session, args, terminal).await,
-        Task::Delete(args) => delete(&session, args, terminal).await,
-        Task::Rotate(args) => rotate(&session, args, terminal).await,
+        Task::Set(new) => set(&door, &new, terminal).await,
+        Task::List(args) => list(&door, args, terminal).await,
+        Task::Get(args) => get(&door, args, terminal).await,
+        Task::Delete(args) => delete(&door, args, terminal).await,
+        Task::Rotate(args) => rotate(&door, args, terminal).await,
     };
-    Box::new(session).close().await;
+    door.close().await;
     done
 }
 
-fn database_of(command: &CredentialCommand) -> &DatabaseArgs {
+fn client_of(command: &CredentialCommand) -> &ClientArgs {
     match command {
-        CredentialCommand::Set(args) => &args.database,
-        CredentialCommand::List(args) => &args.database,
-        CredentialCommand::Get(args) => &args.database,
-        CredentialCommand::Delete(args) => &args.database,
-        CredentialCommand::Rotate(args) => &args.database,
+        CredentialCommand::Set(args) => &args.client,
+        CredentialCommand::List(args) => &args.client,
+        CredentialCommand::Get(args) => &args.client,
+        CredentialCommand::Delete(args) => &args.client,
+        CredentialCommand::Rotate(args) => &args.client,
     }
 }
 
 /// What the arguments and the data they name come to.
-fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<NewCredential> {
+fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<Value> {
     let text = if args.data == "-" {
         let mut text = String::new();
         let mut input = std::io::stdin().lock().take(DATA_BYTES_MAX);
@@ -139,14 +142,13 @@ fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<NewCredential> {
             (kind, said)
         }
     };
-    Ok(NewCredential {
-        name: args.name.clone(),
-        kind,
-        data: Value::Object(data),
-        meta: None,
-        tags: args.tag.clone(),
-        description: args.description.clone(),
-    })
+    Ok(json!({
+        "name": args.name,
+        "type": kind,
+        "data": data,
+        "tags": args.tag,
+        "description": args.description,
+    }))
 }
 
 fn taken(map: &mut Map<String, Value>, key: &str) -> Option<String> {
@@ -157,29 +159,24 @@ fn taken(map: &mut Map<String, Value>, key: &str) -> Option<String> {
     }
 }
 
-async fn set(
-    session: &Session,
-    new: NewCredential,
-    terminal: &mut Terminal,
-) -> Result<Exit, Failure> {
-    let kept = session.vault().put(new, &Access::default()).await.map_err(Failure::broken)?;
-    terminal
-        .say(format!("credential {} is kept, sealed under {}", kept.name, kept.sealed.key_version));
+async fn set(door: &Door, new: &Value, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let kept: Entry = door.post("api/credentials", new).await?;
+    terminal.say(format!("credential {} is kept, sealed", kept.name));
     Ok(Exit::Completed)
 }
 
 async fn list(
-    session: &Session,
+    door: &Door,
     args: &CredentialListArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let filter = CredentialFilter { kind: args.kind.clone(), text: args.text.clone() };
-    let found = session.vault().list(&filter).await.map_err(Failure::broken)?;
+    let said = [("type", &args.kind), ("q", &args.text)];
+    let said = said.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    let query: Vec<String> = said.map(|(key, value)| format!("{key}={}", part(value))).collect();
+    let path = format!("api/credentials?{}", query.join("&"));
+    let Entries { items: found } = door.get(&path).await?;
     match args.output.document() {
-        Some(format) => {
-            let entries: Vec<Entry> = found.into_iter().map(|it| Entry::of(it, None)).collect();
-            terminal.data(&document(format, &entries))?;
-        }
+        Some(format) => terminal.data(&document(format, &found))?,
         None if found.is_empty() => terminal.say("no credentials"),
         None => {
             let heads = ["NAME", "TYPE", "UPDATED", "DESCRIPTION"];
@@ -187,7 +184,7 @@ async fn list(
             rows.extend(found.into_iter().map(|it| {
                 let described =
                     line(it.description.as_deref().unwrap_or(""), DESCRIPTION_CHARS_MAX);
-                vec![it.name, it.kind, it.updated_at.to_string(), described]
+                vec![it.name, it.r#type, it.updated_at, described]
             }));
             terminal.data(&table(&rows))?;
         }
@@ -196,56 +193,47 @@ async fn list(
 }
 
 async fn get(
-    session: &Session,
+    door: &Door,
     args: &CredentialGetArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let vault = session.vault();
-    let found = vault.find(Identifier(&args.name)).await.map_err(Failure::broken)?;
-    let found = found.ok_or_else(|| unknown(&args.name))?;
-    let data = match args.include_data {
-        true => {
-            let opened = vault.open(&found, Operation::Read, &Access::default()).await;
-            Some(opened.map_err(Failure::broken)?)
-        }
-        false => None,
-    };
+    let query = if args.include_data { "?include_data=true" } else { "" };
+    let path = format!("api/credentials/{}{query}", part(&args.name));
+    let found: Entry = door.get(&path).await.map_err(|failure| known(failure, &args.name))?;
     let format = args.output.document().unwrap_or(DocumentFormat::Yaml);
-    terminal.data(&document(format, &Entry::of(found, data)))?;
+    terminal.data(&document(format, &found))?;
     Ok(Exit::Completed)
 }
 
 async fn delete(
-    session: &Session,
+    door: &Door,
     args: &CredentialNameArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let removed = session.vault().remove(Identifier(&args.name), &Access::default()).await;
-    let removed = removed.map_err(Failure::broken)?.ok_or_else(|| unknown(&args.name))?;
-    terminal.say(format!("credential {} is gone", removed.name));
+    let path = format!("api/credentials/{}", part(&args.name));
+    door.delete(&path).await.map_err(|failure| known(failure, &args.name))?;
+    terminal.say(format!("credential {} is gone", args.name));
     Ok(Exit::Completed)
 }
 
 async fn rotate(
-    session: &Session,
+    door: &Door,
     args: &CredentialRotateArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let vault = session.vault();
-    let rotation = vault.rotate(ROTATE_BATCH, ROTATE_BATCHES_MAX).await.map_err(Failure::broken)?;
-    let told = |what: &str, progress: &Progress| {
+    let body = json!({ "batch_size": ROTATE_BATCH, "max_batches": ROTATE_BATCHES_MAX });
+    let rotated: Rotated = door.post("api/internal/wallet/rotate-kek", &body).await?;
+    let told = |what: &str, table: &TableRotated| {
         format!(
             "{what}: {} brought under {}, {} could not be opened",
-            progress.rewrapped,
-            vault.key_version(),
-            progress.failed
+            table.rewrapped, rotated.key_version, table.failed
         )
     };
     if !args.quiet {
-        terminal.say(told("credentials", &rotation.credential));
-        terminal.say(told("keychain", &rotation.keychain));
+        terminal.say(told("credentials", &rotated.credential));
+        terminal.say(told("keychain", &rotated.keychain));
     }
-    let failed = rotation.credential.failed + rotation.keychain.failed;
+    let failed = rotated.credential.failed + rotated.keychain.failed;
     if failed > 0 {
         return Err(Failure::broken(anyhow!("{failed} secrets are under keys that are not known"))
             .help(
@@ -253,6 +241,11 @@ async fn rotate(
             ));
     }
     Ok(Exit::Completed)
+}
+
+/// What went wrong, in the words of this command if there is no such credential.
+fn known(failure: Failure, name: &str) -> Failure {
+    if failure.is_about("unknown-credential") { unknown(name) } else { failure }
 }
 
 fn unknown(name: &str) -> Failure {

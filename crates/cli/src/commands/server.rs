@@ -1,6 +1,7 @@
 //! `noetl server`: a control plane for others, with a worker of its own unless told otherwise.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use noetl_server::{AppState, serve};
@@ -15,6 +16,7 @@ use crate::failure::{Exit, Failure};
 use crate::foundation::{self, Sharing, worker_of_process};
 use crate::plane::Plane as _;
 use crate::session::{EmbeddedWorker, Session, embedded_worker};
+use crate::statements::SqlByHand;
 use crate::terminal::Terminal;
 use crate::tools::Tools;
 
@@ -39,12 +41,16 @@ pub(crate) async fn server(
         }
         Sharing::WithOthers => (worker_of_process(config), None),
     };
-    let mut session = Session::serving(foundation);
+    let mut session = Session::serving(foundation, config);
     if !args.no_worker {
         let (tools, drain) = (Tools::of_address(address.ip()), config.server_drain());
         session = session.with_worker(EmbeddedWorker { id, tools, drain }, config)?;
     }
-    let state = AppState::new(session.services(), settings);
+    let mut state = AppState::new(session.services(), settings);
+    if let Some(dsn) = config.variable("NOETL_SQL_DSN") {
+        let tools = Tools::of_address(address.ip()).settings(config)?;
+        state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));
+    }
     let stop = stopped()?;
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
     let served = serve(listener, state, config.server_drain(), stop).await;

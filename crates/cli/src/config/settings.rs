@@ -31,6 +31,7 @@ pub(crate) enum Setting {
     ServerRateLimit,
     ServerRateBurst,
     ServerMetricsOff,
+    ServerSqlDsn,
     SecretsKey,
     SecretsKeysOld,
     SecretsInsecure,
@@ -55,6 +56,10 @@ pub(crate) enum Setting {
     EgressAllow,
     LogFilter,
     LogFormat,
+    OtelEndpoint,
+    OtelHeaders,
+    OtelService,
+    ServerSnapshotAfter,
 }
 
 /// Whether a value may be shown.
@@ -155,6 +160,8 @@ pub(crate) const TABLE: &[Row] = &[
         Kind::Number { min: 1, max: 1_000_000 }, None, Shown, "how many of them may come at once"),
     row(Setting::ServerMetricsOff, "server.disable_metrics", "NOETL_DISABLE_METRICS",
         SWITCH, None, Shown, "whether `/metrics` is not served"),
+    row(Setting::ServerSqlDsn, "server.sql_dsn", "NOETL_SQL_DSN", Kind::Text, None, Masked,
+        "the PostgreSQL database that administrators may send SQL to; none unless set"),
     row(Setting::SecretsKey, "secrets.key", "NOETL_ENCRYPTION_KEY", Kind::Text, None, Masked,
         "the key that secrets are sealed under: 32 bytes in base64"),
     row(Setting::SecretsKeysOld, "secrets.keys_old", "NOETL_ENCRYPTION_KEYS_OLD", Kind::Text, None, Masked,
@@ -202,6 +209,15 @@ pub(crate) const TABLE: &[Row] = &[
         "what is logged, such as `info,noetl_control=debug`; wins over -v"),
     row(Setting::LogFormat, "log.format", "NOETL_LOG_FORMAT", Kind::OneOf(&["text", "json"]), Some("text"), Shown,
         "how it is written: lines for people, or an object per line"),
+    row(Setting::OtelEndpoint, "otel.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", Kind::Url, None, Shown,
+        "the OpenTelemetry collector that spans go to, such as http://localhost:4318"),
+    row(Setting::OtelHeaders, "otel.headers", "OTEL_EXPORTER_OTLP_HEADERS", Kind::Text, None, Masked,
+        "what the collector is shown: `name=value`, with commas between them"),
+    row(Setting::OtelService, "otel.service", "OTEL_SERVICE_NAME", Kind::Text, Some("noetl"), Shown,
+        "what this program is called in traces"),
+    row(Setting::ServerSnapshotAfter, "server.snapshot_after_seconds", "NOETL_SNAPSHOT_AFTER_SECONDS",
+        Kind::Number { min: 1, max: 1_000_000 }, Some("600"), Shown,
+        "how old what is not saved of a state may get before it is saved, beside every so many events"),
 ];
 
 #[cfg(test)]

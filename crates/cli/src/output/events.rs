@@ -86,7 +86,7 @@ fn about(event: &Event) -> String {
         Event::CommandFailed { command, error, .. } => {
             format!("command {command}  {}", failed(error))
         }
-        Event::CommandCancelled { command, reason } => format!("command {command}  {reason}"),
+        Event::CommandCancelled { command, reason, .. } => format!("command {command}  {reason}"),
         Event::AttemptSuperseded { command, attempt, worker } => {
             format!("command {command}  attempt {attempt} by {worker} came too late")
         }
@@ -107,7 +107,7 @@ fn about(event: &Event) -> String {
         }
         Event::ExecutionCompleted { output } => value(output),
         Event::ExecutionFailed { error, .. } => failed(error),
-        Event::ExecutionCancelled { reason } => reason.clone(),
+        Event::ExecutionCancelled { reason, .. } => reason.clone(),
         Event::ExecutionStalled { detail } => detail.clone(),
         Event::Reported { name, step: Some(step), .. } => format!("{step}  {name}"),
         Event::Reported { name, step: None, .. } => name.clone(),

@@ -3,6 +3,7 @@
 //!
 //! `NOETL_CRASH=full` runs it at full size.
 
+mod existing;
 mod fleet;
 
 use std::thread;
@@ -101,6 +102,26 @@ fn servers_that_are_killed_in_turn_lose_and_repeat_nothing() {
     }
     load.join().expect("everything is started");
     println!("{}", conclude(fleet, &format!("servers killed {kills} times"), begun));
+}
+
+#[test]
+fn existing_workers_that_die_repeat_themselves_and_come_late_lose_nothing() {
+    let size = Size::chosen();
+    let mut fleet = Fleet::with_existing_workers(2);
+    let begun = Instant::now();
+    let load = fleet.load(size);
+    let mut kills = 0;
+    while !load.is_finished() {
+        thread::sleep(size.kill_every);
+        fleet.kill_and_restart(kills % 2);
+        kills += 1;
+    }
+    load.join().expect("everything is started");
+    fleet.await_ends();
+    let deaths = fleet.deaths();
+    assert!(deaths >= 2, "a worker has died early, and one late");
+    let what = format!("existing workers died {deaths} times, servers were killed {kills} times");
+    println!("{}", conclude(fleet, &what, begun));
 }
 
 #[test]

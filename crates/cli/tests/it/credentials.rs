@@ -37,6 +37,25 @@ fn a_credential_is_set_listed_shown_and_deleted() {
 }
 
 #[test]
+fn credentials_of_a_server_are_looked_after_from_afar() {
+    let sandbox = Sandbox::new().with("api.json", r#"{"type": "bearer", "token": "s3cr3t-t0ken"}"#);
+    let server = crate::server::Server::new(&sandbox, &[]);
+    let url = format!("http://{}", server.address);
+    let noetl = |args: &[&str]| sandbox.noetl(&[args, &["--server", &url]].concat());
+    let set = noetl(&["credential", "set", "api", "--data", "@api.json"]);
+    assert_eq!(set.code, Some(0), "{}", set.stderr);
+    let whole = noetl(&["credential", "get", "api", "--include-data", "-o", "json"]).stdout;
+    assert!(whole.contains("\"token\": \"s3cr3t-t0ken\""), "{whole}");
+    assert!(noetl(&["credential", "list"]).stdout.contains("api   bearer"));
+    let rotated = noetl(&["credential", "rotate"]);
+    assert!(rotated.stderr.contains("credentials: 0 brought under"), "{}", rotated.stderr);
+    assert_eq!(noetl(&["credential", "delete", "api"]).code, Some(0));
+    let gone = noetl(&["credential", "delete", "api"]);
+    assert_eq!(gone.code, Some(2));
+    assert!(gone.stderr.contains("there is no credential api"), "{}", gone.stderr);
+}
+
+#[test]
 fn a_secret_is_nowhere_in_the_database() {
     let sandbox = with_credential();
     let data = sandbox.path(".local/share/noetl");

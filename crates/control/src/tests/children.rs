@@ -197,6 +197,66 @@ async fn cancelling_a_parent_cancels_its_child() {
     plane.stop().await;
 }
 
+/// An execution of [`CHILD`] that a request places below another.
+async fn linked(control: &Control, above: ExecutionId) -> Result<ExecutionId, crate::StartError> {
+    let playbook = PlaybookChoice::Path { path: "child".to_owned(), version: None };
+    let request = StartRequest::new(playbook, serde_json::Map::new());
+    control.start(control.linked(request, above).await?).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_linked_to_an_execution_is_cancelled_with_it_at_any_depth() {
+    let plane = World::new().running();
+    let control = &plane.control;
+    register_at(control, "child", CHILD).await;
+    register(control, "workflow: [{step: start, tool: {kind: noop}}]\n").await;
+    let first = start(control).await;
+    let second = linked(control, first).await.unwrap();
+    let third = linked(control, second).await.unwrap();
+    let beside = linked(control, ExecutionId(1)).await.unwrap();
+    let state = control.state(third, noetl_model::Cutoff::Latest).await.unwrap();
+    assert_eq!(state.depth(), 2);
+    assert_eq!(control.cancel(first, "enough").await.unwrap(), Answer::Accepted);
+    for below in [second, third] {
+        let mut follow = control.events_follow(below, Seq::ZERO);
+        while ended(control, below).await.is_none() {
+            follow.next().await.unwrap();
+        }
+        assert_eq!(ended(control, below).await, Some(ExecutionStatus::Cancelled));
+    }
+    assert_eq!(ended(control, beside).await, None);
+    let late = linked(control, first).await;
+    assert!(matches!(late, Err(crate::StartError::ParentCancelled(_))), "{late:?}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_may_spare_what_is_below() {
+    let plane = World::new().running();
+    let control = &plane.control;
+    register_at(control, "child", CHILD).await;
+    register(control, "workflow: [{step: start, tool: {kind: playbook, path: child}}]\n").await;
+    let parent = start(control).await;
+    let below = linked(control, parent).await.unwrap();
+    let mut leased = lease(control, "w", 2).await;
+    while leased.len() < 2 {
+        leased.extend(lease(control, "w", 1).await);
+    }
+    let spared = control.cancel_with(parent, "enough", Below::Spared).await.unwrap();
+    assert_eq!(spared, Answer::Accepted);
+    for lease in &leased {
+        control.report(report(lease, "w", completed(json!(1)))).await.unwrap();
+    }
+    let mut children: Vec<ExecutionId> = leased.iter().map(|lease| lease.execution).collect();
+    assert!(children.contains(&below), "{children:?}");
+    children.sort_unstable();
+    for child in children {
+        assert_eq!(ended(control, child).await, Some(ExecutionStatus::Completed));
+    }
+    assert_eq!(ended(control, parent).await, Some(ExecutionStatus::Cancelled));
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_child_is_started_by_a_control_plane_that_remembers_less() {
     let world = World::new();

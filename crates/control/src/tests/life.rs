@@ -288,6 +288,22 @@ async fn a_state_that_was_not_saved_for_long_is_saved_however_few_events_came() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_state_that_was_not_used_lately_is_forgotten() {
+    let world = World::new();
+    let states_max = std::num::NonZeroUsize::new(2).expect("not zero");
+    let control =
+        world.control_on(world.store.clone(), Settings { states_max, ..Settings::default() });
+    register(&control, TWO_STEPS).await;
+    let mut started = Vec::new();
+    for _ in 0..3 {
+        started.push(start(&control).await);
+    }
+    let kept: Vec<bool> =
+        started.iter().map(|it| control.parts.states.get(*it).is_some()).collect();
+    assert_eq!(kept, [false, true, true]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_snapshot_of_another_shape_or_ahead_of_the_log_is_ignored() {
     let world = World::new();
     let control = world.control();

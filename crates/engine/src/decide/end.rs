@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use noetl_model::{ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError};
+use noetl_model::{Below, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError};
 
 use super::draft::Draft;
 use super::refused;
@@ -30,7 +30,7 @@ impl Draft<'_> {
     /// The output of the step a parent asked for, else of the step that completed last.
     fn execution_output(&self) -> Payload {
         let asked_for = match &self.state.origin {
-            Origin::Request => None,
+            Origin::Request | Origin::Linked { .. } => None,
             Origin::Parent { return_step, .. } => return_step.as_ref(),
         };
         asked_for
@@ -40,21 +40,21 @@ impl Draft<'_> {
     }
 
     pub(super) fn fail_execution(&mut self, error: ToolError) {
-        self.cancel_commands("the execution has failed", |_| true);
+        self.cancel_commands("the execution has failed", Below::Cancelled, |_| true);
         let steps = self.state.failed_steps.clone();
         self.emit(Event::ExecutionFailed { error, steps });
     }
 
-    pub(super) fn cancel(mut self, reason: &str) -> Decision {
-        self.cancel_commands(reason, |_| true);
-        self.emit(Event::ExecutionCancelled { reason: reason.to_owned() });
+    pub(super) fn cancel(mut self, reason: &str, below: Below) -> Decision {
+        self.cancel_commands(reason, below, |_| true);
+        self.emit(Event::ExecutionCancelled { reason: reason.to_owned(), below });
         Decision::Accepted(self.into_events())
     }
 
     pub(super) fn finalize(mut self, status: ExecutionStatus, reason: &str) -> Decision {
         match status {
             ExecutionStatus::Completed => {
-                self.cancel_commands(reason, |_| true);
+                self.cancel_commands(reason, Below::Cancelled, |_| true);
                 let output = self.execution_output();
                 self.emit(Event::ExecutionCompleted { output });
             }
@@ -75,7 +75,7 @@ impl Draft<'_> {
         let (_, step) = self.step_of(run);
         let after = step.timeout.unwrap_or_default();
         let message = format!("step `{}` took longer than {after:?}", step.name);
-        self.cancel_commands("the step has timed out", |of| of == run);
+        self.cancel_commands("the step has timed out", Below::Cancelled, |of| of == run);
         self.fail_run(run, ToolError::new(ErrorKind::Timeout, message))
     }
 

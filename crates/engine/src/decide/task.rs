@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, ErrorMode, Event, Logs, Payload, Place, Pool, RunId, TaskAddress, TimerId,
-    TimerPurpose, ToolError, ToolKind,
+    Attempt, Below, CommandId, ErrorMode, Event, Logs, Payload, Place, Pool, RunId, TaskAddress,
+    TimerId, TimerPurpose, ToolError, ToolKind,
 };
 use noetl_playbook::{Backoff, BodyForm, Retry, Rule, Step, Task, Verdict};
 use serde_json::Value;
@@ -302,7 +302,12 @@ impl Draft<'_> {
     }
 
     /// Takes back every command of a run that has not ended.
-    pub(super) fn cancel_commands(&mut self, reason: &str, which: impl Fn(RunId) -> bool) {
+    pub(super) fn cancel_commands(
+        &mut self,
+        reason: &str,
+        below: Below,
+        which: impl Fn(RunId) -> bool,
+    ) {
         let commands: Vec<CommandId> = self
             .state
             .commands
@@ -311,7 +316,7 @@ impl Draft<'_> {
             .map(|(command, _)| *command)
             .collect();
         for command in commands {
-            self.emit(Event::CommandCancelled { command, reason: reason.to_owned() });
+            self.emit(Event::CommandCancelled { command, reason: reason.to_owned(), below });
         }
     }
 }

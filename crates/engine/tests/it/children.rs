@@ -2,9 +2,13 @@
 
 use expect_test::expect;
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, EVENTS_MAX, Ended, Given, Input, Loaded, Refusal, child_request,
+    ATTEMPTS_MAX, ChildCall, EVENTS_MAX, Effect, Ended, Given, Input, Loaded, Refusal,
+    child_request,
 };
-use noetl_model::{CommandId, ErrorKind, Event, ExecutionId, Origin, Payload, StepName, ToolError};
+use noetl_model::{
+    Below, CommandId, ErrorKind, Event, ExecutionId, Origin, Parent, Payload, Recorded, StepName,
+    ToolError,
+};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
 
@@ -103,18 +107,55 @@ fn a_worker_cannot_take_what_waits_for_a_child() {
     assert_eq!(story.tell(&other), Err(Refusal::AlreadyClaimed(FIRST)));
 }
 
+/// What a cancellation means outside, event by event.
+fn cancelled(mut story: Story, below: Below) -> Vec<Effect> {
+    let mut before = story.state.clone();
+    let cancel = Input::Cancel { reason: "stop".into(), below };
+    let events = story.tell(&cancel).expect("it runs");
+    let mut effects = Vec::new();
+    for event in events {
+        let recorded = Recorded {
+            seq: before.seq().next(),
+            event_id: noetl_model::EventId(1),
+            at: story.now,
+            event,
+        };
+        effects.extend(noetl_engine::effects_of(&before, &recorded));
+        noetl_engine::evolve(&mut before, &recorded).expect("it was decided");
+    }
+    effects
+}
+
+fn waiting_for_a_child() -> Story {
+    let mut story = parent();
+    let started = Input::ChildStarted { command: FIRST, child: CHILD };
+    story.tell(&started).expect("it waits for one");
+    story
+}
+
+#[test]
+fn a_cancellation_that_spares_what_is_below_tells_nobody_there() {
+    let effects = cancelled(waiting_for_a_child(), Below::Spared);
+    assert_eq!(effects, [Effect::Dequeue { command: FIRST }]);
+}
+
+#[test]
+fn an_execution_that_is_linked_to_another_knows_its_depth_and_tells_nobody_of_its_end() {
+    let origin = Origin::Linked { execution: ExecutionId(7), depth: 3 };
+    let story = Story::begin(
+        &playbook("\n  - {step: start, tool: {kind: noop}}\n"),
+        StoryOptions { origin, ..StoryOptions::default() },
+    );
+    assert_eq!(story.state.depth(), 3);
+    let above = story.state.summary().parent;
+    assert_eq!(above, Some(Parent::Named { execution: ExecutionId(7) }));
+    let told: Vec<Effect> = cancelled(story, Below::Spared);
+    assert_eq!(told, [Effect::Dequeue { command: FIRST }]);
+}
+
 #[test]
 fn cancelling_a_parent_cancels_its_child() {
-    let mut story = parent();
-    story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
-    let before = story.state.clone();
-    let events = story.tell(&Input::Cancel { reason: "stop".into() }).unwrap();
-    let recorded = noetl_model::Recorded {
-        seq: before.seq().next(),
-        event_id: noetl_model::EventId(1),
-        at: story.now,
-        event: events[0].clone(),
-    };
+    let effects = cancelled(waiting_for_a_child(), Below::Cancelled);
     expect![[r#"
         [
             Dequeue {
@@ -130,9 +171,14 @@ fn cancelling_a_parent_cancels_its_child() {
                     reason: "stop",
                 },
             ),
+            Send(
+                CancelLinked {
+                    reason: "stop",
+                },
+            ),
         ]
     "#]]
-    .assert_eq(&format!("{:#?}\n", noetl_engine::effects_of(&before, &recorded)));
+    .assert_eq(&format!("{effects:#?}\n"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};
-use noetl_model::{CommandId, ExecutionStatus};
+use noetl_model::{Below, CommandId, ExecutionStatus};
 use noetl_testkit::{Story, StoryOptions};
 
 use crate::{check, playbook};
@@ -25,7 +25,9 @@ fn fanned_out() -> Story {
 #[test]
 fn cancelling_takes_back_every_command_and_ends_the_execution() {
     let mut story = fanned_out();
-    story.tell(&Input::Cancel { reason: "no longer wanted".into() }).unwrap();
+    story
+        .tell(&Input::Cancel { reason: "no longer wanted".into(), below: Below::Cancelled })
+        .unwrap();
     expect![[r#"
         enter start
         issue 0: start (noop)
@@ -40,7 +42,7 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
         CANCELLED no longer wanted
     "#]]
     .assert_eq(&story.history());
-    let again = story.tell(&Input::Cancel { reason: "again".into() });
+    let again = story.tell(&Input::Cancel { reason: "again".into(), below: Below::Cancelled });
     assert_eq!(again, Err(Refusal::Finished(ExecutionStatus::Cancelled)));
     assert_eq!(story.next_ready(), None);
 }
@@ -48,7 +50,7 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
 #[test]
 fn a_claim_after_the_end_is_refused_and_a_late_report_is_harmless() {
     let mut story = fanned_out();
-    story.tell(&Input::Cancel { reason: "stop".into() }).unwrap();
+    story.tell(&Input::Cancel { reason: "stop".into(), below: Below::Cancelled }).unwrap();
     let finished = Refusal::Finished(ExecutionStatus::Cancelled);
     assert_eq!(story.claim(CommandId(2), 1, "w"), Err(finished));
     let seq = story.state.seq();
@@ -78,7 +80,7 @@ fn timers_of_an_ended_execution_are_gone() {
     let outcome = noetl_model::Outcome::Failed { error, output: None };
     story.report(CommandId(2), 1, "w", outcome).unwrap();
     assert!(story.next_timer().is_some());
-    story.tell(&Input::Cancel { reason: "stop".into() }).unwrap();
+    story.tell(&Input::Cancel { reason: "stop".into(), below: Below::Cancelled }).unwrap();
     assert_eq!(story.next_timer(), None);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventId,
+    Attempt, Below, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventId,
     ExecutionId, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place, PlaybookRef, Pool,
     Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId, TimerPurpose,
     Timestamp, ToolError, ToolKind, WorkerId,
@@ -73,7 +73,10 @@ fn executions() -> Vec<Event> {
         },
         Event::ExecutionCompleted { output: Payload::inline(json!({ "rows": 3 })) },
         Event::ExecutionFailed { error: error(), steps: vec![step()] },
-        Event::ExecutionCancelled { reason: "no longer wanted".to_owned() },
+        Event::ExecutionCancelled {
+            reason: "no longer wanted".to_owned(),
+            below: Below::Cancelled,
+        },
         Event::ExecutionStalled { detail: "nothing is under way".to_owned() },
     ]
 }
@@ -139,7 +142,11 @@ fn commands() -> Vec<Event> {
             output: Some(Payload::inline(json!({ "status_code": 429 }))),
             logs: logs(),
         },
-        Event::CommandCancelled { command: COMMAND, reason: "the step has timed out".to_owned() },
+        Event::CommandCancelled {
+            command: COMMAND,
+            reason: "the step has timed out".to_owned(),
+            below: Below::Cancelled,
+        },
         Event::AttemptSuperseded {
             command: COMMAND,
             attempt: Attempt(1),

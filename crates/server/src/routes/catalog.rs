@@ -24,7 +24,7 @@ use crate::state::AppState;
 /// How many playbooks one request may register.
 const BATCH_MAX: usize = 200;
 /// What a document is called in messages about it.
-const DOCUMENT: &str = "content";
+pub(super) const DOCUMENT: &str = "content";
 /// How many paths a list without contents may have.
 pub(super) const PATHS_MAX: usize = 10_000;
 
@@ -47,8 +47,13 @@ async fn register_playbook(
     State(state): State<AppState>,
     Body(request): Body<RegisterRequest>,
 ) -> Result<Json<RegisteredPlaybook>, ApiError> {
-    let Registered { entry, warnings } = keep(&state, &request).await?;
-    Ok(Json(RegisteredPlaybook {
+    saved(&state, &decoded(&request.content)).await.map(Json)
+}
+
+/// Keeps a document, and says as what.
+pub(super) async fn saved(state: &AppState, content: &str) -> Result<RegisteredPlaybook, ApiError> {
+    let Registered { entry, warnings } = state.control().register(DOCUMENT, content).await?;
+    Ok(RegisteredPlaybook {
         status: "success",
         message: format!("{} is registered in version {}", entry.path, entry.version),
         path: entry.path,
@@ -56,7 +61,7 @@ async fn register_playbook(
         catalog_id: entry.catalog_id.to_string(),
         kind: entry.kind.to_lowercase(),
         warnings: json!(warnings),
-    }))
+    })
 }
 
 /// Keeps many playbooks, each for itself.
@@ -99,7 +104,7 @@ async fn keep(state: &AppState, request: &RegisterRequest) -> Result<Registered,
 }
 
 /// The document, whether it came as it is or in base64.
-fn decoded(content: &str) -> String {
+pub(super) fn decoded(content: &str) -> String {
     let compact: String = content.split_ascii_whitespace().collect();
     let bytes = BASE64_STANDARD.decode(compact).ok();
     bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| content.to_owned())
@@ -176,7 +181,7 @@ pub(super) async fn newest_entries(
     }
 }
 
-fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {
+pub(super) fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {
     CatalogEntry {
         catalog_id: entry.catalog_id.to_string(),
         path: entry.path.clone(),

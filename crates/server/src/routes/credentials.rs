@@ -10,6 +10,7 @@ use noetl_secrets::{
 use noetl_store::{Credential, CredentialFilter, RuntimeKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -216,8 +217,25 @@ async fn show_credential(
         execution: query.execution_id.map(Into::into),
         parent_execution: query.parent_execution_id.map(Into::into),
     };
-    let found = state.lookup().find(&identifier, Operation::Read, &access).await?;
-    Ok(Json(found.into()))
+    Ok(Json(looked_up(&state, &identifier, Operation::Read, &access).await?.into()))
+}
+
+/// A secret, and the figures of finding it.
+async fn looked_up(
+    state: &AppState,
+    alias: &str,
+    operation: Operation,
+    access: &Access,
+) -> Result<Found, NotFound> {
+    let begun = Instant::now();
+    let found = state.lookup().find(alias, operation, access).await;
+    let provider = match &found {
+        Ok(Found::Stored { .. }) => "stored",
+        Ok(Found::Keychain { .. }) => "keychain",
+        Err(_) => "none",
+    };
+    state.meters().secret(provider, found.is_ok(), begun.elapsed());
+    found
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -275,7 +293,7 @@ async fn deliver_credential(
         execution: query.execution_id.map(Into::into),
         parent_execution: query.parent_execution_id.map(Into::into),
     };
-    let found = state.lookup().find(&identifier, Operation::ReadSealed, &access).await?;
+    let found = looked_up(&state, &identifier, Operation::ReadSealed, &access).await?;
     let plain = serde_json::to_vec(&CredentialShown::from(found)).expect("a credential is JSON");
     Ok(Json(seal_for(&public_key, &zeroize::Zeroizing::new(plain))?))
 }

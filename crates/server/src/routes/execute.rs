@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::Body;
 use crate::state::AppState;
+use crate::trace::context;
 use key::{idempotency_key, key_of};
 
 /// How many executions one request may start.
@@ -44,7 +45,9 @@ async fn execute(
     Body(request): Body<ExecuteRequest>,
 ) -> Result<Json<ExecuteAnswer>, ApiError> {
     let header = idempotency_key(&headers)?;
-    let started = start(&state, request, header.as_deref()).await;
+    // Before the key is made: the trace is no part of what is asked.
+    let trace = request.trace.is_none().then(|| context(&headers)).flatten();
+    let started = start(&state, request, header.as_deref(), trace).await;
     state.meters().execute("single", outcome(&started));
     started.map(Json)
 }
@@ -90,7 +93,7 @@ async fn execute_batch(
 }
 
 async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> ExecuteBatchItem {
-    let started = start(state, request, None).await;
+    let started = start(state, request, None, None).await;
     state.meters().execute("batch", outcome(&started));
     match started {
         Ok(ExecuteAnswer { execution_id, status: DUPLICATE, commands_generated }) => {
@@ -112,9 +115,16 @@ async fn start(
     state: &AppState,
     request: ExecuteRequest,
     idempotency_key: Option<&str>,
+    trace: Option<Value>,
 ) -> Result<ExecuteAnswer, ApiError> {
     let key = key_of(&request, idempotency_key)?;
-    let request = StartRequest { key: key.clone(), ..wish(request)? };
+    let above = request.parent_execution_id.map(ExecutionId::from);
+    let wish = wish(request)?;
+    let request = StartRequest { key: key.clone(), trace: wish.trace.or(trace), ..wish };
+    let request = match above {
+        Some(above) => state.control().linked(request, above).await?,
+        None => request,
+    };
     match (state.control().start(request).await, key) {
         (Ok(execution), _) => answer(state, execution).await,
         (Err(StartError::KeyTaken(holder)), Some(key)) => again(state, holder, &key).await,

@@ -41,7 +41,7 @@ fn item_of(summary: Summary) -> ExecutionItem {
         status: summary.status.to_string(),
         started_at: summary.started_at.to_string(),
         completed_at: summary.ended_at.map(|at| at.to_string()),
-        parent_execution_id: summary.parent.map(|parent| parent.execution.0),
+        parent_execution_id: summary.parent.map(|parent| parent.execution().0),
         event_count: summary.seq.0,
         error: summary.error.map(|error| error.message),
     }

@@ -3,22 +3,17 @@
 //! A consumer reads from the feed's cursor, deals with what it gets, and acknowledges; what was not
 //! acknowledged is shown again. It may also carry its own cursor and acknowledge nothing.
 
-use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
+mod reading;
+
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
-use futures::stream::{self, Stream};
-use noetl_api::Teller;
-use noetl_api::wire::{
-    FeedAck, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
-};
-use noetl_bus::HintReceiver;
-use noetl_model::{ExecutionId, Seq, Timestamp};
-use noetl_store::{FEED_READ_MAX, FeedCursor, FeedItem, FeedPoint, NamedFeed};
+use axum::response::Response;
+use noetl_api::wire::{FeedAck, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed};
+use noetl_model::Timestamp;
+use noetl_store::{FEED_READ_MAX, FeedCursor, FeedPoint, NamedFeed};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
@@ -29,16 +24,12 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
-use crate::tell::teller_at;
+pub(super) use reading::{Reading, resumed};
 
 /// How many events one answer has unless the request says otherwise.
-const PAGE_SIZE: usize = 100;
+pub(super) const PAGE_SIZE: usize = 100;
 /// The longest that a request waits for an event.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often it is looked without a hint.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often a listener that hears nothing is told that somebody is there.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long the name of a feed may be.
 const NAME_MAX: usize = 100;
 
@@ -142,7 +133,9 @@ async fn read_feed(
     InQuery(query): InQuery<ReadQuery>,
 ) -> Result<Json<FeedEvents>, ApiError> {
     let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, FEED_READ_MAX);
-    let mut reading = Reading::begin(&state, &name, query.after.as_deref(), limit).await?;
+    let feed = found(&state, &name).await?;
+    let cursor = cursor_after(&feed, query.after.as_deref())?;
+    let mut reading = Reading::begin(&state, filter_of(&feed), cursor, limit);
     let wait = Duration::from_millis(query.wait_ms).min(WAIT_MAX);
     let deadline = Instant::now() + wait;
     let draining = state.draining().clone();
@@ -150,7 +143,7 @@ async fn read_feed(
         let events = reading.page().await?;
         let left = deadline.saturating_duration_since(Instant::now());
         if !events.is_empty() || left.is_zero() || draining.is_cancelled() {
-            let cursor = reading.cursor.to_string();
+            let cursor = reading.cursor().to_string();
             return Ok(Json(FeedEvents { events, cursor }));
         }
         tokio::select! {
@@ -178,37 +171,15 @@ async fn follow_feed(
     InPath(name): InPath<String>,
     InQuery(query): InQuery<FollowQuery>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<SentEvent, Infallible>>>, ApiError> {
-    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let after = resumed.or(query.after.as_deref());
-    let reading = Reading::begin(&state, &name, after, PAGE_SIZE).await?;
-    Ok(Sse::new(sent_events(reading)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+) -> Result<Response, ApiError> {
+    let feed = found(&state, &name).await?;
+    let cursor = cursor_after(&feed, resumed(&headers).or(query.after.as_deref()))?;
+    Ok(Reading::begin(&state, filter_of(&feed), cursor, PAGE_SIZE).into_stream())
 }
 
-fn sent_events(reading: Reading) -> impl Stream<Item = Result<SentEvent, Infallible>> {
-    let draining = reading.state.draining().clone();
-    stream::unfold((reading, VecDeque::new()), move |(mut reading, mut waiting)| {
-        let draining = draining.clone();
-        async move {
-            while waiting.is_empty() {
-                // Who was cut off connects again and goes on.
-                waiting = reading.page().await.ok()?.into();
-                if waiting.is_empty() {
-                    tokio::select! {
-                        () = reading.wait(LOOK_EVERY) => {}
-                        () = draining.cancelled() => return None,
-                    }
-                }
-            }
-            let event: FeedEvent = waiting.pop_front()?;
-            let sent = SentEvent::default()
-                .id(event.cursor.clone())
-                .event(event.event.event_type.clone())
-                .json_data(&event)
-                .expect("an event is JSON");
-            Some((Ok(sent), (reading, waiting)))
-        }
-    })
+/// Where a reader of a feed begins: after the cursor that it carries, else after the feed's own.
+fn cursor_after(feed: &NamedFeed, after: Option<&str>) -> Result<FeedCursor, ApiError> {
+    after.map_or_else(|| Ok(feed.cursor.clone()), cursor_of)
 }
 
 /// Notes that everything up to a cursor has been dealt with.
@@ -265,7 +236,7 @@ fn cursor_of(text: &str) -> Result<FeedCursor, ApiError> {
 }
 
 /// The cursor of a point as people name it.
-async fn cursor_at(state: &AppState, text: &str) -> Result<FeedCursor, ApiError> {
+pub(super) async fn cursor_at(state: &AppState, text: &str) -> Result<FeedCursor, ApiError> {
     let point = match text {
         "start" => FeedPoint::Start,
         "end" => FeedPoint::End,
@@ -289,80 +260,4 @@ fn view(feed: NamedFeed) -> FeedView {
 
 fn filter_of(feed: &NamedFeed) -> FeedFilter {
     serde_json::from_value(feed.filter.clone()).unwrap_or_default()
-}
-
-/// Somebody who reads a feed.
-struct Reading {
-    state: AppState,
-    filter: FeedFilter,
-    cursor: FeedCursor,
-    limit: usize,
-    hints: HintReceiver,
-    /// What tells the events of each execution, and after which one.
-    tellers: HashMap<ExecutionId, (Seq, Teller)>,
-}
-
-/// How many executions' names are remembered at a time.
-const TELLERS_MAX: usize = 1000;
-
-impl Reading {
-    async fn begin(
-        state: &AppState,
-        name: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Self, ApiError> {
-        let feed = found(state, name).await?;
-        let cursor = match after {
-            Some(text) => cursor_of(text)?,
-            None => feed.cursor.clone(),
-        };
-        let hints = state.bus().subscribe();
-        let filter = filter_of(&feed);
-        Ok(Self { state: state.clone(), filter, cursor, limit, hints, tellers: HashMap::new() })
-    }
-
-    /// What is there now and is to be shown; the cursor moves past all that was looked at.
-    async fn page(&mut self) -> Result<Vec<FeedEvent>, ApiError> {
-        loop {
-            let page = self.state.store().feed(&self.cursor, self.limit).await?;
-            let is_end = page.next == self.cursor;
-            let mut shown = Vec::new();
-            for item in page.items {
-                shown.extend(self.told(item).await?);
-            }
-            self.cursor = page.next;
-            if is_end || !shown.is_empty() {
-                return Ok(shown);
-            }
-        }
-    }
-
-    async fn told(&mut self, item: FeedItem) -> Result<Option<FeedEvent>, ApiError> {
-        let before = Seq(item.recorded.seq.0 - 1);
-        let known = self.tellers.remove(&item.execution).filter(|(seq, _)| *seq == before);
-        let mut teller = match known {
-            Some((_, teller)) => teller,
-            None => teller_at(&self.state, item.execution, before).await?,
-        };
-        let event = teller.tell(&item.recorded);
-        if self.tellers.len() >= TELLERS_MAX {
-            self.tellers.clear();
-        }
-        self.tellers.insert(item.execution, (item.recorded.seq, teller));
-        let is_shown = self.filter.shows(&item.path, &event);
-        Ok(is_shown.then(|| FeedEvent {
-            execution_id: item.execution.to_string(),
-            path: item.path,
-            cursor: item.cursor.to_string(),
-            event,
-        }))
-    }
-
-    /// Waits for a hint that something may have happened, or for as long as this.
-    async fn wait(&mut self, left: Duration) {
-        let look = left.min(LOOK_EVERY);
-        // A hint that is lost costs the time until the next look.
-        let _heard = tokio::time::timeout(look, self.hints.next()).await;
-    }
 }

@@ -23,7 +23,9 @@ use crate::ingress::{Listener, Proof, Wish, verify, wish};
 use crate::state::AppState;
 
 /// How many bytes a message may have.
-const MESSAGE_MAX: usize = 1024 * 1024;
+pub(super) const MESSAGE_MAX: usize = 1024 * 1024;
+/// The route that takes one.
+pub(super) const MESSAGE: &str = "/ingress/{*path}";
 /// When a sender that is sent away should come back, in seconds.
 const RETRY_AFTER: &str = "30";
 /// For how long an idempotency key of a header is known, where the subscription does not say.
@@ -31,7 +33,7 @@ const KEY_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     let posted = post(take_message).layer(DefaultBodyLimit::max(MESSAGE_MAX));
-    OpenApiRouter::new().routes(routes!(ingress_config)).route("/ingress/{*path}", posted)
+    OpenApiRouter::new().routes(routes!(ingress_config)).route(MESSAGE, posted)
 }
 
 /// Takes a message: known sender, then state, then what it says.

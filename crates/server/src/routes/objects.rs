@@ -18,7 +18,10 @@ use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 
 /// How many bytes an object may have.
-const OBJECT_BYTES_MAX: usize = PAYLOAD_MAX;
+pub(super) const OBJECT_BYTES_MAX: usize = PAYLOAD_MAX;
+/// The routes that take one.
+pub(super) const OBJECT: &str = "/api/internal/objects/{*key}";
+pub(super) const PLUGIN: &str = "/api/internal/plugins/{*path}";
 /// How long the key of an object may be.
 const KEY_MAX: usize = 1024;
 

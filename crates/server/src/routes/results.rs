@@ -21,7 +21,9 @@ use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
 
 /// How many bytes a request may have: a value of the largest size, and what is around it.
-const RESULT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+pub(super) const RESULT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+/// The route that takes one.
+pub(super) const PUT: &str = "/api/result/{execution_id}";
 /// How long the name of a result may be.
 const NAME_MAX: usize = 1024;
 /// How long a value is kept at most if it has an end.

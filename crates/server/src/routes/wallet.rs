@@ -78,6 +78,11 @@ async fn rotate_key(
 ) -> Result<Json<Rotated>, ApiError> {
     let batches = request.max_batches.min(BATCHES_MAX);
     let rotation = state.vault().rotate(request.batch_size, batches).await?;
+    for (table, progress) in
+        [("credential", &rotation.credential), ("keychain", &rotation.keychain)]
+    {
+        state.meters().rotation(table, progress.rewrapped, progress.failed);
+    }
     Ok(Json(Rotated {
         credential: rotation.credential.into(),
         keychain: rotation.keychain.into(),

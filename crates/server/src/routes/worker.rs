@@ -33,7 +33,9 @@ const HELD_MAX: usize = 10_000;
 /// How many reports one request may carry.
 const REPORTS_MAX: usize = 1000;
 /// How many bytes one request may report: an output of the largest size, and what is around it.
-const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+pub(super) const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+/// The route that takes them.
+pub(super) const REPORT: &str = "/api/worker/report";
 /// How often a worker that hears nothing is told that somebody is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

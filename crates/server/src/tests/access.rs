@@ -92,16 +92,12 @@ async fn a_server_on_loopback_answers_no_page_of_another_site() {
     check("null", 403).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn unknown_paths_and_methods_are_problems_too() {
-    let server = Server::new();
+pub(super) async fn unknown_paths_and_methods_are_problems_too(server: Server) {
     assert_eq!(server.get("/nowhere").await.problem(), "404 unknown-path");
     assert_eq!(server.get("/api/execute").await.problem(), "405 wrong-method");
 }
 
-#[tokio::test(start_paused = true)]
-async fn bodies_paths_and_queries_that_cannot_be_read_are_problems_too() {
-    let server = Server::new();
+pub(super) async fn bodies_paths_and_queries_that_cannot_be_read_are_problems_too(server: Server) {
     let post = async |content_type: &str, body: String| {
         let request = Request::post("/api/execute").header(header::CONTENT_TYPE, content_type);
         server.send(request.body(Body::from(body)).expect("a request")).await.problem()
@@ -115,9 +111,7 @@ async fn bodies_paths_and_queries_that_cannot_be_read_are_problems_too() {
     assert_eq!(server.get("/api/executions?limit=-1").await.problem(), "400 invalid-query");
 }
 
-#[tokio::test(start_paused = true)]
-async fn every_answer_carries_the_id_of_its_request() {
-    let server = Server::new();
+pub(super) async fn every_answer_carries_the_id_of_its_request(server: Server) {
     let request = Request::get("/nowhere").header("x-request-id", "mine");
     let answer = server.send(request.body(Body::empty()).expect("a request")).await;
     assert_eq!(answer.headers["x-request-id"], "mine");

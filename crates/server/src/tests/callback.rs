@@ -19,8 +19,7 @@ workflow:
 ";
 
 /// A server on which a worker has begun a job; its execution.
-async fn begun() -> (Server, String) {
-    let server = Server::new();
+async fn begun(server: Server) -> (Server, String) {
     server.register(JOB).await;
     let execution = server.start("tests/job").await;
     let page = server.get(&format!("/api/executions/{execution}/events")).await.body;
@@ -48,9 +47,10 @@ async fn call_back(server: &Server, execution: &str, state: &str) -> (u16, Value
     (answer.status.as_u16(), answer.body["status"].clone())
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_callback_lets_the_execution_go_on_and_telling_it_again_changes_nothing() {
-    let (server, execution) = begun().await;
+pub(super) async fn a_callback_lets_the_execution_go_on_and_telling_it_again_changes_nothing(
+    server: Server,
+) {
+    let (server, execution) = begun(server).await;
     let first = call_back(&server, &execution, "succeeded").await;
     assert_eq!(first, (202, json!("accepted_in_flight")));
     let again = call_back(&server, &execution, "succeeded").await;
@@ -73,9 +73,8 @@ async fn a_callback_lets_the_execution_go_on_and_telling_it_again_changes_nothin
     .assert_eq(&server.story(&execution).await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_job_that_failed_fails_its_step() {
-    let (server, execution) = begun().await;
+pub(super) async fn a_job_that_failed_fails_its_step(server: Server) {
+    let (server, execution) = begun(server).await;
     let told = call_back(&server, &execution, "failed_oom").await;
     assert_eq!(told, (202, json!("accepted_in_flight")));
     assert_eq!(server.status(&execution).await, "FAILED");
@@ -86,7 +85,7 @@ async fn a_job_that_failed_fails_its_step() {
 
 pub(super) async fn a_callback_that_nothing_waits_for_is_accepted_all_the_same(server: Server) {
     assert_eq!(call_back(&server, "1", "succeeded").await, (202, json!("accepted_stale")));
-    let (server, execution) = begun().await;
+    let (server, execution) = begun(server).await;
     server.post(&format!("/api/executions/{execution}/cancel"), json!({})).await;
     let late = call_back(&server, &execution, "succeeded").await;
     assert_eq!(late, (202, json!("accepted_stale")));

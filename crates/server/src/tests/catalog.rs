@@ -32,10 +32,9 @@ pub(super) async fn a_playbook_in_base64_is_the_same_playbook(server: Server) {
     assert_eq!(answer.body["version"], 1, "{}", answer.body);
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_invalid_playbook_is_answered_with_the_place_of_each_finding() {
+pub(super) async fn an_invalid_playbook_is_answered_with_the_place_of_each_finding(server: Server) {
     let broken = HELLO.replace("next: second", "next: third");
-    let answer = Server::new().post("/api/catalog/register", json!({ "content": broken })).await;
+    let answer = server.post("/api/catalog/register", json!({ "content": broken })).await;
     assert_eq!(answer.problem(), "422 invalid-playbook");
     expect![[r#"
         422 {
@@ -61,10 +60,9 @@ async fn an_invalid_playbook_is_answered_with_the_place_of_each_finding() {
     .assert_eq(&answer.shape());
 }
 
-#[tokio::test(start_paused = true)]
-async fn each_item_of_a_batch_is_answered_for_itself() {
+pub(super) async fn each_item_of_a_batch_is_answered_for_itself(server: Server) {
     let items = json!({ "items": [{ "content": HELLO }, { "content": "kind: Playbook" }] });
-    let mut answer = Server::new().post("/api/catalog/register/batch", items).await;
+    let mut answer = server.post("/api/catalog/register/batch", items).await;
     answer.body["results"][1]["diagnostics"] = json!("…");
     expect![[r#"
         200 {
@@ -166,9 +164,7 @@ pub(super) async fn the_form_of_a_playbook_is_read_off_its_workload(server: Serv
     assert_eq!(server.get("/api/catalog/tests/hello").await.problem(), "404 unknown-path");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_catalog_longer_than_a_page_is_read_page_by_page() {
-    let server = Server::new();
+pub(super) async fn a_catalog_longer_than_a_page_is_read_page_by_page(server: Server) {
     let count = noetl_store::PAGE_MAX + 3;
     for number in 0..count {
         let content = HELLO.replace("tests/hello", &format!("tests/p{number:04}"));

@@ -36,6 +36,12 @@ contract! {
     catalog::the_catalog_is_listed_whatever_the_case_of_the_kind,
     catalog::a_resource_is_found_by_path_version_or_id,
     catalog::the_form_of_a_playbook_is_read_off_its_workload,
+    editor::an_editor_opens_checks_and_saves_a_playbook,
+    editor::a_playbook_is_checked_without_being_kept,
+    editor::agents_are_listed_apart,
+    editor::tests_of_a_playbook_are_kept_and_forgotten,
+    editor::what_is_not_served_says_the_way_out,
+    postgres::sql_by_hand_is_off_unless_an_operator_names_a_database,
     execute::an_execution_is_started_by_path,
     execute::a_catalog_id_is_text_or_number_and_wins_over_the_path,
     execute::the_version_that_is_asked_for_is_the_one_that_runs,
@@ -45,11 +51,14 @@ contract! {
     execute::what_cannot_be_started_is_refused_and_leaves_nothing,
     executions::executions_are_listed_newest_first,
     executions::a_detail_has_the_workload_and_the_events,
+    executions::a_detail_shows_the_page_of_events_that_is_asked_for,
     executions::events_come_in_pages,
     executions::the_status_counts_steps,
     executions::a_cancelled_execution_stays_cancelled,
     executions::a_cancellation_needs_no_body_and_an_execution,
     executions::what_an_execution_has_started_is_cancelled_with_it,
+    executions::an_execution_may_be_placed_below_another_that_does_not_wait,
+    executions::a_cancellation_without_cascade_leaves_what_is_below_alone,
     executions::finalizing_adds_one_terminal_event_and_never_a_second,
     executions::a_rerun_has_the_same_workload_unless_it_is_given_another,
     executions::variables_are_what_the_execution_has_set,
@@ -68,22 +77,182 @@ contract! {
     stream::a_stream_tells_every_event_and_ends_with_the_execution,
     stream::a_stream_resumes_after_the_last_event_heard,
     stream::a_listener_that_has_heard_all_is_told_not_to_come_back,
+    everything::a_stream_of_everything_shows_all_executions_and_resumes,
+    everything::a_stream_of_everything_shows_what_is_asked_for,
+    everything::where_a_stream_cannot_begin_is_said,
+    access::unknown_paths_and_methods_are_problems_too,
+    access::bodies_paths_and_queries_that_cannot_be_read_are_problems_too,
+    access::every_answer_carries_the_id_of_its_request,
+    callback::a_callback_lets_the_execution_go_on_and_telling_it_again_changes_nothing,
+    callback::a_job_that_failed_fails_its_step,
+    catalog::an_invalid_playbook_is_answered_with_the_place_of_each_finding,
+    catalog::each_item_of_a_batch_is_answered_for_itself,
+    catalog::a_catalog_longer_than_a_page_is_read_page_by_page,
+    credentials::a_credential_is_shown_without_its_secret_unless_that_is_asked_for,
+    credentials::a_credential_of_the_same_name_takes_its_place_and_keeps_its_id,
+    credentials::what_cannot_be_kept_says_why,
+    credentials::only_the_worker_that_asks_can_read_what_is_delivered_sealed,
+    credentials::an_alias_of_the_playbooks_keychain_is_resolved,
+    credentials::every_look_at_a_secret_is_in_the_audit,
+    credentials::the_key_is_rotated_and_its_use_is_counted,
+    credentials::no_secret_leaves_for_another_region,
+    executions::pages_follow_each_other_by_cursor_while_new_executions_start,
+    executions::events_come_in_both_orders_and_by_type_and_step,
+    existing_worker::a_result_that_was_stored_first_is_taken_by_its_reference,
+    existing_worker::a_result_that_is_not_stored_fails_its_step,
+    existing_worker::a_worker_that_was_forgotten_is_listed_again_once_it_beats,
+    feeds::what_is_not_acknowledged_is_shown_again,
+    feeds::a_feed_shows_what_its_filter_asks_for,
+    feeds::feeds_are_made_once_listed_and_forgotten,
+    feeds::what_is_no_feed_or_no_cursor_is_refused,
+    keychain::scopes_do_not_meet,
+    keychain::a_secret_without_an_end_gets_one_and_an_unknown_scope_is_refused,
+    native_worker::without_work_the_answer_comes_after_the_wait,
+    native_worker::a_report_about_nothing_we_know_is_unknown,
+    objects::an_object_is_put_replaced_and_fetched_with_its_digest,
+    objects::a_plugin_is_known_by_path_and_version_and_its_digest_can_be_asked_for,
+    replay::an_execution_is_replayed_up_to_a_cutoff,
+    replay::truncation_is_said,
+    replay::another_tenant_and_an_unknown_execution_show_nothing,
+    replay::questions_that_cannot_be_meant_are_refused,
+    replay::two_moments_are_compared,
+    replay::what_others_post_is_folded_and_what_it_refers_to_is_looked_up,
+    results::a_value_is_stored_and_fetched_by_its_reference,
+    results::the_same_value_under_the_same_name_has_one_reference,
+    results::what_cannot_be_stored_or_found_says_why,
+    start_keys::a_request_that_fails_leaves_its_key_free,
+    start_keys::an_idempotency_key_repeats_the_answer_to_the_same_request_and_refuses_another,
+    start_keys::a_hundred_requests_at_once_under_one_key_are_one_execution,
+    start_keys::a_batch_counts_its_duplicates,
+    stored::a_start_answers_with_the_summary_and_keeps_what_was_asked,
+    stored::a_reader_waits_for_the_next_event_and_not_beyond_the_end,
+    stored::summaries_are_paged_from_the_newest_on,
+    stored::what_is_not_there_is_a_problem,
+    subscriptions::registering_a_path_again_gives_the_same_subscription,
+    subscriptions::a_deactivated_path_gets_a_new_subscription,
+    subscriptions::a_subscription_moves_as_it_may_and_its_events_tell,
+    subscriptions::only_what_is_a_subscription_can_be_subscribed_to,
+    subscriptions::a_subscription_with_mistakes_is_not_kept_and_all_are_named,
+    system::a_schema_that_lacks_nothing_is_valid,
+    system::the_process_is_measured,
+    system::there_is_no_profiler_and_no_analysis_and_both_are_said,
+    vars::variables_are_set_typed_or_as_a_bare_map_and_read_back,
+    vars::what_the_playbook_sets_is_shown_beside_what_others_keep,
+    vars::variables_are_removed_one_by_one_or_all_at_once,
+    vars::what_cannot_be_set_says_why,
+    feeds::a_listener_goes_on_after_the_last_event_that_it_heard,
+    health::every_probe_answers,
+    system::figures_of_the_store_are_told,
+    keychain::a_secret_is_kept_and_forgotten,
+    native_worker::a_worker_beats_and_gives_back_what_it_has,
+    native_worker::a_cancellation_is_told_at_once,
+    executions::what_has_run_for_long_is_found_and_cancelled,
+    ingress::a_message_of_a_known_sender_starts_an_execution,
+    existing_worker::a_worker_comes_and_goes_by_either_method,
     callback::a_callback_that_nothing_waits_for_is_accepted_all_the_same,
     callback::an_end_that_is_not_known_is_refused,
     dashboard::the_dashboard_counts_what_there_is,
     dashboard::the_widgets_show_the_newest_executions_by_name_and_by_the_hour,
 }
 
-/// Runs every case on a store of this kind; says which of them do not hold.
+/// Cases for a server that does nothing by itself, so that others can.
+const IDLE_CASES: &[Case] = &[("outbox::another_program_sends_what_is_owed", |server| {
+    Box::pin(outbox::another_program_sends_what_is_owed(server))
+})];
+
+#[tokio::test(start_paused = true)]
+async fn another_program_sends_what_is_owed() {
+    outbox::another_program_sends_what_is_owed(Server::without_loops()).await;
+}
+
+/// Runs every case on a store of this kind; says which of them do not hold, and which operations of
+/// the document none of them has called.
 async fn run(backing: Backing) {
+    let calls = Calls::default();
     let mut broken = Vec::new();
     for (name, case) in CASES {
-        let server = backing.server().await;
+        let server = Server { calls: calls.clone(), ..backing.server().await };
+        if AssertUnwindSafe(case(server)).catch_unwind().await.is_err() {
+            broken.push(*name);
+        }
+    }
+    for (name, case) in IDLE_CASES {
+        let server = Server { calls: calls.clone(), ..backing.idle_server().await };
         if AssertUnwindSafe(case(server)).catch_unwind().await.is_err() {
             broken.push(*name);
         }
     }
     assert!(broken.is_empty(), "these do not hold: {broken:#?}");
+    assert_eq!(uncalled(&calls).await, [""; 0], "no case calls these");
+}
+
+/// The operations of the document that were not called.
+async fn uncalled(calls: &Calls) -> Vec<String> {
+    let operations = openapi::operations(&Server::new()).await;
+    let calls = calls.lock().expect("nobody panics while it notes").clone();
+    let called: BTreeSet<(String, String)> = calls
+        .into_iter()
+        .filter_map(|(method, path)| {
+            let of_method = operations.iter().filter(|(it, _)| it.as_str() == method);
+            let fits = of_method.filter(|(_, template)| fits(template, &path));
+            // A literal segment wins over a parameter.
+            let best = fits.min_by_key(|(_, template)| template.matches('{').count())?;
+            Some((method.clone(), best.1.clone()))
+        })
+        .collect();
+    let mut missing = Vec::new();
+    for (method, path) in operations {
+        if !called.contains(&(method.to_string(), path.clone())) {
+            missing.push(format!("{method} {path}"));
+        }
+    }
+    missing
+}
+
+/// Whether a path is one of a template; a parameter may hold slashes only where routes say so.
+fn fits(template: &str, path: &str) -> bool {
+    let (wanted, given): (Vec<&str>, Vec<&str>) =
+        (template.split('/').collect(), path.split('/').collect());
+    let is_long = |part: &&str| {
+        part.starts_with("{*") || template.ends_with("{path}/ui_schema") && *part == "{path}"
+    };
+    let Some(at) = wanted.iter().position(is_long) else {
+        return wanted.len() == given.len()
+            && wanted
+                .iter()
+                .zip(&given)
+                .all(|(wanted, given)| wanted.starts_with('{') || wanted == given);
+    };
+    let after = wanted.len() - at - 1;
+    given.len() >= wanted.len()
+        && given[..at] == wanted[..at]
+        && given[given.len() - after..] == wanted[at + 1..]
+}
+
+#[test]
+fn a_path_fits_its_template() {
+    for (template, path, expected) in [
+        ("/api/executions/{id}", "/api/executions/7", true),
+        ("/api/executions/{id}", "/api/executions/7/events", false),
+        ("/api/internal/objects/{*key}", "/api/internal/objects/a/b", true),
+        ("/api/catalog/{path}/ui_schema", "/api/catalog/a/b/ui_schema", true),
+        ("/api/catalog/{path}/ui_schema", "/api/catalog/list/Playbook", false),
+    ] {
+        assert_eq!(fits(template, path), expected, "{template} {path}");
+    }
+}
+
+/// In memory every operation is called too; it is the quickest way to see which one is not.
+#[tokio::test(start_paused = true)]
+async fn every_operation_is_called_by_some_case() {
+    let calls = Calls::default();
+    for (_, case) in CASES {
+        case(Server { calls: calls.clone(), ..Server::new() }).await;
+    }
+    for (_, case) in IDLE_CASES {
+        case(Server { calls: calls.clone(), ..Server::without_loops() }).await;
+    }
+    assert_eq!(uncalled(&calls).await, [""; 0], "no case calls these");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,8 +26,7 @@ workflow:
     tool: {kind: noop}
 ";
 
-async fn with_postgres() -> Server {
-    let server = Server::new();
+async fn with_postgres(server: Server) -> Server {
     let put = json!({
         "name": "pg", "type": "postgres", "tags": ["main"], "description": "the main database",
         "data": { "db_user": "ada", "db_password": "s3cr3t" },
@@ -37,9 +36,10 @@ async fn with_postgres() -> Server {
     server
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_credential_is_shown_without_its_secret_unless_that_is_asked_for() {
-    let server = with_postgres().await;
+pub(super) async fn a_credential_is_shown_without_its_secret_unless_that_is_asked_for(
+    server: Server,
+) {
+    let server = with_postgres(server).await;
     let shown = server.get("/api/credentials/pg").await;
     expect![[r#"
         200 {
@@ -65,9 +65,8 @@ async fn a_credential_is_shown_without_its_secret_unless_that_is_asked_for() {
     assert_eq!(server.get("/api/credentials?type=x").await.body["items"], json!([]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_credential_of_the_same_name_takes_its_place_and_keeps_its_id() {
-    let server = with_postgres().await;
+pub(super) async fn a_credential_of_the_same_name_takes_its_place_and_keeps_its_id(server: Server) {
+    let server = with_postgres(server).await;
     let id = server.get("/api/credentials/pg").await.body["id"].clone();
     let put = json!({ "name": "pg", "type": "bearer", "data": "t0ken" });
     assert_eq!(server.post("/api/credentials", put).await.body["id"], id);
@@ -80,9 +79,7 @@ async fn a_credential_of_the_same_name_takes_its_place_and_keeps_its_id() {
     assert_eq!(again.problem(), "404 unknown-credential");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_cannot_be_kept_says_why() {
-    let server = Server::new();
+pub(super) async fn what_cannot_be_kept_says_why(server: Server) {
     let check = async |body: Value, expected: &str| {
         assert_eq!(server.post("/api/credentials", body).await.problem(), expected);
     };
@@ -96,9 +93,8 @@ async fn what_cannot_be_kept_says_why() {
     check(json!({ "name": "a", "type": "x", "data": large }), "422 secret-too-large").await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn only_the_worker_that_asks_can_read_what_is_delivered_sealed() {
-    let server = with_postgres().await;
+pub(super) async fn only_the_worker_that_asks_can_read_what_is_delivered_sealed(server: Server) {
+    let server = with_postgres(server).await;
     let key = DeliveryKey::generate();
     let path = "/api/credentials/pg/sealed?worker_id=w-1&execution_id=1";
     assert_eq!(server.get(path).await.problem(), "400 no-worker-key");
@@ -116,9 +112,8 @@ async fn only_the_worker_that_asks_can_read_what_is_delivered_sealed() {
     assert_eq!(server.get(path).await.problem(), "400 worker-key");
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_alias_of_the_playbooks_keychain_is_resolved() {
-    let server = with_postgres().await;
+pub(super) async fn an_alias_of_the_playbooks_keychain_is_resolved(server: Server) {
+    let server = with_postgres(server).await;
     server.register(KEYCHAIN).await;
     let id = server.start("tests/keys").await;
     let find = async |alias: &str| {
@@ -144,9 +139,8 @@ async fn an_alias_of_the_playbooks_keychain_is_resolved() {
     assert_eq!(find("cloud").await.body["data"], json!({ "token": "fetched" }));
 }
 
-#[tokio::test(start_paused = true)]
-async fn every_look_at_a_secret_is_in_the_audit() {
-    let server = with_postgres().await;
+pub(super) async fn every_look_at_a_secret_is_in_the_audit(server: Server) {
+    let server = with_postgres(server).await;
     server.get("/api/credentials/pg?include_data=true&execution_id=5").await;
     let audit = async |query: &str| {
         let page = server.get(&format!("/api/internal/secret-audit{query}")).await.body;
@@ -161,9 +155,8 @@ async fn every_look_at_a_secret_is_in_the_audit() {
     assert_eq!(odd.problem(), "400 invalid-query");
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_key_is_rotated_and_its_use_is_counted() {
-    let server = with_postgres().await;
+pub(super) async fn the_key_is_rotated_and_its_use_is_counted(server: Server) {
+    let server = with_postgres(server).await;
     let status = server.get("/api/internal/wallet/key-status").await.body;
     let version = status["current"].as_str().expect("a version");
     assert_eq!(status["credential"][version], 1);
@@ -172,10 +165,10 @@ async fn the_key_is_rotated_and_its_use_is_counted() {
     assert_eq!(rotated["keychain"]["complete"], true);
 }
 
-#[tokio::test(start_paused = true)]
-async fn no_secret_leaves_for_another_region() {
+pub(super) async fn no_secret_leaves_for_another_region(server: Server) {
     let body = json!({ "alias": "pg", "worker_public_key_b64": "x", "expected_entry_region": "" });
-    let refused = with_postgres().await.post("/api/internal/cross-region/resolve", body).await;
+    let refused =
+        with_postgres(server).await.post("/api/internal/cross-region/resolve", body).await;
     assert_eq!(refused.problem(), "403 cross-region");
 }
 
@@ -207,7 +200,7 @@ async fn secrets_and_internal_routes_want_a_token_of_their_scope() {
 
 #[tokio::test(start_paused = true)]
 async fn the_secret_of_a_sender_is_a_stored_credential() {
-    let server = with_postgres().await;
+    let server = with_postgres(Server::new()).await;
     let put = json!({ "name": "orders_key", "type": "secret", "data": { "secret": "s3cret" } });
     server.post("/api/credentials", put).await;
     let secrets: &dyn crate::Secrets = server.state.lookup();

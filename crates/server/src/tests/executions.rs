@@ -109,11 +109,40 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
               }
             }
           ],
-          "events_endpoint": "/api/executions/<id>/events"
+          "events_endpoint": "/api/executions/<id>/events",
+          "pagination": {
+            "page": 1,
+            "page_size": 2000,
+            "total_events": 3,
+            "total_pages": 1,
+            "has_next": false,
+            "has_prev": false
+          }
         }
     "#]]
     .assert_eq(&answer.shape().replace(&id, "<id>"));
     assert_eq!(server.get("/api/executions/1").await.problem(), "404 unknown-execution");
+}
+
+pub(super) async fn a_detail_shows_the_page_of_events_that_is_asked_for(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    let shown = async |query: &str| {
+        let body = server.get(&format!("/api/executions/{id}?{query}")).await.body;
+        let events = body["events"].as_array().expect("events").clone();
+        let seqs: Vec<u64> = events.iter().filter_map(|it| it["seq"].as_u64()).collect();
+        (seqs, body["pagination"].clone(), events)
+    };
+    let (seqs, pagination, events) = shown("page=1&page_size=2").await;
+    assert_eq!(seqs, [1, 2]);
+    assert_eq!((&pagination["total_pages"], &pagination["has_next"]), (&json!(2), &json!(true)));
+    assert_eq!(shown("page=2&page_size=2").await.0, [3]);
+    assert_eq!(shown("page=9&page_size=2").await.0, [0; 0]);
+    let since = events[1]["event_id"].to_string();
+    assert_eq!(shown(&format!("since_event_id={since}")).await.0, [3]);
+    assert_eq!(shown("event_type=step.enter").await.0, [2]);
+    let odd = server.get(&format!("/api/executions/{id}?page=x")).await;
+    assert_eq!(odd.problem(), "400 invalid-query");
 }
 
 pub(super) async fn events_come_in_pages(server: Server) {
@@ -215,6 +244,64 @@ pub(super) async fn what_an_execution_has_started_is_cancelled_with_it(server: S
     }
 }
 
+/// Starts `tests/hello` below another execution; the answer is its id.
+async fn start_below(server: &Server, above: &Value) -> String {
+    let body = json!({ "path": "tests/hello", "parent_execution_id": above });
+    let answer = server.post("/api/execute", body).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body["execution_id"].as_str().expect("an id").to_owned()
+}
+
+pub(super) async fn an_execution_may_be_placed_below_another_that_does_not_wait(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    let number: i64 = id.parse().expect("a number");
+    let below = start_below(&server, &json!(id)).await;
+    start_below(&server, &json!(number)).await;
+    let detail = server.get(&format!("/api/executions/{below}")).await.body;
+    assert_eq!(detail["parent_execution_id"], number);
+    let listed = server.get(&format!("/api/executions?parent_execution_id={id}")).await.body;
+    assert_eq!(listed.as_array().map(Vec::len), Some(2));
+    assert_eq!(listed[1]["execution_id"].to_string(), below);
+    let tree = server.get(&format!("/api/executions/{id}/tree")).await.body;
+    assert_eq!(tree["children"][0]["execution_id"].to_string(), below);
+    let answer = server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+    assert_eq!(answer.body["cancelled_executions"].as_array().map(Vec::len), Some(3));
+    while server.status(&below).await != "CANCELLED" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let late = json!({ "path": "tests/hello", "parent_execution_id": id });
+    assert_eq!(server.post("/api/execute", late).await.problem(), "409 parent-cancelled");
+    // The runtime of a subscription names its subscription.
+    start_below(&server, &json!(17)).await;
+}
+
+pub(super) async fn a_cancellation_without_cascade_leaves_what_is_below_alone(server: Server) {
+    server.register(HELLO).await;
+    server.register(PARENT).await;
+    let id = server.start("tests/parent").await;
+    let linked = start_below(&server, &json!(id)).await;
+    let children = format!("/api/executions?parent_execution_id={id}");
+    let mut below = Vec::new();
+    while below.len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let listed = server.get(&children).await.body;
+        let listed = listed.as_array().expect("a list").iter();
+        below = listed.map(|it| it["execution_id"].to_string()).collect();
+    }
+    let path = format!("/api/executions/{id}/cancel");
+    let answer = server.post(&path, json!({ "cascade": false })).await;
+    assert_eq!(answer.body["cancelled_executions"], json!([id]));
+    for _ in 0..4 {
+        server.work().await;
+    }
+    assert!(below.contains(&linked), "{below:?}");
+    for below in below {
+        assert_eq!(server.status(&below).await, "COMPLETED");
+    }
+    assert_eq!(server.status(&id).await, "CANCELLED");
+}
+
 pub(super) async fn finalizing_adds_one_terminal_event_and_never_a_second(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
@@ -252,6 +339,20 @@ pub(super) async fn a_rerun_has_the_same_workload_unless_it_is_given_another(ser
     assert_eq!(unknown.problem(), "404 unknown-execution");
 }
 
+pub(super) async fn what_has_run_for_long_is_found_and_cancelled(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let cleanup = async |body| server.post("/api/executions/cleanup", body).await;
+    let dry = cleanup(json!({ "older_than_minutes": 0, "dry_run": true })).await.body;
+    assert_eq!((&dry["cancelled_count"], &dry["execution_ids"]), (&json!(0), &json!([id])));
+    let young = cleanup(json!({ "older_than_minutes": 60 })).await.body;
+    assert_eq!(young["execution_ids"], json!([]));
+    let done = cleanup(json!({ "older_than_minutes": 0 })).await.body;
+    assert_eq!((&done["cancelled_count"], &done["execution_ids"]), (&json!(1), &json!([id])));
+    assert_eq!(server.status(&id).await, "CANCELLED");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cleanup_cancels_what_has_run_for_long() {
     let server = Server::with_hello().await;
@@ -284,9 +385,8 @@ pub(super) async fn variables_are_what_the_execution_has_set(server: Server) {
     assert_eq!(server.get("/api/vars/1").await.problem(), "404 unknown-execution");
 }
 
-#[tokio::test(start_paused = true)]
-async fn pages_follow_each_other_by_cursor_while_new_executions_start() {
-    let server = Server::with_hello().await;
+pub(super) async fn pages_follow_each_other_by_cursor_while_new_executions_start(server: Server) {
+    server.register(HELLO).await;
     let mut started = Vec::new();
     for _ in 0..3 {
         started.push(server.start("tests/hello").await);
@@ -329,9 +429,8 @@ async fn executions_are_found_by_the_time_they_started_and_by_their_whole_path()
     assert_eq!(odd.problem(), "400 invalid-time");
 }
 
-#[tokio::test(start_paused = true)]
-async fn events_come_in_both_orders_and_by_type_and_step() {
-    let server = Server::with_hello().await;
+pub(super) async fn events_come_in_both_orders_and_by_type_and_step(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let page = async |query: &str| {
         let body = server.get(&format!("/api/executions/{id}/events?{query}")).await.body;

@@ -254,6 +254,25 @@ async fn heartbeats_of_a_worker_keep_everything_it_has() {
     assert_eq!(pools.body[0]["status"], "offline");
 }
 
+pub(super) async fn a_worker_comes_and_goes_by_either_method(server: Server) {
+    let body = json!({
+        "name": "w-1", "component_type": "worker_pool", "runtime": { "kind": "rust" },
+        "status": "ready", "hostname": "h", "labels": { "pool_name": "shared" },
+    });
+    for method in [Method::POST, Method::DELETE] {
+        let came = server.post("/api/worker/pool/register", body.clone()).await;
+        assert!(came.body["runtime_id"].is_number(), "{}", came.body);
+        let beat = server.post("/api/worker/pool/heartbeat", json!({ "name": "w-1" })).await;
+        assert_eq!(beat.body["status"], "ok", "{}", beat.body);
+        assert_eq!(server.get("/api/worker/pools").await.body[0]["name"], "w-1");
+        let goes = json!({ "name": "w-1", "component_type": "worker_pool" });
+        let gone = server.call(method.clone(), "/api/worker/pool/deregister", goes.clone()).await;
+        assert_eq!(gone.body["status"], "ok", "{}", gone.body);
+        let again = server.call(method, "/api/worker/pool/deregister", goes).await;
+        assert_eq!(again.problem(), "404 unknown-worker");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_says_goodbye_frees_what_it_has_by_either_method() {
     let server = Server::with_hello().await;
@@ -330,11 +349,10 @@ pub(super) async fn a_batch_of_events_is_taken_in_order_failures_included(server
 }
 
 /// A result above what travels with an event is stored first, then told by its reference.
-async fn large_result(whole: bool) {
-    let server = Server::with_hello().await;
-    let worker = Worker { server: &server, name: "w-1" };
+async fn large_result(server: &Server, whole: bool) {
+    let worker = Worker { server, name: "w-1" };
     let id = server.start("tests/hello").await;
-    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let claimed = worker.claim(&issued(server, &id).await).await.body;
     let data = json!({ "text": "x".repeat(200_000) });
     let tool = json!({ "status": "success", "data": data, "duration_ms": 3 });
     let stored = if whole { tool } else { data.clone() };
@@ -354,21 +372,20 @@ async fn large_result(whole: bool) {
         let answer = worker.post(&claimed, name, status, more).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     }
-    let second = worker.claim(&issued(&server, &id).await).await;
+    let second = worker.claim(&issued(server, &id).await).await;
     assert_eq!(second.body["context"]["render_context"]["start"], data);
     worker.finish(&second.body, "success", json!({ "status": "success" })).await;
     assert_eq!(server.status(&id).await, "COMPLETED");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_result_that_was_stored_first_is_taken_by_its_reference() {
-    large_result(true).await;
-    large_result(false).await;
+pub(super) async fn a_result_that_was_stored_first_is_taken_by_its_reference(server: Server) {
+    server.register(HELLO).await;
+    large_result(&server, true).await;
+    large_result(&server, false).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_result_that_is_not_stored_fails_its_step() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_result_that_is_not_stored_fails_its_step(server: Server) {
+    server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
     let claimed = worker.claim(&issued(&server, &id).await).await.body;
@@ -382,9 +399,7 @@ async fn a_result_that_is_not_stored_fails_its_step() {
     assert_eq!(detail.body["error"], format!("the result {reference} is not stored here"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_worker_that_was_forgotten_is_listed_again_once_it_beats() {
-    let server = Server::new();
+pub(super) async fn a_worker_that_was_forgotten_is_listed_again_once_it_beats(server: Server) {
     let beat = server.post("/api/worker/pool/heartbeat", json!({ "name": "w-1" })).await;
     assert_eq!(beat.status, 200);
     let pools = server.get("/api/worker/pools?name=-1").await;

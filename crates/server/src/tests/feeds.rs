@@ -2,14 +2,13 @@
 
 use axum::http::{Method, StatusCode};
 use expect_test::expect;
-use futures::StreamExt as _;
 use serde_json::{Value, json};
-use tower::ServiceExt as _;
 
-use super::{Server, Way};
+use super::listener::Listener;
+use super::{HELLO, Server};
 
-async fn with_feed(feed: Value) -> Server {
-    let server = Server::with_hello().await;
+async fn with_feed(server: Server, feed: Value) -> Server {
+    server.register(HELLO).await;
     let answer = server.post("/api/feeds", feed).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     server
@@ -26,9 +25,8 @@ async fn read(server: &Server, query: &str) -> (Vec<String>, String) {
     (told.collect(), word(&answer.body, "cursor"))
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_not_acknowledged_is_shown_again() {
-    let server = with_feed(json!({ "name": "f", "from": "start" })).await;
+pub(super) async fn what_is_not_acknowledged_is_shown_again(server: Server) {
+    let server = with_feed(server, json!({ "name": "f", "from": "start" })).await;
     server.start("tests/hello").await;
     let (first, cursor) = read(&server, "").await;
     expect![[r#"
@@ -48,13 +46,12 @@ async fn what_is_not_acknowledged_is_shown_again() {
     assert_eq!(read(&server, "").await.0, first);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_feed_shows_what_its_filter_asks_for() {
+pub(super) async fn a_feed_shows_what_its_filter_asks_for(server: Server) {
     let filter = json!({
         "name": "f", "from": "start", "types": ["playbook*"], "path": "tests/*",
         "statuses": ["completed"]
     });
-    let server = with_feed(filter).await;
+    let server = with_feed(server, filter).await;
     server.start("tests/hello").await;
     server.work().await;
     server.work().await;
@@ -64,7 +61,7 @@ async fn a_feed_shows_what_its_filter_asks_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_waits_for_what_comes() {
-    let server = with_feed(json!({ "name": "f" })).await;
+    let server = with_feed(Server::new(), json!({ "name": "f" })).await;
     let begun = tokio::time::Instant::now();
     assert_eq!(read(&server, "wait_ms=2000").await.0, [""; 0]);
     assert_eq!(begun.elapsed().as_millis(), 2000);
@@ -74,27 +71,20 @@ async fn a_reader_waits_for_what_comes() {
     assert!(!id.is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_listener_goes_on_after_the_last_event_that_it_heard() {
-    let server = with_feed(json!({ "name": "f", "from": "start" })).await;
+pub(super) async fn a_listener_goes_on_after_the_last_event_that_it_heard(server: Server) {
+    let server = with_feed(server, json!({ "name": "f", "from": "start" })).await;
     server.start("tests/hello").await;
-    let first = server.get("/api/feeds/f/events?limit=1").await.body["cursor"].clone();
-    let request = axum::http::Request::get("/api/feeds/f/stream")
-        .header("last-event-id", first.as_str().expect("a cursor"))
-        .body(axum::body::Body::empty())
-        .expect("a request");
-    let Way::Direct(router) = &server.way else { panic!("it is asked directly") };
-    let response = router.as_ref().clone().oneshot(request).await.expect("an answer");
-    let mut frames = response.into_body().into_data_stream();
-    let frame = frames.next().await.expect("a frame").expect("bytes");
-    let text = String::from_utf8_lossy(&frame).into_owned();
-    assert!(text.contains("event: step.enter"), "{text}");
-    assert!(text.contains("id: "), "{text}");
+    let first = server.get("/api/feeds/f/events?limit=1&wait_ms=10000").await;
+    let first = first.body["cursor"].clone();
+    let first = first.as_str().expect("a cursor");
+    let mut listener = Listener::at(&server, "/api/feeds/f/stream", Some(first)).await;
+    let heard = listener.events(1).await;
+    assert_eq!(heard[0].event, "step.enter");
+    assert!(!heard[0].id.is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn feeds_are_made_once_listed_and_forgotten() {
-    let server = with_feed(json!({ "name": "f", "types": ["a"] })).await;
+pub(super) async fn feeds_are_made_once_listed_and_forgotten(server: Server) {
+    let server = with_feed(server, json!({ "name": "f", "types": ["a"] })).await;
     let again = server.post("/api/feeds", json!({ "name": "f", "types": ["a"] })).await;
     assert_eq!(again.status, StatusCode::OK);
     let other = server.post("/api/feeds", json!({ "name": "f" })).await;
@@ -106,9 +96,8 @@ async fn feeds_are_made_once_listed_and_forgotten() {
     assert_eq!(server.get("/api/feeds/f").await.problem(), "404 unknown-feed");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_no_feed_or_no_cursor_is_refused() {
-    let server = with_feed(json!({ "name": "f" })).await;
+pub(super) async fn what_is_no_feed_or_no_cursor_is_refused(server: Server) {
+    let server = with_feed(server, json!({ "name": "f" })).await;
     let answer = server.post("/api/feeds", json!({ "name": "a b" })).await;
     assert_eq!(answer.problem(), "422 invalid-name");
     let answer = server.get("/api/feeds/f/events?after=xyz").await;

@@ -5,6 +5,15 @@ use expect_test::expect;
 use super::{LEASE, Server};
 use crate::{Access, Figures, Hosts, Settings};
 
+pub(super) async fn every_probe_answers(server: Server) {
+    for path in ["/health", "/livez", "/readyz", "/api/health", "/metrics", "/api/docs"] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    }
+    let health = server.get("/api/health").await.body;
+    assert_eq!((&health["status"], &health["database"]), (&"ok".into(), &"connected".into()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn health_answers_without_looking_at_anything() {
     expect![[r#"
@@ -113,6 +122,29 @@ async fn metrics_can_be_switched_off() {
     let settings = Settings::new(Access::Open, Hosts::Any, LEASE);
     let server = Server::set(Settings { figures: Figures::Hidden, ..settings });
     assert_eq!(server.get("/metrics").await.problem(), "404 unknown-path");
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_and_stored_values_are_counted_by_what_became_of_them() {
+    let server = Server::new();
+    let pg = serde_json::json!({ "name": "pg", "type": "postgres", "data": { "u": "ada" } });
+    server.post("/api/credentials", pg).await;
+    for name in ["pg", "pg", "none"] {
+        server.get(&format!("/api/credentials/{name}?include_data=true")).await;
+    }
+    server.get("/api/credentials/pg/sealed?worker_id=w").await;
+    server.get("/api/result/resolve?ref=noetl://execution/1/result/a/1").await;
+    server.post("/api/internal/wallet/rotate-kek", serde_json::json!({})).await;
+    let text = server.get("/metrics").await.body.as_str().unwrap_or_default().to_owned();
+    for line in [
+        r#"noetl_secret_resolve_total{provider="stored",region="",status="ok"} 2"#,
+        r#"noetl_secret_resolve_total{provider="none",region="",status="error"} 1"#,
+        r#"noetl_credentials_sealed_total{status="error"} 1"#,
+        r#"noetl_result_store_resolve_total{status="error"} 1"#,
+        r#"noetl_wallet_rotate_total{table="credential",status="ok"} 0"#,
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -43,11 +43,11 @@ spec:
 }
 
 async fn listening(verify: &str) -> Server {
-    let Server { way, state, stop, _loops } = Server::new();
+    let Server { way, state, stop, _loops, calls } = Server::new();
     drop(way);
     let state = state.with_secrets(Arc::new(OneSecret));
     let way = Way::Direct(Box::new(app(state.clone())));
-    let server = Server { way, state, stop, _loops };
+    let server = Server { way, state, stop, _loops, calls };
     server.register(super::HELLO).await;
     server.register(&document(verify)).await;
     server
@@ -68,6 +68,23 @@ async fn post(server: &Server, headers: &[(&'static str, &str)], body: &str) -> 
 }
 
 const HMAC: &str = "type: hmac_sha256, header: X-Signature, secret: orders_key";
+
+pub(super) async fn a_message_of_a_known_sender_starts_an_execution(server: Server) {
+    server.register(super::HELLO).await;
+    let key = json!({ "name": "orders_key", "type": "bearer", "data": { "token": "s3cret" } });
+    server.post("/api/credentials", key).await;
+    server.register(&document("type: bearer, secret: orders_key")).await;
+    let told = server.get("/api/internal/ingress/orders").await.body;
+    assert_eq!(told["verify"]["secret"], "s3cret", "{told}");
+    let unknown = server.get("/api/internal/ingress/nobody").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.body);
+    let answer = post(&server, &[("authorization", "Bearer s3cret")], BODY).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
+    let id = answer.body["execution_id"].as_str().expect("an id");
+    assert_eq!(server.status(id).await, "RUNNING");
+    let guess = post(&server, &[("authorization", "Bearer guess")], BODY).await;
+    assert_eq!(guess.status, StatusCode::UNAUTHORIZED);
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_signed_message_starts_one_execution() {

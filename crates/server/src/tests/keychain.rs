@@ -41,9 +41,19 @@ async fn a_secret_is_kept_given_out_counted_and_forgotten() {
     assert_eq!(server.get(path).await.body, json!({ "status": "not_found" }));
 }
 
-#[tokio::test(start_paused = true)]
-async fn scopes_do_not_meet() {
-    let server = Server::new();
+pub(super) async fn a_secret_is_kept_and_forgotten(server: Server) {
+    let path = "/api/keychain/7/token";
+    let kept = server.post(path, json!({ "data": { "t": "s" }, "expires_in": 60 })).await;
+    assert_eq!(kept.body["status"], "success", "{}", kept.body);
+    assert_eq!(server.get(path).await.body["data"], json!({ "t": "s" }));
+    let listed = server.get("/api/keychain/catalog/7").await.body;
+    assert_eq!(listed["entries"][0]["keychain_name"], "token");
+    let gone = server.call(Method::DELETE, path, Value::Null).await;
+    assert_eq!(gone.body["status"], "deleted");
+    assert_eq!(server.get(path).await.body, json!({ "status": "not_found" }));
+}
+
+pub(super) async fn scopes_do_not_meet(server: Server) {
     for (scope, execution, key) in [
         ("local", Some("5"), "token:7:5"),
         ("local", None, "token:7:local"),
@@ -60,9 +70,9 @@ async fn scopes_do_not_meet() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_secret_without_an_end_gets_one_and_an_unknown_scope_is_refused() {
-    let server = Server::new();
+pub(super) async fn a_secret_without_an_end_gets_one_and_an_unknown_scope_is_refused(
+    server: Server,
+) {
     let kept = server.post("/api/keychain/7/token", json!({ "data": 1 })).await;
     assert!(kept.body["expires_at"].is_string(), "{}", kept.body);
     let odd = json!({ "data": 1, "scope_type": "odd" });

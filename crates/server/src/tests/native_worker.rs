@@ -4,6 +4,7 @@ use expect_test::expect;
 use noetl_model::{Digest, PAYLOAD_INLINE_MAX};
 use serde_json::{Value, json};
 
+use super::listener::Listener;
 use super::{HELLO, LEASE, Server};
 
 async fn lease(server: &Server, max: usize) -> Vec<Value> {
@@ -56,9 +57,31 @@ pub(super) async fn a_worker_leases_reports_and_the_execution_completes(server: 
     .assert_eq(&server.story(&id).await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn without_work_the_answer_comes_after_the_wait() {
-    assert!(lease(&Server::new(), 1).await.is_empty());
+pub(super) async fn without_work_the_answer_comes_after_the_wait(server: Server) {
+    assert!(lease(&server, 1).await.is_empty());
+}
+
+pub(super) async fn a_worker_beats_and_gives_back_what_it_has(server: Server) {
+    server.register(HELLO).await;
+    server.start("tests/hello").await;
+    let leases = lease(&server, 1).await;
+    let body = json!({ "worker": "w", "held": [held(&leases[0])] });
+    let beat = server.post("/api/worker/heartbeat", body).await.body;
+    assert!(beat["answers"][0]["extended"]["until"].is_number(), "{beat}");
+    let released = server.post("/api/worker/release", json!({ "worker": "w" })).await;
+    assert_eq!(released.status, 200, "{}", released.body);
+    let again = lease(&server, 1).await;
+    assert_eq!((&again[0]["command"], &again[0]["attempt"]), (&leases[0]["command"], &json!(2)));
+}
+
+pub(super) async fn a_cancellation_is_told_at_once(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    lease(&server, 1).await;
+    let mut listener = Listener::at(&server, "/api/worker/cancellations", None).await;
+    server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+    let told = listener.events(1).await;
+    assert_eq!(told[0].data["execution"].to_string(), id);
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,11 +101,10 @@ async fn a_heartbeat_keeps_a_command_and_tells_when_it_is_lost() {
     assert_eq!(beat().await, json!({ "lost": "finished" }));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_report_about_nothing_we_know_is_unknown() {
+pub(super) async fn a_report_about_nothing_we_know_is_unknown(server: Server) {
     let lease = json!({ "execution": 1, "command": 1, "attempt": 1 });
     let reports = json!({ "reports": [report(&lease, Value::Null)] });
-    let answer = Server::new().post("/api/worker/report", reports).await;
+    let answer = server.post("/api/worker/report", reports).await;
     assert_eq!(answer.body, json!({ "answers": ["unknown"] }));
 }
 

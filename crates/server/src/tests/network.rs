@@ -100,6 +100,36 @@ async fn a_body_that_does_not_arrive_in_time_is_a_problem() {
     assert!(told.contains("body-too-slow"), "{told}");
 }
 
+/// What is said to the head of a request alone.
+async fn told_at_once(path: &str, length: u64) -> String {
+    let server = Listening::with(settings(Limits::default())).await;
+    let mut stream = server.open().await;
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.expect("it reads");
+    let mut told = vec![0; 12];
+    let reading = tokio::time::timeout(Duration::from_millis(300), stream.read_exact(&mut told));
+    match reading.await {
+        Ok(read) => {
+            read.expect("an answer");
+            String::from_utf8_lossy(&told).into_owned()
+        }
+        Err(_) => "waits".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_says_it_is_too_long_is_refused_before_it_comes() {
+    let mebibytes = |count: u64| count * 1024 * 1024;
+    assert_eq!(told_at_once("/api/execute", mebibytes(4) + 1).await, "HTTP/1.1 413");
+    assert_eq!(told_at_once("/api/execute", mebibytes(4)).await, "waits");
+    assert_eq!(told_at_once("/api/worker/report", mebibytes(60)).await, "waits");
+    assert_eq!(told_at_once("/api/worker/report", mebibytes(70)).await, "HTTP/1.1 413");
+    assert_eq!(told_at_once("/ingress/x", mebibytes(2)).await, "HTTP/1.1 413");
+}
+
 #[tokio::test]
 async fn a_body_without_an_end_is_refused_once_it_is_too_long() {
     let server = Listening::with(settings(Limits::default())).await;

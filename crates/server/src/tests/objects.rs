@@ -10,9 +10,7 @@ async fn send(server: &Server, method: Method, path: &str, body: &'static str) -
     server.send(request.expect("a request")).await
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_object_is_put_replaced_and_fetched_with_its_digest() {
-    let server = Server::new();
+pub(super) async fn an_object_is_put_replaced_and_fetched_with_its_digest(server: Server) {
     let put =
         send(&server, Method::PUT, "/api/internal/objects/a/b.txt?media_type=text/plain", "hi")
             .await;
@@ -30,9 +28,9 @@ async fn an_object_is_put_replaced_and_fetched_with_its_digest() {
     assert_eq!(server.get("/api/internal/objects/none").await.problem(), "404 unknown-object");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_plugin_is_known_by_path_and_version_and_its_digest_can_be_asked_for() {
-    let server = Server::new();
+pub(super) async fn a_plugin_is_known_by_path_and_version_and_its_digest_can_be_asked_for(
+    server: Server,
+) {
     let put = send(&server, Method::POST, "/api/internal/plugins/a/b?version=2", "code").await;
     let digest = put.body["digest"].as_str().expect("a digest").to_owned();
     assert_eq!((&put.body["path"], &put.body["version"]), (&"a/b".into(), &2.into()));

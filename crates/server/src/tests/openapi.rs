@@ -17,7 +17,7 @@ fn guarded(tokens: Vec<Token>) -> Server {
 }
 
 /// Every operation of the document.
-async fn operations(server: &Server) -> Vec<(Method, String)> {
+pub(super) async fn operations(server: &Server) -> Vec<(Method, String)> {
     let document = server.get("/api/openapi.json").await.body;
     assert_eq!(document["openapi"], "3.1.0");
     let paths = document["paths"].as_object().expect("paths").clone();

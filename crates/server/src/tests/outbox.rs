@@ -11,7 +11,10 @@ use super::Server;
 
 /// A server without a relay that owes three notifications.
 async fn owing() -> Server {
-    let server = Server::without_loops();
+    owe(Server::without_loops()).await
+}
+
+async fn owe(server: Server) -> Server {
     let ready = |command| Message::CommandReady {
         pool: Pool::shared(),
         command: CommandId(command),
@@ -39,6 +42,33 @@ async fn fail(server: &Server, id: i64, more: Value) -> Value {
     let mut body = json!({ "outbox_id": id, "error": "no broker" });
     body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     server.post("/api/internal/outbox/mark-failed", body).await.body
+}
+
+pub(super) async fn another_program_sends_what_is_owed(server: Server) {
+    let server = owe(server).await;
+    let pending =
+        async || server.get("/api/internal/outbox/pending-count").await.body["pending"].clone();
+    assert_eq!(pending().await, 3);
+    let rows = claim(&server, 3).await;
+    let ids: Vec<i64> = rows.iter().filter_map(|row| row["outbox_id"].as_i64()).collect();
+    assert_eq!(rows[0]["subject"], "noetl.commands.shared.7");
+    let marked = json!({ "outbox_ids": [ids[0]] });
+    let marked = server.post("/api/internal/outbox/mark-published", marked).await;
+    assert_eq!(marked.body["marked"], 1, "{}", marked.body);
+    let failed = fail(&server, ids[1], json!({})).await;
+    assert_eq!(failed["marked"], true, "{failed}");
+    let left = async || -> Vec<i64> {
+        let page = server.get("/api/internal/outbox/messages").await.body;
+        let messages = page["messages"].as_array().expect("messages").iter();
+        messages.filter_map(|it| it["outbox_id"].as_i64()).collect()
+    };
+    assert_eq!(left().await, ids[1..]);
+    let named = json!({ "outbox_ids": [ids[1]] });
+    let again = server.post("/api/internal/outbox/retry", named.clone()).await;
+    assert_eq!(again.status, StatusCode::OK, "{}", again.body);
+    let dropped = server.post("/api/internal/outbox/drop", named).await;
+    assert_eq!(dropped.status, StatusCode::OK, "{}", dropped.body);
+    assert_eq!(left().await, ids[1..], "only what is dead is dropped");
 }
 
 #[tokio::test(start_paused = true)]

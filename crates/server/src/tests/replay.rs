@@ -3,11 +3,11 @@
 use noetl_store::conformance::given::told_log;
 use serde_json::{Value, json};
 
-use super::Server;
+use super::{HELLO, Server};
 
 /// An execution that has been run to its end by an existing worker.
-async fn begun() -> (Server, String) {
-    let server = Server::with_hello().await;
+async fn begun(server: Server) -> (Server, String) {
+    server.register(HELLO).await;
     let execution = server.start("tests/hello").await;
     (server, execution)
 }
@@ -18,9 +18,8 @@ async fn state(server: &Server, query: &str) -> Value {
     answer.body
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_execution_is_replayed_up_to_a_cutoff() {
-    let (server, id) = begun().await;
+pub(super) async fn an_execution_is_replayed_up_to_a_cutoff(server: Server) {
+    let (server, id) = begun(server).await;
     let latest = state(&server, &format!("execution_id={id}")).await;
     assert_eq!(latest["event_count"], 3);
     assert_eq!(latest["execution"]["status"], "RUNNING");
@@ -36,27 +35,24 @@ async fn an_execution_is_replayed_up_to_a_cutoff() {
     assert_eq!(state(&server, &before).await["execution"]["status"], "UNKNOWN");
 }
 
-#[tokio::test(start_paused = true)]
-async fn truncation_is_said() {
-    let (server, id) = begun().await;
+pub(super) async fn truncation_is_said(server: Server) {
+    let (server, id) = begun(server).await;
     let cut = state(&server, &format!("execution_id={id}&limit=2")).await;
     assert_eq!((&cut["event_count"], &cut["truncated"]), (&json!(2), &json!(true)));
     let whole = state(&server, &format!("execution_id={id}&limit=3")).await;
     assert_eq!(whole.get("truncated"), None);
 }
 
-#[tokio::test(start_paused = true)]
-async fn another_tenant_and_an_unknown_execution_show_nothing() {
-    let (server, id) = begun().await;
+pub(super) async fn another_tenant_and_an_unknown_execution_show_nothing(server: Server) {
+    let (server, id) = begun(server).await;
     for query in [format!("execution_id={id}&tenant_id=acme"), "execution_id=5".to_owned()] {
         let nothing = state(&server, &query).await;
         assert_eq!((&nothing["event_count"], nothing.get("last_event_id")), (&json!(0), None));
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn questions_that_cannot_be_meant_are_refused() {
-    let (server, id) = begun().await;
+pub(super) async fn questions_that_cannot_be_meant_are_refused(server: Server) {
+    let (server, id) = begun(server).await;
     let problem = async |query: &str| {
         server.get(&format!("/api/replay/{query}&execution_id={id}")).await.problem()
     };
@@ -71,9 +67,8 @@ async fn questions_that_cannot_be_meant_are_refused() {
     assert_eq!(unknown.problem(), "404 unknown-execution");
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_moments_are_compared() {
-    let (server, id) = begun().await;
+pub(super) async fn two_moments_are_compared(server: Server) {
+    let (server, id) = begun(server).await;
     let answer = server.get(&format!("/api/replay/diff?execution_id={id}&from=2&to=3")).await;
     assert_eq!(answer.body["from"]["event_count"], 2);
     assert_eq!(
@@ -85,7 +80,7 @@ async fn two_moments_are_compared() {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeline_says_what_is_waited_for() {
-    let (server, id) = begun().await;
+    let (server, id) = begun(Server::new()).await;
     tokio::time::advance(std::time::Duration::from_secs(5)).await;
     let timeline = server.get(&format!("/api/replay/timeline?execution_id={id}")).await.body;
     assert_eq!(timeline["critical_path"], json!(["start"]));
@@ -94,9 +89,8 @@ async fn a_timeline_says_what_is_waited_for() {
     assert_eq!(timeline["commands"][0]["claimed_at"], Value::Null);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_others_post_is_folded_and_what_it_refers_to_is_looked_up() {
-    let (server, id) = begun().await;
+pub(super) async fn what_others_post_is_folded_and_what_it_refers_to_is_looked_up(server: Server) {
+    let (server, id) = begun(server).await;
     let posted = json!({
         "execution_id": id, "event_type": "customer.created",
         "meta": { "business_object": { "type": "customer", "id": "42" } },

@@ -14,9 +14,7 @@ async fn resolve(server: &Server, reference: &str) -> Answer {
     server.get(&format!("/api/result/resolve?ref={reference}")).await
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_value_is_stored_and_fetched_by_its_reference() {
-    let server = Server::new();
+pub(super) async fn a_value_is_stored_and_fetched_by_its_reference(server: Server) {
     let data = json!({ "b": [1, 2.5], "a": "ü" });
     let stored = put(&server, "7", json!({ "name": "a/b", "data": data })).await;
     let reference = stored.body["ref"].as_str().expect("a reference").to_owned();
@@ -29,9 +27,7 @@ async fn a_value_is_stored_and_fetched_by_its_reference() {
     assert_eq!(found.body.to_string(), data.to_string(), "also the order of its keys");
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_same_value_under_the_same_name_has_one_reference() {
-    let server = Server::new();
+pub(super) async fn the_same_value_under_the_same_name_has_one_reference(server: Server) {
     let reference = async |execution: &str, name: &str, data: Value| {
         put(&server, execution, json!({ "name": name, "data": data })).await.body["ref"].clone()
     };
@@ -53,9 +49,7 @@ async fn a_value_with_an_end_is_gone_after_it() {
     assert_eq!(resolve(&server, &reference).await.problem(), "404 unknown-result");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_cannot_be_stored_or_found_says_why() {
-    let server = Server::new();
+pub(super) async fn what_cannot_be_stored_or_found_says_why(server: Server) {
     let deep = (0..120).fold(json!(1), |inner, _| json!([inner]));
     let check = async |execution: &str, body: Value, expected: &str| {
         assert_eq!(put(&server, execution, body).await.problem(), expected);

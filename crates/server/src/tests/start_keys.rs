@@ -7,7 +7,7 @@ use axum::http::{Request, header};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::{Answer, Server};
+use super::{Answer, HELLO, Server};
 
 const PATH: &str = "tests/hello";
 
@@ -41,9 +41,8 @@ async fn a_dedup_key_starts_one_execution_within_its_window_and_scope() {
     assert_ne!(later, first);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_request_that_fails_leaves_its_key_free() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_request_that_fails_leaves_its_key_free(server: Server) {
+    server.register(HELLO).await;
     let body = |path: &str| json!({ "path": path, "dedup": { "key": "k" } });
     let failed = server.post("/api/execute", body("no/such/path")).await;
     assert_eq!(failed.problem(), "404 unknown-playbook");
@@ -54,9 +53,10 @@ async fn a_request_that_fails_leaves_its_key_free() {
     assert_eq!(keyed(&server, "k", json!({ "path": PATH })).await.body["status"], "started");
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_idempotency_key_repeats_the_answer_to_the_same_request_and_refuses_another() {
-    let server = Server::with_hello().await;
+pub(super) async fn an_idempotency_key_repeats_the_answer_to_the_same_request_and_refuses_another(
+    server: Server,
+) {
+    server.register(HELLO).await;
     let body = json!({ "path": PATH, "payload": { "name": "you", "age": 3 } });
     let first = keyed(&server, "k", body).await;
     assert_eq!(first.body["status"], "started");
@@ -69,9 +69,8 @@ async fn an_idempotency_key_repeats_the_answer_to_the_same_request_and_refuses_a
     assert_eq!(keyed(&server, "k", both).await.problem(), "422 invalid-key");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_hundred_requests_at_once_under_one_key_are_one_execution() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_hundred_requests_at_once_under_one_key_are_one_execution(server: Server) {
+    server.register(HELLO).await;
     let answers = join_all((0..100).map(|_| keyed(&server, "k", json!({ "path": PATH })))).await;
     let first = &answers[0].body;
     assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == *first));
@@ -81,9 +80,8 @@ async fn a_hundred_requests_at_once_under_one_key_are_one_execution() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_batch_counts_its_duplicates() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_batch_counts_its_duplicates(server: Server) {
+    server.register(HELLO).await;
     let one = json!({ "path": PATH, "dedup": { "key": "k" } });
     let executions = json!([one, one, { "path": PATH }]);
     let answer = server.post("/api/execute/batch", json!({ "executions": executions })).await;

@@ -6,15 +6,14 @@ use noetl_model::{ErrorMode, Event, ExecutionStatus};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::Server;
+use super::{HELLO, Server};
 
 fn read<T: DeserializeOwned>(body: Value) -> T {
     serde_json::from_value(body).expect("the reply has its shape")
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_start_answers_with_the_summary_and_keeps_what_was_asked() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_start_answers_with_the_summary_and_keeps_what_was_asked(server: Server) {
+    server.register(HELLO).await;
     let call = json!({
         "playbook": { "path": { "path": "tests/hello", "version": null } },
         "payload": { "name": "Ada" },
@@ -32,9 +31,8 @@ async fn a_start_answers_with_the_summary_and_keeps_what_was_asked() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_reader_waits_for_the_next_event_and_not_beyond_the_end() {
-    let server = Server::with_hello().await;
+pub(super) async fn a_reader_waits_for_the_next_event_and_not_beyond_the_end(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let at = |after: u64| format!("/api/native/executions/{id}/events?after={after}&wait_ms=20000");
     let LogReply { events } = read(server.get(&at(0)).await.body);
@@ -50,9 +48,8 @@ async fn a_reader_waits_for_the_next_event_and_not_beyond_the_end() {
     assert_eq!(server.status(&id).await, "COMPLETED");
 }
 
-#[tokio::test(start_paused = true)]
-async fn summaries_are_paged_from_the_newest_on() {
-    let server = Server::with_hello().await;
+pub(super) async fn summaries_are_paged_from_the_newest_on(server: Server) {
+    server.register(HELLO).await;
     let first = server.start("tests/hello").await;
     let second = server.start("tests/hello").await;
     let page = |body: Value| -> Vec<String> {
@@ -65,9 +62,7 @@ async fn summaries_are_paged_from_the_newest_on() {
     assert_eq!(page(server.get(&older).await.body), [first]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_not_there_is_a_problem() {
-    let server = Server::new();
+pub(super) async fn what_is_not_there_is_a_problem(server: Server) {
     let missing = server.get("/api/native/executions/7").await;
     assert_eq!(missing.problem(), "404 unknown-execution");
     let missing = server.get("/api/native/executions/7/events").await;

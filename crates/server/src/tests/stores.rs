@@ -70,6 +70,14 @@ impl Backing {
 
     /// A server on an empty store of this kind.
     pub(super) async fn server(&self) -> Server {
+        let server = self.idle_server().await;
+        let (control, stop) = (server.state.control().clone(), server.stop.clone());
+        tokio::spawn(async move { control.run(stop).await });
+        server
+    }
+
+    /// The same, which does nothing by itself.
+    pub(super) async fn idle_server(&self) -> Server {
         let clock = Arc::new(SystemClock);
         let (store, bus): (Arc<dyn Everything>, Arc<dyn noetl_bus::Bus>) = match self {
             Self::Sqlite(directory) => {
@@ -91,7 +99,7 @@ impl Backing {
             }
         };
         let settings = Settings::new(Access::Open, Hosts::Loopback, LEASE);
-        let server = Server::on(settings, store, bus, clock);
+        let server = Server::idle(settings, store, bus, clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(serve(

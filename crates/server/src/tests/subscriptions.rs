@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use expect_test::expect;
 use serde_json::json;
 
-use super::Server;
+use super::{HELLO, Server};
 
 const ORDERS: &str = "\
 apiVersion: noetl.io/v1
@@ -18,8 +18,8 @@ spec:
   dispatch: {playbook: tests/hello}
 ";
 
-async fn with_orders() -> Server {
-    let server = Server::with_hello().await;
+async fn with_orders(server: Server) -> Server {
+    server.register(HELLO).await;
     server.register(ORDERS).await;
     server
 }
@@ -31,9 +31,8 @@ async fn subscribe(server: &Server) -> String {
     answer.body["subscription_id"].as_str().expect("an id").to_owned()
 }
 
-#[tokio::test(start_paused = true)]
-async fn registering_a_path_again_gives_the_same_subscription() {
-    let server = with_orders().await;
+pub(super) async fn registering_a_path_again_gives_the_same_subscription(server: Server) {
+    let server = with_orders(server).await;
     let body = json!({ "path": "subscriptions/orders" });
     let answer = server.post("/api/subscriptions", body).await;
     expect![[r#"
@@ -52,9 +51,8 @@ async fn registering_a_path_again_gives_the_same_subscription() {
     assert_eq!(list.body["subscriptions"], json!([answer.body]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_deactivated_path_gets_a_new_subscription() {
-    let server = with_orders().await;
+pub(super) async fn a_deactivated_path_gets_a_new_subscription(server: Server) {
+    let server = with_orders(server).await;
     let first = subscribe(&server).await;
     server.post(&format!("/api/subscriptions/{first}/deactivate"), json!({})).await;
     let second = subscribe(&server).await;
@@ -63,9 +61,8 @@ async fn a_deactivated_path_gets_a_new_subscription() {
     assert_eq!(answer.problem(), "409 replaced");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_subscription_moves_as_it_may_and_its_events_tell() {
-    let server = with_orders().await;
+pub(super) async fn a_subscription_moves_as_it_may_and_its_events_tell(server: Server) {
+    let server = with_orders(server).await;
     let id = subscribe(&server).await;
     for action in ["activate", "pause", "pause", "resume", "drain"] {
         let answer = server.post(&format!("/api/subscriptions/{id}/{action}"), json!({})).await;
@@ -86,9 +83,8 @@ async fn a_subscription_moves_as_it_may_and_its_events_tell() {
     assert_eq!(states, expected);
 }
 
-#[tokio::test(start_paused = true)]
-async fn only_what_is_a_subscription_can_be_subscribed_to() {
-    let server = with_orders().await;
+pub(super) async fn only_what_is_a_subscription_can_be_subscribed_to(server: Server) {
+    let server = with_orders(server).await;
     let ask = async |path: &str| {
         server.post("/api/subscriptions/register", json!({ "path": path })).await.problem()
     };
@@ -99,9 +95,7 @@ async fn only_what_is_a_subscription_can_be_subscribed_to() {
     assert_eq!(started.status, StatusCode::NOT_FOUND, "{}", started.body);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_subscription_with_mistakes_is_not_kept_and_all_are_named() {
-    let server = Server::new();
+pub(super) async fn a_subscription_with_mistakes_is_not_kept_and_all_are_named(server: Server) {
     let content =
         ORDERS.replace("source: nats", "source: natz").replace("mode: pull", "mode: push");
     let answer = server.post("/api/catalog/register", json!({ "content": content })).await;

@@ -5,6 +5,16 @@ use serde_json::json;
 
 use super::Server;
 
+pub(super) async fn figures_of_the_store_are_told(server: Server) {
+    let pool = server.get("/api/pool/status").await.body;
+    let (size, available) = (pool["pool_size"].as_u64(), pool["pool_available"].as_u64());
+    assert!(size >= available && pool["pool_max"].as_u64() >= size, "{pool}");
+    let shard = server.get("/api/runtime/shard-info?execution_id=42&shard_count=16").await.body;
+    assert_eq!(shard["shard_index"], 3, "{shard}");
+    let stopped = server.post("/api/profiler/memory/stop", json!({})).await.body;
+    assert_eq!(stopped["status"], "info");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_without_connections_says_so() {
     expect![[r#"
@@ -46,18 +56,14 @@ async fn an_execution_belongs_to_the_shard_that_other_programs_compute_too() {
     assert_eq!(ask("execution_id=x&shard_count=1").await.problem(), "400 invalid-query");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_schema_that_lacks_nothing_is_valid() {
-    let server = Server::new();
+pub(super) async fn a_schema_that_lacks_nothing_is_valid(server: Server) {
     let validated = server.get("/api/db/validate").await.body;
     assert_eq!((&validated["valid"], &validated["missing"]), (&json!(true), &json!([])));
     let initialized = server.post("/api/db/init", json!({})).await.body;
     assert_eq!((&initialized["valid"], &initialized["status"]), (&json!(true), &json!("ok")));
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_process_is_measured() {
-    let server = Server::new();
+pub(super) async fn the_process_is_measured(server: Server) {
     let status = server.get("/api/status").await.body;
     assert_eq!(status["process"]["pid"], std::process::id());
     for figure in ["memory_rss_mb", "num_threads"] {
@@ -71,9 +77,7 @@ async fn the_process_is_measured() {
     assert_eq!(threads[0]["is_alive"], true, "{threads}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn there_is_no_profiler_and_no_analysis_and_both_are_said() {
-    let server = Server::new();
+pub(super) async fn there_is_no_profiler_and_no_analysis_and_both_are_said(server: Server) {
     assert_eq!(server.get("/api/profiler/status").await.body["is_profiling"], false);
     let started = server.post("/api/profiler/memory/start", json!({})).await.body;
     assert_eq!(started["status"], "info");

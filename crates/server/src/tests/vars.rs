@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::Server;
+use super::{HELLO, Server};
 
 /// A step that sets a value of the context.
 const SETTER: &str = "\
@@ -22,9 +22,8 @@ async fn names(server: &Server, id: &str) -> Vec<String> {
     listed.iter().map(|it| it["var_name"].as_str().expect("a name").to_owned()).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn variables_are_set_typed_or_as_a_bare_map_and_read_back() {
-    let server = Server::with_hello().await;
+pub(super) async fn variables_are_set_typed_or_as_a_bare_map_and_read_back(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let path = format!("/api/vars/{id}");
     let typed = json!({ "variables": [
@@ -43,9 +42,7 @@ async fn variables_are_set_typed_or_as_a_bare_map_and_read_back() {
     assert_eq!(server.get(&format!("{path}/b")).await.body["access_count"], 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_the_playbook_sets_is_shown_beside_what_others_keep() {
-    let server = Server::new();
+pub(super) async fn what_the_playbook_sets_is_shown_beside_what_others_keep(server: Server) {
     server.register(SETTER).await;
     let id = server.start("tests/setter").await;
     server.work().await;
@@ -58,9 +55,8 @@ async fn what_the_playbook_sets_is_shown_beside_what_others_keep() {
     assert_eq!(server.get(&path).await.body["var_value"], "Bonn");
 }
 
-#[tokio::test(start_paused = true)]
-async fn variables_are_removed_one_by_one_or_all_at_once() {
-    let server = Server::with_hello().await;
+pub(super) async fn variables_are_removed_one_by_one_or_all_at_once(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let path = format!("/api/vars/{id}");
     server.post(&path, json!({ "a": 1, "b": 2, "c": 3 })).await;
@@ -71,9 +67,8 @@ async fn variables_are_removed_one_by_one_or_all_at_once() {
     assert_eq!(server.get(&format!("{path}/b")).await.problem(), "404 unknown-variable");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_cannot_be_set_says_why() {
-    let server = Server::with_hello().await;
+pub(super) async fn what_cannot_be_set_says_why(server: Server) {
+    server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let check = async |path: &str, body: Value, expected: &str| {
         assert_eq!(server.post(path, body).await.problem(), expected);

@@ -44,9 +44,9 @@ fn maimed(found: &BTreeMap<ExecutionId, Found>) -> BTreeSet<ExecutionId> {
     for (execution, known) in found.iter().filter(|(_, known)| known.account.lost > 0) {
         maimed.insert(*execution);
         let mut parent = known.summary.parent;
-        while let Some(command) = parent {
-            maimed.insert(command.execution);
-            parent = found.get(&command.execution).and_then(|known| known.summary.parent);
+        while let Some(above) = parent {
+            maimed.insert(above.execution());
+            parent = found.get(&above.execution()).and_then(|known| known.summary.parent);
         }
     }
     maimed
@@ -70,7 +70,7 @@ async fn end(remains: &Remains<'_>, known: &Found) -> Result<End, String> {
                 return Ok(End::Completed(remains.value(output).await?));
             }
             Event::ExecutionFailed { .. } => return Ok(End::Failed),
-            Event::ExecutionCancelled { reason } => return Err(format!("cancelled: {reason}")),
+            Event::ExecutionCancelled { reason, .. } => return Err(format!("cancelled: {reason}")),
             _ => {}
         }
     }

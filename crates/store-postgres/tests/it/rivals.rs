@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_model::{CommandId, ExecutionId, ParentCommand, Pool, Seq, WorkerId};
+use noetl_model::{CommandId, ExecutionId, Parent, Pool, Seq, WorkerId};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, B, add, after, held, lease, remove, start};
 use noetl_store::{
@@ -57,7 +57,7 @@ async fn of_servers_that_start_a_child_one_does() {
     let (servers, _keep) = servers(6).await;
     let answers = at_once(&servers, |server, index| async move {
         let mut append = start(ExecutionId(i64::try_from(index).unwrap() + 1));
-        append.summary.parent = Some(ParentCommand { execution: A, command: CommandId(1) });
+        append.summary.parent = Some(Parent::of(A, Some(CommandId(1))));
         server.append(&[append]).await.unwrap().remove(0)
     });
     let answers = answers.await;

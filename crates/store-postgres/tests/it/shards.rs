@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use noetl_model::{CommandId, Digest, ExecutionId, Message, ParentCommand, Pool, Seq, shard_of};
+use noetl_model::{CommandId, Digest, ExecutionId, Message, Parent, Pool, Seq, shard_of};
 use noetl_store::conformance::given::{add, after, at, held, lease, start};
 use noetl_store::conformance::{Subject, TestClock};
 use noetl_store::{
@@ -143,7 +143,7 @@ async fn a_value_is_found_whichever_shard_has_it() {
 }
 
 fn child(execution: i64) -> Append {
-    let parent = ParentCommand { execution: ExecutionId(9), command: CommandId(4) };
+    let parent = Parent::of(ExecutionId(9), Some(CommandId(4)));
     let mut append = start(ExecutionId(execution));
     append.summary.parent = Some(parent);
     append

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use noetl_model::{
-    Attempt, CommandId, Digest, ExecutionId, ExecutionStatus, Message, ParentCommand, Pool, Seq,
-    TimerId, WorkerId,
+    Attempt, CommandId, Digest, ExecutionId, ExecutionStatus, Message, Parent, Pool, Seq, TimerId,
+    WorkerId,
 };
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{add_to, at, start};
@@ -155,8 +155,7 @@ fn of_execution(number: i64) -> Append {
         ..start(ExecutionId(id))
     };
     append.events[0].event_id.0 = id + 1;
-    append.summary.parent =
-        Some(ParentCommand { execution: ExecutionId(FIRST_ID + number), command: CommandId(1) });
+    append.summary.parent = Some(Parent::of(ExecutionId(FIRST_ID + number), Some(CommandId(1))));
     if number % 10 > 0 {
         append.summary.status = ExecutionStatus::Completed;
     }

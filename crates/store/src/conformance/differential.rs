@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{
-    CommandId, ExecutionId, ExecutionStatus, Message, ParentCommand, Pool, Seq, TimerId,
-};
+use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Message, Parent, Pool, Seq, TimerId};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -164,9 +162,8 @@ fn append_of(intent: &Intent, sketch: &mut Sketch) -> Append {
     let expected = sketch.last_seq.saturating_add_signed(i64::from(intent.off_by));
     let mut append = events_after(execution, Seq(expected), intent.events);
     append.summary.status = intent.status;
-    append.summary.parent = sketch
-        .parent
-        .map(|command| ParentCommand { execution: ExecutionId(1), command: CommandId(command) });
+    append.summary.parent =
+        sketch.parent.map(|command| Parent::of(ExecutionId(1), Some(CommandId(command))));
     let mut next_command = || {
         sketch.last_command += 1;
         sketch.last_command

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag,
+    Attempt, Below, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag,
     ExecutionId, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place, PlaybookRef, Pool,
     RunId, ScopeTarget, SkipReason, StepName, TaskAddress, TimerId, TimerPurpose, ToolError,
     ToolKind, WorkerId,
@@ -80,10 +80,12 @@ fn executions() -> Vec<Event> {
     };
     vec![
         started(Origin::Request, ErrorMode::Strict, None),
+        started(Origin::Linked { execution: ExecutionId(9), depth: 1 }, ErrorMode::Strict, None),
         started(parent, ErrorMode::Lenient, Some(json!({ "traceparent": "00-1-2-01" }))),
         Event::ExecutionCompleted { output: large() },
         Event::ExecutionFailed { error: error(), steps: vec![step()] },
-        Event::ExecutionCancelled { reason: "enough".into() },
+        Event::ExecutionCancelled { reason: "enough".into(), below: Below::Cancelled },
+        Event::ExecutionCancelled { reason: "enough".into(), below: Below::Spared },
         Event::ExecutionStalled { detail: "nothing is under way".into() },
         Event::Reported { name: "custom.thing".into(), step: Some(step()), body: fragile() },
     ]
@@ -152,7 +154,11 @@ fn attempts() -> Vec<Event> {
             output: Some(output()),
             logs: logs(),
         },
-        Event::CommandCancelled { command: COMMAND, reason: "enough".into() },
+        Event::CommandCancelled {
+            command: COMMAND,
+            reason: "enough".into(),
+            below: Below::Cancelled,
+        },
         Event::AttemptSuperseded { command: COMMAND, attempt: FIRST, worker },
         Event::ChildStarted { command: COMMAND, child: ExecutionId(77) },
     ]

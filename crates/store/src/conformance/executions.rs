@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use noetl_model::{
-    CatalogId, CommandId, ErrorKind, ExecutionId, ExecutionStatus, ItemCounts, Message,
-    ParentCommand, Seq, StepCounts, StepName, Summary, TimerId, ToolError,
+    CatalogId, CommandId, ErrorKind, ExecutionId, ExecutionStatus, ItemCounts, Message, Parent,
+    Seq, StepCounts, StepName, Summary, TimerId, ToolError,
 };
 use serde_json::json;
 
@@ -16,7 +16,7 @@ pub async fn a_summary_is_what_was_written_last(subject: Subject) {
     let find = async |execution| subject.store.summary(execution).await.expect("the store answers");
     assert_eq!(find(A).await, None);
     let first = Summary {
-        parent: Some(ParentCommand { execution: B, command: CommandId(3) }),
+        parent: Some(Parent::of(B, Some(CommandId(3)))),
         current_step: Some(StepName::new("fetch")),
         ..summary(A, Seq(1))
     };
@@ -56,8 +56,7 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
         append.summary.playbook.path = path.into();
         append.summary.playbook.catalog_id = CatalogId(id % 2);
         append.summary.status = status;
-        append.summary.parent =
-            parent.map(|parent| ParentCommand { execution: ExecutionId(parent), command });
+        append.summary.parent = parent.map(|parent| Parent::of(ExecutionId(parent), Some(command)));
         assert_eq!(subject.append(append).await, Ok(()));
     }
     let all = ExecutionFilter::default;
@@ -160,7 +159,7 @@ pub async fn stalled_finds_only_executions_with_nothing_under_way(subject: Subje
 pub async fn one_child_per_parent_command(subject: Subject) {
     let child = |execution, command| {
         let mut append = start(execution);
-        append.summary.parent = Some(ParentCommand { execution: A, command: CommandId(command) });
+        append.summary.parent = Some(Parent::of(A, Some(CommandId(command))));
         append
     };
     let child_of = async |command| {
@@ -172,7 +171,26 @@ pub async fn one_child_per_parent_command(subject: Subject) {
     assert_eq!(subject.append(child(B, 1)).await, Err(AppendError::Conflict));
     assert_eq!(subject.append(child(C, 2)).await, Ok(()));
     let mut more = after(B, 1);
-    more.summary.parent = Some(ParentCommand { execution: A, command: CommandId(1) });
+    more.summary.parent = Some(Parent::of(A, Some(CommandId(1))));
     assert_eq!(subject.append(more).await, Ok(()));
     assert_eq!((child_of(1).await, child_of(2).await, child_of(3).await), (Some(B), Some(C), None));
+}
+
+pub async fn any_number_of_executions_may_name_one_above_them(subject: Subject) {
+    let below = |execution| {
+        let mut append = start(execution);
+        append.summary.parent = Some(Parent::of(A, None));
+        append
+    };
+    assert_eq!(subject.append(below(B)).await, Ok(()));
+    assert_eq!(subject.append(below(C)).await, Ok(()));
+    let mut more = after(B, 1);
+    more.summary.parent = Some(Parent::of(A, None));
+    assert_eq!(subject.append(more).await, Ok(()));
+    let filter = ExecutionFilter { parent: Some(A), ..ExecutionFilter::default() };
+    assert_eq!(subject.list(filter, None, 10).await, [C.0, B.0]);
+    let kept = subject.store.summary(B).await.expect("the store answers").expect("a summary");
+    assert_eq!(kept.parent, Some(Parent::Named { execution: A }));
+    let child = subject.store.child_of(A, CommandId(0)).await;
+    assert_eq!(child.expect("the store answers"), None, "no command waits");
 }

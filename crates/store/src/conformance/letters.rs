@@ -60,7 +60,9 @@ fn commands(rows: &[OutboxRow]) -> Vec<u64> {
             Message::CommandReady { command, .. } | Message::CommandCancelled { command } => {
                 command.0
             }
-            Message::ChildEnded { .. } | Message::CancelChild { .. } => {
+            Message::ChildEnded { .. }
+            | Message::CancelChild { .. }
+            | Message::CancelLinked { .. } => {
                 panic!("nobody wrote {:?}", row.message)
             }
         })

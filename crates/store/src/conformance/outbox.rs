@@ -24,7 +24,8 @@ fn commands(rows: &[OutboxRow]) -> Vec<(u64, u32)> {
             Message::CommandCancelled { command } => (command.0, row.attempts),
             Message::CommandReady { .. }
             | Message::ChildEnded { .. }
-            | Message::CancelChild { .. } => panic!("nobody wrote {:?}", row.message),
+            | Message::CancelChild { .. }
+            | Message::CancelLinked { .. } => panic!("nobody wrote {:?}", row.message),
         })
         .collect()
 }
@@ -75,6 +76,7 @@ pub async fn messages_are_taken_oldest_first_as_they_were_written(subject: Subje
         ended(Payload::inline(json!({ "z": 1, "a": [0.1, u64::MAX] })), None),
         ended(Payload::null(), Some(ToolError::new(ErrorKind::Timeout, "too slow"))),
         Message::CancelChild { child: C, reason: "the parent was cancelled".into() },
+        Message::CancelLinked { reason: "the parent was cancelled".into() },
     ];
     assert_eq!(subject.append(Append { outbox: outbox.clone(), ..start(A) }).await, Ok(()));
     let rows = subject.take(VISIBILITY).await;

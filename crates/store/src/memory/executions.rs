@@ -13,7 +13,7 @@ impl ExecutionFilter {
             && path.as_ref().is_none_or(|path| path.admits(&summary.playbook.path))
             && catalog_id.is_none_or(|id| summary.playbook.catalog_id == id)
             && parent.is_none_or(|parent| {
-                summary.parent.is_some_and(|command| command.execution == parent)
+                summary.parent.is_some_and(|above| above.execution() == parent)
             })
     }
 }

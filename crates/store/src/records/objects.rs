@@ -21,6 +21,11 @@ impl ObjectKey {
         Self(format!("plugin:{version}:{path}"))
     }
 
+    /// The tests that are kept under a name.
+    pub fn suite(name: &str) -> Self {
+        Self(format!("suite:{name}"))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

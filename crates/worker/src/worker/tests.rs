@@ -197,6 +197,7 @@ fn lease(command: u64, tool: ToolKind, config: Value) -> Lease {
         bindings: Bindings::default(),
         timeout_ms: None,
         idempotency_key: format!("7-{command}"),
+        trace: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `noetl executions cancel`: ends an execution, wherever it runs.
 
-use noetl_model::ExecutionId;
+use noetl_model::{Below, ExecutionId};
 
 use crate::args::CancelArgs;
 use crate::config::Config;
@@ -23,6 +23,7 @@ pub(crate) async fn cancel(
 
 async fn cancel_in(plane: &dyn Plane, args: &CancelArgs) -> Result<ExecutionId, Failure> {
     let execution = plane.history().chosen(args.execution).await?.execution;
-    plane.cancel(execution, &args.reason).await?;
+    let below = if args.no_cascade { Below::Spared } else { Below::Cancelled };
+    plane.cancel(execution, &args.reason, below).await?;
     Ok(execution)
 }

@@ -68,7 +68,7 @@ fn entry(summary: &Summary) -> Entry {
         started_at: summary.started_at.to_string(),
         ended_at: summary.ended_at.as_ref().map(Timestamp::to_string),
         duration_seconds: duration.map(seconds),
-        parent_execution_id: summary.parent.map(|parent| parent.execution.to_string()),
+        parent_execution_id: summary.parent.map(|parent| parent.execution().to_string()),
         current_step: summary.current_step.as_ref().map(ToString::to_string),
         error: summary.error.as_ref().map(|error| error.message.clone()),
     }

@@ -16,6 +16,7 @@ use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use super::existing::{self, Existing};
 use super::{PLAYBOOK, Size, output_of};
 use crate::oracle::{Expected, verify};
 use crate::sandbox::Sandbox;
@@ -36,6 +37,7 @@ pub(super) struct Fleet {
     servers: Vec<Option<Process>>,
     ports: Vec<u16>,
     _workers: Vec<Process>,
+    existing: Option<Existing>,
     started: Arc<Mutex<BTreeMap<u64, ExecutionId>>>,
     store: Shards,
     runtime: Runtime,
@@ -57,6 +59,7 @@ impl Fleet {
             servers: vec![None, None],
             ports,
             _workers: Vec::new(),
+            existing: None,
             started: Arc::default(),
             store,
             runtime,
@@ -79,6 +82,18 @@ impl Fleet {
             call(fleet.ports[0], "/api/catalog/register", &body).expect("it runs");
         assert_eq!(status, 200, "{answer}");
         fleet
+    }
+
+    /// The same with workers of the existing kind, which get every second execution.
+    pub(super) fn with_existing_workers(count: u64) -> Self {
+        let mut fleet = Self::new();
+        fleet.existing = Some(Existing::start(count, &fleet.nats.url(), &fleet.ports));
+        fleet
+    }
+
+    /// How often a worker of the existing kind has died.
+    pub(super) fn deaths(&self) -> u64 {
+        self.existing.as_ref().map_or(0, Existing::deaths)
     }
 
     fn spawn(&self, args: &[&str], log: &str) -> Process {
@@ -115,10 +130,15 @@ impl Fleet {
     pub(super) fn load(&self, size: Size) -> JoinHandle<()> {
         let (ports, started) = (self.ports.clone(), Arc::clone(&self.started));
         let ledger = self.ledger();
+        let pools: &[&str] = match &self.existing {
+            Some(_) => &["shared", existing::POOL],
+            None => &["shared"],
+        };
         let pause = size.load / u32::try_from(size.executions).expect("a small number");
         thread::spawn(move || {
             for n in 0..size.executions {
-                let execution = start_once(&ports, n, &ledger);
+                let pool = pools[usize::try_from(n).expect("a small number") % pools.len()];
+                let execution = start_once(&ports, n, pool, &ledger);
                 started.lock().expect("nothing panics with it").insert(n, execution);
                 thread::sleep(pause);
             }
@@ -172,7 +192,8 @@ impl Fleet {
 
     /// Checks the whole history; the answer is how many effects there were and how many of them were
     /// repetitions.
-    pub(super) fn verify(self) -> (usize, usize) {
+    pub(super) fn verify(mut self) -> (usize, usize) {
+        self.existing = None;
         let ledger = std::fs::read_to_string(self.ledger()).expect("there are effects");
         let started = self.started();
         let expected = Expected {
@@ -217,10 +238,11 @@ fn free_port() -> u16 {
 }
 
 /// Starts an execution, asking until some server answers; its key keeps it from starting twice.
-fn start_once(ports: &[u16], n: u64, ledger: &std::path::Path) -> ExecutionId {
+fn start_once(ports: &[u16], n: u64, pool: &str, ledger: &std::path::Path) -> ExecutionId {
     let body = json!({
         "path": "tests/chaos",
         "payload": { "n": n, "ledger": ledger },
+        "execution_pool": pool,
         "dedup": { "key": format!("chaos-{n}"), "window_secs": 3600 },
     });
     let begun = Instant::now();
@@ -238,7 +260,7 @@ fn start_once(ports: &[u16], n: u64, ledger: &std::path::Path) -> ExecutionId {
 }
 
 /// Posts to a server that may not be there, or go while it answers.
-fn call(port: u16, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+pub(super) fn call(port: u16, path: &str, body: &Value) -> io::Result<(u16, Value)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;
     let body = body.to_string();

@@ -10,7 +10,7 @@ use noetl_api::wire::{
 };
 use noetl_control::{Answer, PlaybookChoice, StartRequest};
 use noetl_engine::Refusal;
-use noetl_model::{ExecutionId, ExecutionStatus, Timestamp};
+use noetl_model::{Below, ExecutionId, ExecutionStatus, Timestamp};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -40,7 +40,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(clean_up_executions))
 }
 
-/// Cancels an execution and everything it has under way.
+/// Cancels an execution, everything it has under way and everything below it, unless `cascade` is
+/// false.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/cancel", tag = "executions",
     params(("execution_id" = String, Path)), request_body = CancelRequest,
@@ -74,9 +75,12 @@ async fn cancel_one(
     request: CancelRequest,
 ) -> Result<CancelAnswer, ApiError> {
     let reason = reason_of(request.reason, "cancelled by request")?;
+    let below = if request.cascade == Some(false) { Below::Spared } else { Below::Cancelled };
     let mut cancelled = vec![execution];
-    cancelled.extend(running_below(state, execution).await?);
-    match state.control().cancel(execution, reason).await? {
+    if below.is_cancelled() {
+        cancelled.extend(running_below(state, execution).await?);
+    }
+    match state.control().cancel_with(execution, reason, below).await? {
         Answer::Accepted | Answer::Leased(_) => {}
         // Existing clients take 400 for "has ended already" and print `message`.
         Answer::Refused(refusal @ Refusal::Finished(_)) => {

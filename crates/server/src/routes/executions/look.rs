@@ -2,18 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::AnyId;
-use noetl_api::value_or_reference;
-use noetl_api::wire::{CancellationCheck, ExecutionDetail, ExecutionState};
+use noetl_api::wire::{CancellationCheck, ExecutionDetail, ExecutionState, Pagination};
+use noetl_api::{AnyId, PublicEvent, value_or_reference};
 use noetl_model::{Event, ExecutionId, ExecutionStatus, Seq};
 use noetl_store::READ_EVENTS_MAX;
+use serde::Deserialize;
 use serde_json::Value;
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{item_of, known, state_of};
 use crate::error::ApiError;
-use crate::extract::InPath;
+use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 use crate::tell::events_after;
 
@@ -27,14 +28,47 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(cancellation_check))
 }
 
-/// Shows an execution with its latest events.
+/// Which events come with an execution, as existing interfaces ask for them.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DetailQuery {
+    /// From one; the latest events if it is left out.
+    page: Option<u64>,
+    page_size: Option<u64>,
+    /// Of those, only what came after this event.
+    #[param(value_type = Option<String>)]
+    since_event_id: Option<AnyId>,
+    /// Of those, only events of this type.
+    event_type: Option<String>,
+}
+
+impl DetailQuery {
+    /// What of the events of a page is shown.
+    fn shown(&self, mut events: Vec<PublicEvent>) -> Vec<PublicEvent> {
+        if let Some(AnyId(since)) = self.since_event_id {
+            match events.iter().position(|event| event.event_id == since) {
+                Some(index) => drop(events.drain(..=index)),
+                // It lies before the page.
+                None => events.retain(|event| event.event_id > since),
+            }
+        }
+        if let Some(wanted) = &self.event_type {
+            events.retain(|event| event.event_type == *wanted);
+        }
+        events
+    }
+}
+
+/// Shows an execution with its latest events, or a page of them.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}", tag = "executions",
-    params(("execution_id" = String, Path)), responses((status = 200, body = ExecutionDetail))
+    params(("execution_id" = String, Path), DetailQuery),
+    responses((status = 200, body = ExecutionDetail))
 )]
 async fn show_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
+    InQuery(query): InQuery<DetailQuery>,
 ) -> Result<Json<ExecutionDetail>, ApiError> {
     let execution = ExecutionId::from(id);
     let summary = known(&state, execution).await?;
@@ -43,14 +77,21 @@ async fn show_execution(
         Some(Event::ExecutionStarted { workload, .. }) => value_or_reference(workload),
         Some(_) | None => Value::Null,
     };
-    let after = Seq(summary.seq.0.saturating_sub(DETAIL_EVENTS_MAX));
-    let limit = usize::try_from(summary.seq.0 - after.0).unwrap_or(READ_EVENTS_MAX);
-    let events = events_after(&state, execution, after, limit).await?;
+    let total = summary.seq.0;
+    let size = query.page_size.unwrap_or(DETAIL_EVENTS_MAX).clamp(1, DETAIL_EVENTS_MAX);
+    let pagination = Pagination::of(query.page, size, total);
+    let after = match query.page {
+        Some(_) => (pagination.page - 1).saturating_mul(size).min(total),
+        None => total.saturating_sub(size),
+    };
+    let limit = usize::try_from(size.min(total - after)).unwrap_or(READ_EVENTS_MAX);
+    let events = events_after(&state, execution, Seq(after), limit).await?;
     Ok(Json(ExecutionDetail {
         events_endpoint: format!("/api/executions/{execution}/events"),
         execution: item_of(summary),
         workload,
-        events,
+        events: query.shown(events),
+        pagination,
     }))
 }
 

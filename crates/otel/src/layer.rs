@@ -1,0 +1,80 @@
+//! Notices spans as they open and close.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use tokio::sync::mpsc;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::context::TraceContext;
+use crate::span::{Fields, Span};
+
+/// Where the spans of ours come from.
+const TARGET: &str = "noetl";
+
+/// Hands spans to an exporter, and waits for nobody.
+#[derive(Clone)]
+pub struct Traces {
+    pub(crate) spans: mpsc::Sender<Span>,
+    /// How many were dropped because the exporter was behind.
+    pub(crate) dropped: Arc<AtomicU64>,
+}
+
+/// What is known of a span that is open.
+struct Open(Span);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traces {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let metadata: &'static Metadata<'static> = attributes.metadata();
+        if !metadata.target().starts_with(TARGET) {
+            return;
+        }
+        let Some(span) = context.span(id) else { return };
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        let around = span
+            .parent()
+            .and_then(|parent| parent.extensions().get::<Open>().map(|Open(span)| span.context));
+        let above = fields.context.or(around);
+        let now = SystemTime::now();
+        let open = Span {
+            context: above.map_or_else(TraceContext::begin, TraceContext::below),
+            above: above.map(|above| above.span),
+            name: metadata.name(),
+            attributes: fields.attributes,
+            begun: now,
+            ended: now,
+        };
+        span.extensions_mut().insert(Open(open));
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut extensions = span.extensions_mut();
+        let Some(Open(open)) = extensions.get_mut::<Open>() else { return };
+        let mut fields = Fields::default();
+        values.record(&mut fields);
+        open.attributes.append(&mut fields.attributes);
+        if let Some(above) = fields.context {
+            open.context = above.below();
+            open.above = Some(above.span);
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let Some(span) = context.span(&id) else { return };
+        let Some(Open(mut closed)) = span.extensions_mut().remove::<Open>() else { return };
+        if !closed.context.is_sampled {
+            return;
+        }
+        closed.ended = SystemTime::now();
+        if self.spans.try_send(closed).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The events of all executions as they are written, to whoever listens.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use noetl_api::wire::FeedFilter;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::feeds::{PAGE_SIZE, Reading, cursor_at, resumed};
+use crate::error::ApiError;
+use crate::extract::InQuery;
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(follow_everything))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct FollowQuery {
+    /// Names of events with commas between them; one that ends in `*` stands for all that begin
+    /// like it.
+    #[serde(default, rename = "type", alias = "types")]
+    #[param(rename = "type")]
+    types: String,
+    /// The playbook's path; one that ends in `*` stands for all that begin like it.
+    path: Option<String>,
+    /// Statuses of events, with commas between them, whatever their case.
+    #[serde(default, alias = "statuses")]
+    status: String,
+    /// Where to begin: `start`, `end` (the default), a time, or the id of an event of this stream;
+    /// `Last-Event-ID` wins.
+    #[serde(alias = "after")]
+    from: Option<String>,
+}
+
+impl FollowQuery {
+    fn filter(self) -> FeedFilter {
+        let words = |text: &str| {
+            let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let path = self.path.filter(|path| !path.is_empty());
+        FeedFilter { types: words(&self.types), path, statuses: words(&self.status) }
+    }
+}
+
+/// Streams the events of all executions; the id of each is where to go on after it.
+#[utoipa::path(
+    get, path = "/api/stream", tag = "executions",
+    params(FollowQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "go on after this event")),
+    responses((status = 200, content_type = "text/event-stream", body = String))
+)]
+async fn follow_everything(
+    State(state): State<AppState>,
+    InQuery(query): InQuery<FollowQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let from = resumed(&headers).or(query.from.as_deref()).unwrap_or("end");
+    let cursor = cursor_at(&state, from).await?;
+    Ok(Reading::begin(&state, query.filter(), cursor, PAGE_SIZE).into_stream())
+}

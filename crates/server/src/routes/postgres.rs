@@ -1,0 +1,171 @@
+//! `POST /api/postgres/execute`: SQL by hand, where an operator allows it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use noetl_model::{ErrorKind, ToolError};
+use noetl_secrets::{Access, Operation};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::Body;
+use crate::lookup::NotFound;
+use crate::state::AppState;
+use crate::statements::Statement;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(execute_sql))
+}
+
+/// One of `query`, `query_base64` and `procedure`.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+struct SqlRequest {
+    query: Option<String>,
+    /// The same in base64.
+    query_base64: Option<String>,
+    /// What stands behind `CALL`.
+    procedure: Option<String>,
+    /// A list for `$1`, `$2`, …, or a map for `:name`.
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Value>,
+    /// Looked into before `public`.
+    #[serde(alias = "db_schema")]
+    schema: Option<String>,
+    /// The name of a stored credential: its database instead of the operator's.
+    credential: Option<String>,
+    /// Refused: name a credential.
+    database: Option<String>,
+    /// Refused: name a credential.
+    connection_string: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SqlAnswer {
+    status: &'static str,
+    /// The rows of the last statement, each a map by column.
+    #[schema(value_type = Vec<Object>)]
+    result: Vec<Value>,
+}
+
+/// Runs SQL on the database that `NOETL_SQL_DSN` names.
+#[utoipa::path(
+    post, path = "/api/postgres/execute", tag = "database", request_body = SqlRequest,
+    responses((status = 200, body = SqlAnswer))
+)]
+async fn execute_sql(
+    State(state): State<AppState>,
+    Body(request): Body<SqlRequest>,
+) -> Result<Json<SqlAnswer>, ApiError> {
+    let Some(statements) = state.statements() else {
+        let detail = "this server runs no SQL by hand; name a database for it in NOETL_SQL_DSN, or \
+                      run SQL in a step of a playbook, with a credential";
+        return Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "no-sql", detail));
+    };
+    if request.database.is_some() || request.connection_string.is_some() {
+        let detail = "another database is reached by the name of a stored `credential`";
+        return Err(ApiError::invalid("not-supported", detail));
+    }
+    let credential = match &request.credential {
+        Some(alias) => Some(fields_of(&state, alias).await?),
+        None => None,
+    };
+    let sql = sql_of(&request)?;
+    let SqlRequest { parameters, schema, .. } = request;
+    let schema = schema.filter(|schema| !schema.is_empty());
+    let statement = Statement { sql, parameters, schema, credential };
+    let result = statements.run(statement).await.map_err(failed)?;
+    Ok(Json(SqlAnswer { status: "ok", result }))
+}
+
+fn sql_of(request: &SqlRequest) -> Result<String, ApiError> {
+    let sql = match (&request.query, &request.query_base64, &request.procedure) {
+        (Some(query), None, None) => query.clone(),
+        (None, Some(encoded), None) => {
+            let decoded = STANDARD.decode(encoded).ok().and_then(|it| String::from_utf8(it).ok());
+            decoded.ok_or_else(|| {
+                ApiError::invalid("invalid-statement", "`query_base64` is not text in base64")
+            })?
+        }
+        (None, None, Some(procedure)) => called(procedure),
+        (..) => {
+            let detail = "name one of `query`, `query_base64` and `procedure`";
+            return Err(ApiError::invalid("invalid-statement", detail));
+        }
+    };
+    if sql.trim().is_empty() {
+        return Err(ApiError::invalid("invalid-statement", "there is no statement"));
+    }
+    Ok(sql)
+}
+
+/// A procedure as a statement.
+fn called(procedure: &str) -> String {
+    let procedure = procedure.trim();
+    let first = procedure.split_whitespace().next().unwrap_or_default();
+    if first.eq_ignore_ascii_case("call") {
+        procedure.to_owned()
+    } else if procedure.contains('(') {
+        format!("CALL {procedure}")
+    } else {
+        format!("CALL {procedure}()")
+    }
+}
+
+async fn fields_of(state: &AppState, alias: &str) -> Result<Map<String, Value>, ApiError> {
+    let found = state.lookup().find(alias, Operation::Read, &Access::default()).await;
+    found.map(crate::lookup::Found::fields).map_err(|error: NotFound| error.into())
+}
+
+/// What the database says about the caller's own statement is the caller's; the rest is ours.
+fn failed(error: ToolError) -> ApiError {
+    match error.kind {
+        ErrorKind::DbConnection | ErrorKind::Auth | ErrorKind::NotFound => {
+            tracing::warn!(%error, "no connection to the database of NOETL_SQL_DSN");
+            let detail = "the database cannot be reached; the server's log says why";
+            ApiError::new(StatusCode::BAD_GATEWAY, "no-database", detail)
+        }
+        ErrorKind::Timeout | ErrorKind::DbTimeout => {
+            ApiError::new(StatusCode::GATEWAY_TIMEOUT, "sql-too-slow", error.message)
+        }
+        ErrorKind::Child
+        | ErrorKind::ClientError
+        | ErrorKind::Config
+        | ErrorKind::Connection
+        | ErrorKind::DbConstraint
+        | ErrorKind::DbDeadlock
+        | ErrorKind::Exception
+        | ErrorKind::Policy
+        | ErrorKind::Parse
+        | ErrorKind::RateLimit
+        | ErrorKind::Schema
+        | ErrorKind::ServerError
+        | ErrorKind::StorageAccess
+        | ErrorKind::StorageQuota
+        | ErrorKind::Template
+        | ErrorKind::Transform
+        | ErrorKind::Unknown
+        | ErrorKind::WorkerLost => {
+            ApiError::invalid("sql-failed", error.message).with("sqlstate", json!(error.code))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_procedure_is_called_however_it_is_written() {
+        for written in ["tidy", "tidy()", "CALL tidy()", " call tidy() "] {
+            assert_eq!(called(written).to_lowercase(), "call tidy()", "{written}");
+        }
+        assert_eq!(called("tidy(1, 'a')"), "CALL tidy(1, 'a')");
+    }
+}
