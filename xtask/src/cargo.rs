@@ -18,11 +18,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    if env::var_os("CARGO_TARGET_DIR").is_none()
-        && let Some(directory) = default_target_directory()
-    {
-        command.env("CARGO_TARGET_DIR", directory);
-    }
+    command.env("CARGO_TARGET_DIR", target_directory());
     // Build scripts watch these; left in place, they would be run again after each direct call.
     for (name, _) in env::vars_os() {
         let name_text = name.to_string_lossy();
@@ -33,12 +29,13 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-fn default_target_directory() -> Option<PathBuf> {
-    let cache = match env::var_os("XDG_CACHE_HOME") {
-        Some(directory) => PathBuf::from(directory),
-        None => PathBuf::from(env::var_os("HOME")?).join(".cache"),
-    };
-    Some(cache.join("noetl").join("target"))
+/// Where [`cargo`] puts what it builds.
+pub(crate) fn target_directory() -> PathBuf {
+    let of = |name: &str| env::var_os(name).map(PathBuf::from);
+    let cache = || of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
+    let chosen = of("CARGO_TARGET_DIR").map(|directory| root().join(directory));
+    let usual = || cache().map(|cache| cache.join("noetl").join("target"));
+    chosen.or_else(usual).unwrap_or_else(|| root().join("target"))
 }
 
 /// Runs a command to its end and says which one failed.

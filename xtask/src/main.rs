@@ -9,6 +9,7 @@
     reason = "a command line talks to its terminal"
 )]
 
+mod bench;
 mod cargo;
 mod fixtures;
 mod provision;
@@ -48,9 +49,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => suite::run(without_separator(rest)),
         "tidy" => tidy::run(),
         "ci" => ci(),
-        "bench" => cargo::run(
-            cargo::cargo().args(["run", "--release", "--package", "noetl-bench", "--"]).args(rest),
-        ),
+        "bench" => bench::run(rest),
         "fixtures" => fixtures::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -4,54 +4,119 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::database::Kind;
 use crate::scenarios::Scenario;
 
-pub(crate) const USAGE: &str = "\
-Usage: cargo xtask bench [SCENARIO…] [--json FILE] [--directory DIR]
+/// What is said about how to ask, ending with the scenarios.
+pub(crate) fn usage() -> String {
+    let mut text = USAGE.to_owned();
+    for scenario in Scenario::ALL {
+        text.push_str(&format!("\n  {:<9} {}", scenario.to_string(), scenario.title()));
+    }
+    text
+}
 
-Scenarios (all of them if none is named):
-  raw      what this disk and this SQLite can do by themselves
-  loop     a loop over 10,000 items in parallel: does an item cost the same at the end?
-  chain    1,000 steps one after another: does a step cost the same at the end?
-  python   1,000 Python steps, compared with 1,000 starts of the interpreter
+const USAGE: &str = "\
+Usage: cargo xtask bench [SCENARIO…] [OPTIONS]
+
+Measures the release binary on databases and brokers it starts itself, each scenario next to the
+limit it is compared with. The exit code is 1 if a goal was missed.
 
 Options:
+  --store STORE     sqlite or postgres [default: one after the other]
   --json FILE       also write the figures to a file
-  --directory DIR   where the databases live while they are measured [default: the system's
-                    directory for temporary files]";
+  --markdown FILE   also write them as tables for people
+  --plots DIR       also draw them, one SVG for each scenario and store
+  --profile         record where the time goes, as a flame graph beside the plots (needs perf)
+  --quick           a tenth of the work, once: to see that it runs, not how fast
+  --directory DIR   where SQLite's files live while they are measured [default: the system's
+                    directory for temporary files]
+
+Examples:
+  cargo xtask bench chain many --store postgres
+  cargo xtask bench --json bench.json --plots docs/performance
+
+Scenarios (all of them if none is named):";
+
+/// Asks for a web service until the process is killed; said only by this program to itself.
+pub(crate) const SERVE: &str = "--serve";
 
 pub(crate) enum Wish {
     Help,
+    Serve,
     Measure(Arguments),
 }
 
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) stores: Vec<Kind>,
     pub(crate) json: Option<PathBuf>,
+    pub(crate) markdown: Option<PathBuf>,
+    pub(crate) plots: Option<PathBuf>,
+    pub(crate) profile: bool,
+    pub(crate) size: Size,
     pub(crate) directory: PathBuf,
+}
+
+/// How much is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Full,
+    /// A tenth, once.
+    Quick,
+}
+
+impl Size {
+    /// As much of `full` as this size has.
+    pub(crate) fn of(self, full: u64) -> u64 {
+        match self {
+            Size::Full => full,
+            Size::Quick => full / 10,
+        }
+    }
+
+    /// How often something is measured that is measured `full` times at full size.
+    pub(crate) fn runs(self, full: usize) -> usize {
+        match self {
+            Size::Full => full,
+            Size::Quick => 1,
+        }
+    }
 }
 
 pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Wish> {
     let mut words = words.into_iter();
-    let mut scenarios = Vec::new();
-    let mut json = None;
-    let mut directory = std::env::temp_dir();
+    let mut asked = Arguments {
+        scenarios: Vec::new(),
+        stores: Kind::ALL.to_vec(),
+        json: None,
+        markdown: None,
+        plots: None,
+        profile: false,
+        size: Size::Full,
+        directory: std::env::temp_dir(),
+    };
     while let Some(word) = words.next() {
+        let mut value = |what: &str| words.next().with_context(|| format!("`{word}` wants {what}"));
         match word.as_str() {
             "--help" | "-h" => return Ok(Wish::Help),
-            "--json" => json = Some(words.next().context("`--json` wants a file")?.into()),
-            "--directory" => {
-                directory = words.next().context("`--directory` wants a directory")?.into();
-            }
+            SERVE => return Ok(Wish::Serve),
+            "--store" => asked.stores = vec![value("a store")?.parse()?],
+            "--json" => asked.json = Some(value("a file")?.into()),
+            "--markdown" => asked.markdown = Some(value("a file")?.into()),
+            "--plots" => asked.plots = Some(value("a directory")?.into()),
+            "--profile" => asked.profile = true,
+            "--quick" => asked.size = Size::Quick,
+            "--directory" => asked.directory = value("a directory")?.into(),
             option if option.starts_with('-') => bail!("no such option: `{option}`"),
-            name => scenarios.push(name.parse()?),
+            name => asked.scenarios.push(name.parse()?),
         }
     }
-    if scenarios.is_empty() {
-        scenarios = Scenario::ALL.to_vec();
+    if asked.scenarios.is_empty() {
+        asked.scenarios = Scenario::ALL.to_vec();
     }
-    Ok(Wish::Measure(Arguments { scenarios, json, directory }))
+    Ok(Wish::Measure(asked))
 }
 
 #[cfg(test)]
@@ -62,9 +127,13 @@ mod tests {
     fn check(line: &str, expected: &str) {
         let found = match parse(line.split_whitespace().map(str::to_owned)) {
             Ok(Wish::Help) => "help".to_owned(),
-            Ok(Wish::Measure(Arguments { scenarios, json, .. })) => {
-                let names: Vec<String> = scenarios.iter().map(ToString::to_string).collect();
-                format!("{} {}", names.join(","), json.unwrap_or_default().display())
+            Ok(Wish::Serve) => "serve".to_owned(),
+            Ok(Wish::Measure(Arguments { scenarios, stores, json, size, .. })) => {
+                let scenarios: Vec<String> = scenarios.iter().map(ToString::to_string).collect();
+                let stores: Vec<String> = stores.iter().map(ToString::to_string).collect();
+                let json = json.unwrap_or_default();
+                let (scenarios, stores) = (scenarios.join(","), stores.join(","));
+                format!("{scenarios} on {stores} {size:?} {}", json.display())
             }
             Err(error) => error.to_string(),
         };
@@ -73,23 +142,38 @@ mod tests {
 
     #[test]
     fn nothing_asks_for_everything() {
-        check("", "raw,loop,chain,python");
+        let all: Vec<String> = Scenario::ALL.iter().map(ToString::to_string).collect();
+        check("", &format!("{} on sqlite,postgres Full", all.join(",")));
     }
 
     #[test]
     fn scenarios_are_measured_in_the_order_they_are_named() {
-        check("python --json out.json chain", "python,chain out.json");
+        check("python --json out.json chain", "python,chain on sqlite,postgres Full out.json");
+    }
+
+    #[test]
+    fn one_store_is_enough_if_it_is_named() {
+        check("many --store postgres --quick", "many on postgres Quick");
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
-        check("lop", "no such scenario: `lop`");
+        check("chian", "no such scenario: `chian`");
+        check("--store mysql", "no such store: `mysql` (sqlite or postgres)");
         check("--jsn x", "no such option: `--jsn`");
-        check("loop --json", "`--json` wants a file");
+        check("chain --json", "`--json` wants a file");
     }
 
     #[test]
     fn help_measures_nothing() {
-        check("loop --help", "help");
+        check("chain --help", "help");
+    }
+
+    #[test]
+    fn help_names_every_scenario_and_option() {
+        let text = usage();
+        for scenario in Scenario::ALL {
+            assert!(text.contains(&format!("\n  {scenario} ")), "{scenario}");
+        }
     }
 }

@@ -1,32 +1,135 @@
-//! What this process has used of the machine.
+//! What processes have used of the machine, and what machine it is.
 
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::param::clock_ticks_per_second;
 
-/// The process at one moment.
-#[derive(Debug, Clone, Copy)]
+use crate::numbers::number;
+
+/// A process at one moment.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
-    pub(crate) at: Instant,
-    /// The time its threads have spent computing.
+    /// The time it has spent computing, with all it has started.
     pub(crate) cpu: Duration,
     /// The memory it holds, in bytes.
     pub(crate) resident: u64,
+    /// The most memory it has held since it was started or asked to forget.
+    pub(crate) peak: u64,
+    /// The bytes it has caused to be written to disks.
+    pub(crate) written: u64,
 }
 
 impl Usage {
-    pub(crate) fn now() -> Result<Self> {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let cpu = Duration::try_from(cpu).context("read the time spent computing")?;
-        Ok(Self { at: Instant::now(), cpu, resident: resident()? })
+    /// One process and those it has started.
+    pub(crate) fn of(pid: u32) -> Result<Self> {
+        let status = read(pid, "status")?;
+        let written = read(pid, "io").map_or(Ok(0), |io| field(&io, "write_bytes:"))?;
+        Ok(Self {
+            cpu: cpu_of_tree(pid)?,
+            resident: field(&status, "VmRSS:")? * 1024,
+            peak: field(&status, "VmHWM:")? * 1024,
+            written,
+        })
     }
 }
 
-fn resident() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("read the memory in use")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().next());
-    let kibibytes: u64 = kibibytes.context("find the memory in use")?.parse()?;
-    Ok(kibibytes * 1024)
+/// Makes the most memory that a process has held what it holds now.
+pub(crate) fn forget_peak(pid: u32) -> Result<()> {
+    std::fs::write(of_process(pid, "clear_refs"), "5").context("forget the peak of a process")
+}
+
+fn of_process(pid: u32, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/{name}"))
+}
+
+fn read(pid: u32, name: &str) -> Result<String> {
+    let path = of_process(pid, name);
+    std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
+}
+
+/// The first number after a name.
+fn field(text: &str, name: &str) -> Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let word = line.and_then(|line| line.split_whitespace().next());
+    Ok(word.with_context(|| format!("find {name}"))?.parse()?)
+}
+
+/// The time a process, those it has started and those it has buried have spent computing.
+fn cpu_of_tree(root: u32) -> Result<Duration> {
+    let all: Vec<(u32, Stat)> = std::fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
+        .collect();
+    let mut tree = vec![root];
+    let mut next = 0;
+    while let Some(parent) = tree.get(next).copied() {
+        tree.extend(all.iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    let ticks: u64 =
+        all.iter().filter(|(pid, _)| tree.contains(pid)).map(|(_, stat)| stat.ticks).sum();
+    Ok(Duration::from_secs_f64(number(ticks) / number(clock_ticks_per_second())))
+}
+
+/// What `/proc/PID/stat` says of a process.
+struct Stat {
+    parent: u32,
+    /// Its own time and that of the children it has waited for.
+    ticks: u64,
+}
+
+impl Stat {
+    /// Nothing if the process has just ended.
+    fn of(pid: u32) -> Option<Self> {
+        let stat = read(pid, "stat").ok()?;
+        // The name may hold anything, so what follows is counted from its end.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let ticks = words.get(11..15)?.iter().map(|word| word.parse::<u64>().ok());
+        Some(Self { parent: words.get(1)?.parse().ok()?, ticks: ticks.sum::<Option<u64>>()? })
+    }
+}
+
+/// The time that all cores together have been busy since the machine was started.
+pub(crate) fn busy() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/stat").context("read what the cores have done")?;
+    let line = stat.lines().next().context("the first line is about all cores")?;
+    let ticks: Vec<u64> =
+        line.split_whitespace().skip(1).map(str::parse).collect::<Result<_, _>>()?;
+    // User, nice, system, idle, waiting, interrupts.
+    let idle: u64 = ticks.iter().skip(3).take(2).sum();
+    let all: u64 = ticks.iter().take(8).sum();
+    Ok(Duration::from_secs_f64(number(all - idle) / number(clock_ticks_per_second())))
+}
+
+/// The machine in a line.
+pub(crate) fn description() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = text("/proc/cpuinfo");
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let model = model.trim_start_matches([' ', '\t', ':']).trim();
+    let memory = field(&text("/proc/meminfo"), "MemTotal:").unwrap_or_default() / (1024 * 1024);
+    let kernel = text("/proc/sys/kernel/osrelease");
+    format!("{cores} cores ({model}), {memory} GiB of memory, Linux {}", kernel.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_used_something() {
+        let usage = Usage::of(std::process::id()).expect("this process is one");
+        assert!(usage.resident > 0 && usage.peak >= usage.resident, "{usage:?}");
+        assert!(busy().expect("there is a machine") > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_field_is_the_number_after_its_name() {
+        assert_eq!(field("a: 1\nVmRSS:\t  42 kB\n", "VmRSS:").expect("it is there"), 42);
+        assert!(field("a: 1\n", "b:").is_err());
+    }
 }

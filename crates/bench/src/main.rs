@@ -6,36 +6,51 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is run to be read")]
 
 mod args;
+mod database;
+mod generated;
 mod limits;
 mod machine;
 mod numbers;
-mod plane;
+mod playbooks;
+mod plot;
+mod process;
+mod profile;
 mod scenarios;
 mod sheet;
+#[cfg(test)]
+mod statements;
 mod system;
 
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use args::{Arguments, Wish};
-use serde_json::Value;
+use jiff::Zoned;
+use profile::Recording;
+use scenarios::Setting;
+use serde_json::{Value, json};
+use sheet::{Sheet, plot_file};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let wish = match args::parse(std::env::args().skip(1)) {
         Ok(wish) => wish,
         Err(error) => {
-            eprintln!("error: {error:#}\n\n{}", args::USAGE);
+            eprintln!("error: {error:#}\n\n{}", args::usage());
             return ExitCode::from(2);
         }
     };
     let arguments = match wish {
         Wish::Help => {
-            println!("{}", args::USAGE);
+            println!("{}", args::usage());
             return ExitCode::SUCCESS;
         }
+        Wish::Serve => return serve().await,
         Wish::Measure(arguments) => arguments,
     };
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .expect("nothing else chooses how to encrypt");
     match measure(&arguments).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -46,23 +61,75 @@ async fn main() -> ExitCode {
     }
 }
 
+/// A web service for a scenario that needs one, until it is killed.
+async fn serve() -> ExitCode {
+    let service = noetl_testkit::MockApi::start();
+    println!("{}", service.url());
+    std::future::pending().await
+}
+
 /// Runs the scenarios one after another; whether all goals were met.
 async fn measure(arguments: &Arguments) -> Result<bool> {
+    let begun =
+        format!("{}, {}", Zoned::now().strftime("%Y-%m-%d %H:%M %Z"), machine::description());
+    println!("{begun}\n");
+    if let Some(directory) = &arguments.plots {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("make {}", directory.display()))?;
+    }
     let mut sheets = Vec::new();
     for scenario in &arguments.scenarios {
-        let directory = tempfile::tempdir_in(&arguments.directory)
-            .with_context(|| format!("make a directory in {}", arguments.directory.display()))?;
-        let sheet = scenario
-            .measure(directory.path())
-            .await
-            .with_context(|| format!("measure `{scenario}`"))?;
-        println!("{sheet}");
-        sheets.push(sheet);
+        for store in &arguments.stores {
+            let home = tempfile::tempdir_in(&arguments.directory).with_context(|| {
+                format!("make a directory in {}", arguments.directory.display())
+            })?;
+            let setting = Setting {
+                scenario: *scenario,
+                store: *store,
+                size: arguments.size,
+                directory: home.path(),
+            };
+            let recording = match arguments.profile {
+                true => Some(Recording::begin(home.path())?),
+                false => None,
+            };
+            let measured = Box::pin(scenario.measure(&setting)).await;
+            let sheet = measured.with_context(|| format!("measure `{scenario}` on {store}"))?;
+            println!("{sheet}");
+            if let Some(recording) = recording {
+                let place = arguments.plots.clone().unwrap_or_else(|| ".".into());
+                let file = place.join(format!("{}-flames.svg", sheet.name()));
+                recording.draw(&format!("{scenario} on {}", store.title()), &file)?;
+                println!("  where the time went: {}\n", file.display());
+            }
+            sheets.push(sheet);
+            // After each, so that a run that is cut short leaves what it found.
+            write_files(arguments, &begun, &sheets)?;
+        }
     }
+    Ok(sheets.iter().all(Sheet::is_met))
+}
+
+fn write_files(arguments: &Arguments, begun: &str, sheets: &[Sheet]) -> Result<()> {
+    let write = |file: &std::path::Path, text: String| {
+        std::fs::write(file, text).with_context(|| format!("write {}", file.display()))
+    };
     if let Some(file) = &arguments.json {
-        let document: Value = sheets.iter().map(sheet::Sheet::to_json).collect();
-        std::fs::write(file, format!("{document:#}\n"))
-            .with_context(|| format!("write {}", file.display()))?;
+        let scenarios: Value = sheets.iter().map(Sheet::to_json).collect();
+        let document = json!({ "measured": begun, "scenarios": scenarios });
+        write(file, format!("{document:#}\n"))?;
     }
-    Ok(sheets.iter().all(sheet::Sheet::is_met))
+    if let Some(file) = &arguments.markdown {
+        let plots = arguments.plots.as_ref().map(|_| "");
+        let sheets: Vec<String> = sheets.iter().map(|sheet| sheet.to_markdown(plots)).collect();
+        write(file, format!("Measured {begun}.\n\n{}", sheets.join("\n")))?;
+    }
+    if let Some(directory) = &arguments.plots {
+        for sheet in sheets {
+            for (place, plot) in sheet.plots().iter().enumerate() {
+                write(&directory.join(plot_file(&sheet.name(), place)), plot.to_svg())?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,12 +1,18 @@
-//! Durations as numbers.
+//! Durations and repeated measurements as numbers.
 
 use std::time::Duration;
 
 /// The duration in the middle; zero if there is none.
 pub(crate) fn median(durations: &[Duration]) -> Duration {
+    percentile(durations, 50)
+}
+
+/// The duration that so many in a hundred do not exceed; zero if there is none.
+pub(crate) fn percentile(durations: &[Duration], percent: usize) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or_default()
 }
 
 pub(crate) fn micros(duration: Duration) -> f64 {
@@ -24,6 +30,54 @@ pub(crate) fn number(count: u64) -> f64 {
     count as f64
 }
 
+/// A length as a number to calculate with.
+pub(crate) fn len<T>(things: &[T]) -> f64 {
+    number(u64::try_from(things.len()).unwrap_or(u64::MAX))
+}
+
+pub(crate) fn mebibytes(bytes: u64) -> f64 {
+    number(bytes) / (1024.0 * 1024.0)
+}
+
+/// The same thing measured several times.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Runs(Vec<f64>);
+
+impl Runs {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    /// The one in the middle, or the mean of the two in the middle; no number if there is none.
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (sorted.len().saturating_sub(1) / 2, sorted.len() / 2);
+        match (sorted.get(low), sorted.get(high)) {
+            (Some(low), Some(high)) => f64::midpoint(*low, *high),
+            _ => f64::NAN,
+        }
+    }
+
+    pub(crate) fn least(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NAN, f64::min)
+    }
+
+    pub(crate) fn most(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NAN, f64::max)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl FromIterator<f64> for Runs {
+    fn from_iter<T: IntoIterator<Item = f64>>(values: T) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +87,19 @@ mod tests {
         let durations = [3, 1, 900, 2, 4].map(Duration::from_micros);
         assert_eq!(median(&durations), Duration::from_micros(3));
         assert_eq!(median(&[]), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_percentile_is_one_of_the_durations() {
+        let durations: Vec<Duration> = (1..=200).map(Duration::from_micros).collect();
+        assert_eq!(percentile(&durations, 50), Duration::from_micros(100));
+        assert_eq!(percentile(&durations, 99), Duration::from_micros(198));
+    }
+
+    #[test]
+    fn runs_have_a_middle_and_a_spread() {
+        let runs: Runs = [4.0, 1.0, 2.0, 3.0].into_iter().collect();
+        assert_eq!((runs.least(), runs.median(), runs.most()), (1.0, 2.5, 4.0));
+        assert!(Runs::default().median().is_nan());
     }
 }

@@ -1,64 +1,122 @@
 //! What can be measured.
 
 mod chain;
-mod items;
-mod python;
-mod raw;
+mod fanout;
+mod history;
+mod many;
+mod outbox;
+mod read;
+mod start;
+mod tools;
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
+use noetl_model::ToolKind;
 
+use crate::args::Size;
+use crate::database::Kind;
 use crate::sheet::Sheet;
-
-/// How much dearer the end of a run may be than its beginning: as much as noise makes out.
-const FLAT_MAX: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
-    Raw,
-    Loop,
     Chain,
+    Many,
+    Fanout,
+    History,
+    Read,
     Python,
+    Http,
+    Postgres,
+    Outbox,
+    Start,
+}
+
+/// Where and how much is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub(crate) scenario: Scenario,
+    pub(crate) store: Kind,
+    pub(crate) size: Size,
+    /// Empty at first.
+    pub(crate) directory: &'a Path,
+}
+
+impl Setting<'_> {
+    fn sheet(&self) -> Sheet {
+        Sheet::new(self.scenario, self.store)
+    }
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 4] = [Self::Raw, Self::Loop, Self::Chain, Self::Python];
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Chain,
+        Self::Many,
+        Self::Fanout,
+        Self::History,
+        Self::Read,
+        Self::Python,
+        Self::Http,
+        Self::Postgres,
+        Self::Outbox,
+        Self::Start,
+    ];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Raw => "raw",
-            Self::Loop => "loop",
             Self::Chain => "chain",
+            Self::Many => "many",
+            Self::Fanout => "fanout",
+            Self::History => "history",
+            Self::Read => "read",
             Self::Python => "python",
+            Self::Http => "http",
+            Self::Postgres => "postgres",
+            Self::Outbox => "outbox",
+            Self::Start => "start",
         }
     }
 
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Raw => "what this disk and this SQLite can do by themselves",
-            Self::Loop => "10,000 items of a loop in parallel, each doing nothing",
-            Self::Chain => "1,000 steps one after another, each doing nothing",
-            Self::Python => "1,000 Python steps, and 1,000 starts of the interpreter",
+            Self::Chain => "1,000 steps one after another, next to commits of single rows",
+            Self::Many => "2,000 executions of 5 steps at once, next to raw inserts in batches",
+            Self::Fanout => {
+                "1,000, 10,000 and 100,000 items of a loop in parallel, next to raw inserts"
+            }
+            Self::History => "loading an execution after 2,000, 200,000 and 1,000,000 events",
+            Self::Read => {
+                "lists, status, events and replay with 32 thousand and 3.2 million events"
+            }
+            Self::Python => "1,000 steps of the python tool, next to the tool by itself",
+            Self::Http => "1,000 steps of the http tool, next to the tool by itself",
+            Self::Postgres => "1,000 steps of the postgres tool, next to the tool by itself",
+            Self::Outbox => "100,000 owed messages to JetStream, next to raw publishing",
+            Self::Start => "from the start of the process to its first answer, and idle memory",
         }
     }
 
-    /// Measures in an empty directory.
-    pub(crate) async fn measure(self, directory: &Path) -> Result<Sheet> {
+    pub(crate) async fn measure(self, setting: &Setting<'_>) -> Result<Sheet> {
         match self {
-            Self::Raw => raw::measure(directory).await,
-            Self::Loop => items::measure(directory).await,
-            Self::Chain => chain::measure(directory).await,
-            Self::Python => python::measure(directory).await,
+            Self::Chain => chain::measure(setting).await,
+            Self::Many => many::measure(setting).await,
+            Self::Fanout => fanout::measure(setting).await,
+            Self::History => history::measure(setting).await,
+            Self::Read => read::measure(setting).await,
+            Self::Python => tools::measure(setting, ToolKind::Python).await,
+            Self::Http => tools::measure(setting, ToolKind::Http).await,
+            Self::Postgres => tools::measure(setting, ToolKind::Postgres).await,
+            Self::Outbox => outbox::measure(setting).await,
+            Self::Start => start::measure(setting).await,
         }
     }
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(self.name())
     }
 }
 

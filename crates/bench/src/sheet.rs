@@ -4,25 +4,30 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use crate::database::Kind;
+use crate::numbers::Runs;
+use crate::plot::Plot;
 use crate::scenarios::Scenario;
 
-/// All that one scenario found.
+/// All that one scenario found on one store.
 #[derive(Debug)]
 pub(crate) struct Sheet {
     scenario: Scenario,
+    store: Kind,
     figures: Vec<Figure>,
-    table: Option<Table>,
+    tables: Vec<Table>,
     goals: Vec<Goal>,
+    plots: Vec<Plot>,
 }
 
 #[derive(Debug)]
 struct Figure {
-    name: &'static str,
-    value: f64,
+    name: String,
+    runs: Runs,
     unit: &'static str,
 }
 
-/// Figures that were taken several times.
+/// Figures that were taken for several sizes, or at several moments.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// The first says what the rows are.
@@ -30,35 +35,77 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<f64>>,
 }
 
-/// A ratio and how large it may be.
+/// Where a value has to lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A value and where it has to lie.
 #[derive(Debug)]
 struct Goal {
-    name: &'static str,
-    ratio: f64,
-    at_most: f64,
+    name: String,
+    value: f64,
+    bound: Bound,
 }
 
 impl Goal {
     fn is_met(&self) -> bool {
-        self.ratio <= self.at_most
+        match self.bound {
+            Bound::AtMost(most) => self.value <= most,
+            Bound::AtLeast(least) => self.value >= least,
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        if self.is_met() { "met" } else { "MISSED" }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(most) => write!(f, "at most {most}"),
+            Bound::AtLeast(least) => write!(f, "at least {least}"),
+        }
     }
 }
 
 impl Sheet {
-    pub(crate) fn new(scenario: Scenario) -> Self {
-        Self { scenario, figures: Vec::new(), table: None, goals: Vec::new() }
+    pub(crate) fn new(scenario: Scenario, store: Kind) -> Self {
+        let (figures, tables) = (Vec::new(), Vec::new());
+        Self { scenario, store, figures, tables, goals: Vec::new(), plots: Vec::new() }
     }
 
-    pub(crate) fn figure(&mut self, name: &'static str, value: f64, unit: &'static str) {
-        self.figures.push(Figure { name, value, unit });
+    pub(crate) fn figure(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
+        self.runs(name, [value].into_iter().collect(), unit);
+    }
+
+    /// A figure that was taken in several runs.
+    pub(crate) fn runs(&mut self, name: impl Into<String>, runs: Runs, unit: &'static str) {
+        self.figures.push(Figure { name: name.into(), runs, unit });
     }
 
     pub(crate) fn table(&mut self, table: Table) {
-        self.table = Some(table);
+        self.tables.push(table);
     }
 
-    pub(crate) fn goal(&mut self, name: &'static str, ratio: f64, at_most: f64) {
-        self.goals.push(Goal { name, ratio, at_most });
+    pub(crate) fn goal(&mut self, name: impl Into<String>, value: f64, bound: Bound) {
+        self.goals.push(Goal { name: name.into(), value, bound });
+    }
+
+    pub(crate) fn plot(&mut self, plot: Plot) {
+        self.plots.push(plot);
+    }
+
+    pub(crate) fn plots(&self) -> &[Plot] {
+        &self.plots
+    }
+
+    /// What its files are called.
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.scenario, self.store)
     }
 
     pub(crate) fn is_met(&self) -> bool {
@@ -66,31 +113,76 @@ impl Sheet {
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let figures = self
-            .figures
-            .iter()
-            .map(|Figure { name, value, unit }| json!({"name": name, "value": value, "unit": unit}))
-            .collect::<Value>();
-        let goals = self
-            .goals
-            .iter()
-            .map(|goal| {
-                let Goal { name, ratio, at_most } = goal;
-                json!({"name": name, "ratio": ratio, "at_most": at_most, "met": goal.is_met()})
+        let figures = self.figures.iter().map(|Figure { name, runs, unit }| {
+            json!({
+                "name": name, "value": runs.median(), "unit": unit,
+                "least": runs.least(), "most": runs.most(), "runs": runs.len(),
             })
-            .collect::<Value>();
-        let rows = self.table.iter().flat_map(Table::to_json).collect::<Value>();
+        });
+        let goals = self.goals.iter().map(|goal| {
+            let Goal { name, value, bound } = goal;
+            json!({
+                "name": name, "value": value, "bound": bound.to_string(), "met": goal.is_met(),
+            })
+        });
         json!({
             "scenario": self.scenario.to_string(),
-            "figures": figures,
-            "rows": rows,
-            "goals": goals,
+            "store": self.store.to_string(),
+            "figures": figures.collect::<Value>(),
+            "tables": self.tables.iter().map(Table::to_json).collect::<Value>(),
+            "goals": goals.collect::<Value>(),
         })
+    }
+
+    /// The same for a document; `plots` is where the drawings lie as seen from there.
+    pub(crate) fn to_markdown(&self, plots: Option<&str>) -> String {
+        let mut text = format!("### `{}` on {}\n\n", self.scenario, self.store.title());
+        text.push_str(&format!("{}.\n\n", capital(self.scenario.title())));
+        if !self.goals.is_empty() {
+            text.push_str("| goal | measured | wanted | |\n|---|---:|---|---|\n");
+            for goal in &self.goals {
+                let (name, bound) = (&goal.name, goal.bound);
+                let (value, verdict) = (Short(goal.value), goal.verdict());
+                text.push_str(&format!("| {name} | {value} | {bound} | {verdict} |\n"));
+            }
+            text.push('\n');
+        }
+        text.push_str("| figure | median | least | most | |\n|---|---:|---:|---:|---|\n");
+        for Figure { name, runs, unit } in &self.figures {
+            let (median, least, most) = (runs.median(), runs.least(), runs.most());
+            let (least, most) = match runs.len() {
+                1 => (String::new(), String::new()),
+                _ => (Short(least).to_string(), Short(most).to_string()),
+            };
+            text.push_str(&format!("| {name} | {} | {least} | {most} | {unit} |\n", Short(median)));
+        }
+        for table in &self.tables {
+            text.push_str(&format!("\n{}", table.to_markdown()));
+        }
+        for (place, plot) in plots.into_iter().flat_map(|_| self.plots.iter().enumerate()) {
+            let directory = plots.unwrap_or_default();
+            let file = plot_file(&self.name(), place);
+            text.push_str(&format!("\n![{}]({directory}{file})\n", plot.title));
+        }
+        text
     }
 }
 
+/// The file of the n-th plot of a sheet.
+pub(crate) fn plot_file(sheet: &str, place: usize) -> String {
+    match place {
+        0 => format!("{sheet}.svg"),
+        further => format!("{sheet}-{}.svg", further + 1),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 impl Table {
-    fn to_json(&self) -> Vec<Value> {
+    fn to_json(&self) -> Value {
         let row = |row: &Vec<f64>| {
             let cells = self.columns.iter().zip(row);
             let cells = cells.map(|(column, cell)| ((*column).to_owned(), json!(cell)));
@@ -98,21 +190,35 @@ impl Table {
         };
         self.rows.iter().map(row).collect()
     }
+
+    fn to_markdown(&self) -> String {
+        let mut text = format!("| {} |\n|", self.columns.join(" | "));
+        text.push_str(&"---:|".repeat(self.columns.len()));
+        text.push('\n');
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(|cell| Short(*cell).to_string()).collect();
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        text
+    }
 }
 
 impl fmt::Display for Sheet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.scenario, self.scenario.title())?;
-        if let Some(table) = &self.table {
+        writeln!(f, "{} on {}: {}", self.scenario, self.store, self.scenario.title())?;
+        for table in &self.tables {
             write!(f, "{table}")?;
         }
-        for Figure { name, value, unit } in &self.figures {
-            writeln!(f, "  {name:<52} {:>12} {unit}", Short(*value))?;
+        for Figure { name, runs, unit } in &self.figures {
+            write!(f, "  {name:<58} {:>12} {unit}", Short(runs.median()))?;
+            if runs.len() > 1 {
+                write!(f, " ({} … {})", Short(runs.least()), Short(runs.most()))?;
+            }
+            writeln!(f)?;
         }
         for goal in &self.goals {
-            let met = if goal.is_met() { "met" } else { "MISSED" };
-            let (ratio, at_most) = (goal.ratio, goal.at_most);
-            writeln!(f, "  {:<52} {ratio:>12.3} of at most {at_most}: {met}", goal.name)?;
+            let (value, bound) = (Short(goal.value), goal.bound);
+            writeln!(f, "  {:<58} {value:>12} of {bound}: {}", goal.name, goal.verdict())?;
         }
         Ok(())
     }
@@ -137,17 +243,34 @@ impl fmt::Display for Table {
 }
 
 /// A number with as many digits as one wants to read.
-struct Short(f64);
+pub(crate) struct Short(pub(crate) f64);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = match self.0.abs() {
             large if large >= 100.0 => 0,
             middle if middle >= 10.0 => 1,
-            _ => 2,
+            small if small >= 0.1 || small == 0.0 => 2,
+            _ => 4,
         };
-        f.pad(&format!("{:.digits$}", self.0))
+        f.pad(&grouped(&format!("{:.digits$}", self.0)))
     }
+}
+
+/// A number with its thousands apart.
+fn grouped(number: &str) -> String {
+    let end = number.find('.').unwrap_or(number.len());
+    let (whole, rest) = number.split_at(end);
+    let mut text = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        let left = whole.len() - place;
+        let after_digit = text.ends_with(|last: char| last.is_ascii_digit());
+        if left.is_multiple_of(3) && after_digit {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + rest
 }
 
 #[cfg(test)]
@@ -155,22 +278,29 @@ mod tests {
     use super::*;
 
     fn sheet(ratio: f64) -> Sheet {
-        let mut sheet = Sheet::new(Scenario::Chain);
-        sheet.figure("steps a second", 1234.5, "steps/s");
+        let mut sheet = Sheet::new(Scenario::Chain, Kind::Sqlite);
+        sheet.runs("steps a second", [1234.5, 1000.0, 2000.0].into_iter().collect(), "steps/s");
         sheet.table(Table { columns: vec!["steps", "us"], rows: vec![vec![10.0, 0.5]] });
-        sheet.goal("last to first", ratio, 1.25);
+        sheet.goal("last to first", ratio, Bound::AtMost(1.25));
         sheet
     }
 
     #[test]
-    fn a_ratio_above_its_goal_misses_it() {
+    fn a_value_above_its_bound_misses_the_goal() {
         assert!(sheet(1.25).is_met());
         assert!(!sheet(1.26).is_met());
         assert!(sheet(1.26).to_string().ends_with("of at most 1.25: MISSED\n"));
     }
 
     #[test]
-    fn a_ratio_that_is_no_number_misses_its_goal() {
+    fn a_value_below_its_bound_misses_the_goal() {
+        let mut sheet = sheet(1.0);
+        sheet.goal("rate", 4999.0, Bound::AtLeast(5000.0));
+        assert!(!sheet.is_met());
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_misses_its_goal() {
         assert!(!sheet(f64::NAN).is_met());
     }
 
@@ -178,10 +308,24 @@ mod tests {
     fn json_says_the_same_as_the_text() {
         let expected = json!({
             "scenario": "chain",
-            "figures": [{"name": "steps a second", "value": 1234.5, "unit": "steps/s"}],
-            "rows": [{"steps": 10.0, "us": 0.5}],
-            "goals": [{"name": "last to first", "ratio": 1.0, "at_most": 1.25, "met": true}],
+            "store": "sqlite",
+            "figures": [{
+                "name": "steps a second", "value": 1234.5, "unit": "steps/s",
+                "least": 1000.0, "most": 2000.0, "runs": 3,
+            }],
+            "tables": [[{"steps": 10.0, "us": 0.5}]],
+            "goals": [
+                {"name": "last to first", "value": 1.0, "bound": "at most 1.25", "met": true},
+            ],
         });
         assert_eq!(sheet(1.0).to_json(), expected);
+    }
+
+    #[test]
+    fn thousands_are_told_apart() {
+        assert_eq!(Short(1_234_567.8).to_string(), "1,234,568");
+        assert_eq!(Short(-1234.0).to_string(), "-1,234");
+        assert_eq!(Short(12.34).to_string(), "12.3");
+        assert_eq!(Short(0.0123).to_string(), "0.0123");
     }
 }

@@ -1,133 +1,250 @@
-//! The system as `noetl run` puts it together: a SQLite file, a control plane and a worker in one
-//! process.
+//! The system as it is run: the binary as a server, and its worker in the same process or in another.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use noetl_bus::LocalBus;
-use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
-use noetl_model::{
-    Cutoff, Event, ExecutionId, ExecutionStatus, IdGenerator, Recorded, Seq, WorkerId,
-    machine_id_of,
-};
-use noetl_store::{READ_EVENTS_MAX, SystemClock};
-use noetl_store_sqlite::SqliteStore;
-use noetl_tools::Registry;
-use noetl_worker::Worker;
-use serde_json::{Map, Value};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use anyhow::{Context as _, Result, ensure};
+use noetl_api::{AnyId, Client};
+use noetl_model::{Event, ExecutionId, ExecutionStatus, Recorded, Timestamp};
+use noetl_store::Store;
+use reqwest::Method;
+use serde_json::{Value, json};
 
-use crate::machine::Usage;
-use crate::plane::Plane;
+use crate::database::{Counts, Database};
+use crate::machine::{self, Usage};
+use crate::process::{Process, client, free_address};
 
-/// How many commands run at once, as in `noetl run`.
-pub(crate) const CONCURRENCY: usize = 32;
-/// How often it is looked whether an execution has ended. Following it would cost reads.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How often it is looked whether executions have ended; when they did is told by their events.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long an execution may take.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// How many executions one request starts at most.
+const STARTS_MAX: usize = 1000;
+/// How long any answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(120);
 
-pub(crate) struct System {
-    control: Control,
-    plane: Arc<Plane>,
-    path: PathBuf,
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
+/// Where the worker is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Worker {
+    InProcess,
+    /// In a process of its own, over HTTP.
+    Separate,
+    /// Nobody runs anything.
+    None,
 }
 
-/// An execution that has completed, and what it took.
+impl Worker {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Worker::InProcess => "worker in the server",
+            Worker::Separate => "worker apart",
+            Worker::None => "no worker",
+        }
+    }
+}
+
+pub(crate) struct System {
+    client: Client,
+    worker: Option<Process>,
+    server: Process,
+}
+
+/// What has been used and written up to one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) at: Timestamp,
+    pub(crate) server: Usage,
+    pub(crate) worker: Usage,
+    pub(crate) busy: Duration,
+    pub(crate) own: Duration,
+    pub(crate) counts: Counts,
+}
+
+/// Executions that have completed, and what that took.
 pub(crate) struct Ran {
-    pub(crate) execution: ExecutionId,
-    pub(crate) begun: Usage,
-    pub(crate) ended: Usage,
+    pub(crate) executions: Vec<ExecutionId>,
+    pub(crate) before: Moment,
+    pub(crate) after: Moment,
+    /// When the last of them ended.
+    pub(crate) ended_at: Timestamp,
 }
 
 impl Ran {
+    /// From before the first was asked for to the end of the last.
     pub(crate) fn wall(&self) -> Duration {
-        self.ended.at - self.begun.at
+        self.ended_at.since(self.before.at)
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.after.counts - self.before.counts
+    }
+
+    /// The time that server and worker spent computing.
+    pub(crate) fn cpu(&self) -> Duration {
+        let of = |moment: &Moment| moment.server.cpu + moment.worker.cpu;
+        of(&self.after).saturating_sub(of(&self.before))
+    }
+
+    /// The time that all else but this process spent computing: PostgreSQL, where there is one, and
+    /// the system.
+    pub(crate) fn cpu_elsewhere(&self) -> Duration {
+        let all = self.after.busy.saturating_sub(self.before.busy);
+        let own = self.after.own.saturating_sub(self.before.own);
+        all.saturating_sub(own).saturating_sub(self.cpu())
     }
 }
 
 impl System {
-    pub(crate) async fn open(directory: &Path) -> Result<Self> {
-        let path = directory.join("noetl.db");
-        let store = Arc::new(SqliteStore::open(&path, Arc::new(SystemClock)).await?);
-        let bus = Arc::new(LocalBus::new());
-        let ids = Arc::new(IdGenerator::new(machine_id_of("bench")));
-        let control = Control::new(store, bus, Arc::new(SystemClock), ids, Settings::default());
-        let plane = Arc::new(Plane::new(control.clone()));
-        let tools = noetl_tools::Settings::from_environment(std::env::vars());
-        let settings = noetl_worker::Settings::new(WorkerId::new("bench"), CONCURRENCY);
-        let worker = Worker::new(plane.clone(), Registry::standard(tools), settings);
-        let stop = CancellationToken::new();
-        let mut tasks = JoinSet::new();
-        let (running, until) = (control.clone(), stop.clone());
-        tasks.spawn(async move { running.run(until).await });
-        let until = stop.clone();
-        tasks.spawn(async move { worker.run(until).await });
-        Ok(Self { control, plane, path, stop, tasks })
+    pub(crate) async fn start(database: &Database, worker: Worker) -> Result<Self> {
+        Self::start_with(database, worker, &[]).await
     }
 
-    /// Runs a playbook to its end, which has to be a good one.
-    pub(crate) async fn run(&self, playbook: &str, payload: Map<String, Value>) -> Result<Ran> {
-        let entry = self.control.register("measured", playbook).await?.entry;
-        let request = StartRequest::new(PlaybookChoice::Id(entry.catalog_id), payload);
-        let begun = Usage::now()?;
-        let execution = self.control.start(request).await?;
-        loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let summary = self.control.summary(execution).await?.context("it has a summary")?;
-            match summary.status {
-                ExecutionStatus::Running => {}
-                ExecutionStatus::Completed => break,
-                ExecutionStatus::Failed | ExecutionStatus::Cancelled => {
-                    bail!("the execution ended as {}: {:?}", summary.status, summary.error);
-                }
+    /// Starts a server with further flags.
+    pub(crate) async fn start_with(
+        database: &Database,
+        worker: Worker,
+        flags: &[&str],
+    ) -> Result<Self> {
+        let address = free_address()?;
+        let place = database.flags()?;
+        let mut args = vec!["server", "--listen", &address, &place[0], &place[1]];
+        args.extend(flags);
+        match worker {
+            Worker::InProcess => {}
+            Worker::Separate | Worker::None => args.push("--no-worker"),
+        }
+        let mut server = Process::start(&database.home, "server", &args)?;
+        let client = client(&address)?;
+        server.ready(&client).await?;
+        let worker = match worker {
+            Worker::InProcess | Worker::None => None,
+            Worker::Separate => {
+                let url = format!("http://{address}");
+                Some(Process::start(&database.home, "worker", &["worker", "--server", &url])?)
+            }
+        };
+        Ok(Self { client, worker, server })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn server(&self) -> &Process {
+        &self.server
+    }
+
+    pub(crate) async fn register(&self, playbook: &str) -> Result<AnyId> {
+        Ok(self.client.register(playbook).await?.catalog_id)
+    }
+
+    /// Starts an execution for each payload, all in flight at once.
+    pub(crate) async fn execute(
+        &self,
+        playbook: AnyId,
+        payloads: &[Value],
+    ) -> Result<Vec<ExecutionId>> {
+        let batches = payloads.chunks(STARTS_MAX).map(|batch| async move {
+            let id = ExecutionId::from(playbook);
+            let one = |payload: &Value| json!({ "catalog_id": id.to_string(), "payload": payload });
+            let body = json!({ "executions": batch.iter().map(one).collect::<Value>() });
+            self.ask(Method::POST, "api/execute/batch", Some(&body)).await
+        });
+        let mut started = Vec::with_capacity(payloads.len());
+        for answer in futures::future::try_join_all(batches).await? {
+            let results = answer["results"].as_array().context("a batch is answered")?;
+            for result in results {
+                let id = result["execution_id"].as_str();
+                started.push(id.with_context(|| format!("not started: {result}"))?.parse()?);
             }
         }
-        Ok(Ran { execution, begun, ended: Usage::now()? })
+        Ok(started)
     }
 
-    pub(crate) fn plane(&self) -> &Plane {
-        &self.plane
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value> {
+        let answer = self.client.ask(method, path, body, ANSWER_MAX).await;
+        answer.with_context(|| format!("ask {path}"))
     }
 
-    /// The whole log of an execution.
-    pub(crate) async fn log(&self, execution: ExecutionId) -> Result<Vec<Recorded>> {
-        let mut log: Vec<Recorded> = Vec::new();
-        loop {
-            let after = log.last().map_or(Seq::ZERO, |recorded| recorded.seq);
-            let page = self.control.events(execution, after, READ_EVENTS_MAX).await?;
-            if page.is_empty() {
-                return Ok(log);
-            }
-            log.extend(page);
-        }
+    /// Runs a playbook once for each payload, all at once, to a good end.
+    pub(crate) async fn run(
+        &self,
+        database: &Database,
+        store: &dyn Store,
+        playbook: &str,
+        payloads: &[Value],
+    ) -> Result<Ran> {
+        let playbook = self.register(playbook).await?;
+        let before = self.moment(database).await?;
+        let executions = self.execute(playbook, payloads).await?;
+        let ended_at = ends(store, &executions).await?;
+        let after = self.moment(database).await?;
+        Ok(Ran { executions, before, after, ended_at })
     }
 
-    /// How long the stored form of an execution's state was at one moment of its life, in bytes.
-    pub(crate) async fn state_len(&self, execution: ExecutionId, seq: Seq) -> Result<u64> {
-        let state = self.control.state(execution, Cutoff::Seq(seq)).await?;
-        Ok(u64::try_from(serde_json::to_vec(&state)?.len())?)
+    pub(crate) async fn moment(&self, database: &Database) -> Result<Moment> {
+        let counts = database.counts(self.server.pid()).await?;
+        let worker = self.worker.as_ref().map_or(Ok(Usage::default()), Process::usage)?;
+        let server = self.server.usage()?;
+        let own = Usage::of(std::process::id())?.cpu;
+        let busy = machine::busy()?;
+        // Children of this process are counted for themselves.
+        let own = own.saturating_sub(server.cpu).saturating_sub(worker.cpu);
+        Ok(Moment { at: now()?, server, worker, busy, own, counts })
     }
 
-    /// Ends everything and gives the database file.
-    pub(crate) async fn close(mut self) -> Result<PathBuf> {
-        self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            ended?;
-        }
-        Ok(self.path)
+    /// Forgets how much memory was held before.
+    pub(crate) fn forget_peak(&self) -> Result<()> {
+        machine::forget_peak(self.server.pid())
+    }
+
+    pub(crate) fn stop(self) -> Result<()> {
+        self.worker.map_or(Ok(()), Process::stop)?;
+        self.server.stop()
     }
 }
 
+/// The time as events tell it.
+pub(crate) fn now() -> Result<Timestamp> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(Timestamp::from_micros(i64::try_from(since.as_micros())?))
+}
+
+/// Waits until all of these have completed; when the last did.
+async fn ends(store: &dyn Store, executions: &[ExecutionId]) -> Result<Timestamp> {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    let mut last = Timestamp::from_micros(0);
+    for execution in executions {
+        loop {
+            let summary = store.summary(*execution).await?;
+            let summary = summary.with_context(|| format!("{execution} is not there"))?;
+            if let Some(ended_at) = summary.ended_at {
+                let (status, error) = (summary.status, &summary.error);
+                ensure!(status == ExecutionStatus::Completed, "{execution}: {status} {error:?}");
+                last = last.max(ended_at);
+                break;
+            }
+            ensure!(std::time::Instant::now() < deadline, "{execution} does not end");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+    Ok(last)
+}
+
 /// The events by which commands completed, in order.
-pub(crate) fn completions(log: &[Recorded]) -> Result<Vec<&Recorded>> {
-    let completions: Vec<&Recorded> = log
-        .iter()
-        .filter(|recorded| matches!(recorded.event, Event::CommandCompleted { .. }))
-        .collect();
-    ensure!(!completions.is_empty(), "nothing was completed");
-    Ok(completions)
+pub(crate) fn completions(log: &[Recorded]) -> Vec<&Recorded> {
+    let is_end = |recorded: &&Recorded| matches!(recorded.event, Event::CommandCompleted { .. });
+    log.iter().filter(is_end).collect()
+}
+
+/// A directory that is not there yet.
+pub(crate) fn fresh(directory: &Path, name: &str) -> Result<std::path::PathBuf> {
+    let path = directory.join(name);
+    std::fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;
+    Ok(path)
 }

@@ -44,6 +44,8 @@ pub struct PostgresServer {
     sharing: Sharing,
     owner: Owner,
     reach: Reach,
+    /// What it is told beside [`SETTINGS`], and above them.
+    settings: &'static [&'static str],
     /// Locked, shared with other users, for as long as this value lives.
     _use: File,
 }
@@ -74,27 +76,32 @@ impl PostgresServer {
         SERVER.get_or_init(|| {
             let owner = Owner::of_this_process();
             let name = format!("noetl-test-postgres-{}", owner.uid);
-            Self::join(env::temp_dir().join(name), Sharing::Shared, owner, Reach::Socket)
+            Self::join(env::temp_dir().join(name), Sharing::Shared, owner, Reach::Socket, &[])
         })
     }
 
     /// A server of one's own, which keeps what it has acknowledged.
     pub fn private() -> Self {
-        Self::private_reached(Reach::Socket)
+        Self::private_reached(Reach::Socket, &[])
+    }
+
+    /// A server of one's own with settings such as `autovacuum=on`, which win over the usual ones.
+    pub fn private_with(settings: &'static [&'static str]) -> Self {
+        Self::private_reached(Reach::Socket, settings)
     }
 
     /// A server of one's own that is reached at a port, for programs that know no sockets.
     pub fn private_on_a_port() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        Self::private_reached(Reach::Port(free.expect("there is a free port").port()))
+        Self::private_reached(Reach::Port(free.expect("there is a free port").port()), &[])
     }
 
-    fn private_reached(reach: Reach) -> Self {
+    fn private_reached(reach: Reach, settings: &'static [&'static str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("noetl-test-postgres-p{}-{number}", std::process::id());
         let directory = env::temp_dir().join(name);
-        Self::join(directory, Sharing::Private, Owner::of_this_process(), reach)
+        Self::join(directory, Sharing::Private, Owner::of_this_process(), reach, settings)
     }
 
     /// The port it has on this machine.
@@ -177,7 +184,13 @@ impl PostgresServer {
         self.crash();
     }
 
-    fn join(directory: PathBuf, sharing: Sharing, owner: Owner, reach: Reach) -> Self {
+    fn join(
+        directory: PathBuf,
+        sharing: Sharing,
+        owner: Owner,
+        reach: Reach,
+        settings: &'static [&'static str],
+    ) -> Self {
         fs::create_dir_all(&directory).expect("a directory can be made");
         owner.give(&directory);
         let open = |name: &str| {
@@ -190,7 +203,7 @@ impl PostgresServer {
         users.lock_shared().expect("a file can be locked");
         let starting = open("starting");
         starting.lock().expect("a file can be locked");
-        let server = Self { directory, sharing, owner, reach, _use: users };
+        let server = Self { directory, sharing, owner, reach, settings, _use: users };
         if UnixStream::connect(server.directory.join(".s.PGSQL.5432")).is_err() {
             server.make();
             server.start();
@@ -223,8 +236,8 @@ impl PostgresServer {
             Sharing::Shared => CARELESS,
             Sharing::Private => &[],
         };
-        let settings: Vec<String> =
-            SETTINGS.iter().chain(careless).map(|setting| format!("-c {setting}")).collect();
+        let all = SETTINGS.iter().chain(careless).chain(self.settings);
+        let settings: Vec<String> = all.map(|setting| format!("-c {setting}")).collect();
         let listening = match self.reach {
             Reach::Socket => "-c listen_addresses=".to_owned(),
             Reach::Port(port) => format!("-c listen_addresses=127.0.0.1 -p {port}"),

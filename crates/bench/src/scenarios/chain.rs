@@ -1,75 +1,132 @@
-//! A long chain: the last step may cost no more than one of the first.
+//! A long chain: what a step costs in commits of single rows, and that the last costs what the first
+//! did.
 
-use std::fmt::Write as _;
-use std::ops::Range;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use serde_json::Map;
+use serde_json::json;
 
-use super::{FLAT_MAX, Scenario};
-use crate::limits;
-use crate::numbers::{median, micros, ratio};
-use crate::sheet::{Sheet, Table};
-use crate::system::{System, completions};
+use super::Setting;
+use crate::database::{Database, log};
+use crate::numbers::{Runs, median, micros, number, percentile, ratio};
+use crate::playbooks::{NOTHING, chain_of};
+use crate::plot::{Line, Plot, Shape};
+use crate::sheet::{Bound, Sheet, Table};
+use crate::system::{System, Worker, completions, fresh};
 
-const STEPS: usize = 1000;
-const FIRST: Range<usize> = 10..110;
-const LAST: Range<usize> = 890..990;
+const STEPS: u64 = 1000;
+const RUNS: usize = 5;
+/// How many steps around the 10th from either end are looked at: one alone is mostly noise.
+const WINDOW: usize = 100;
+const EDGE: usize = 10;
 /// How many steps a row of the table is about.
 const ROW: usize = 100;
-const COMMITS: usize = 300;
+/// How much dearer the end of a chain may be than its beginning.
+const FLAT_MAX: f64 = 1.1;
 
-pub(super) async fn measure(directory: &Path) -> Result<Sheet> {
-    let before = limits::commits(&fresh(directory, "before")?, COMMITS).await?;
-    let system = System::open(directory).await?;
-    let tool = "{kind: noop}";
-    let ran = system.run(&chain_of(STEPS, "bench/chain", tool), Map::new()).await?;
-    let log = system.log(ran.execution).await?;
-    system.close().await?;
-    let after = limits::commits(&fresh(directory, "after")?, COMMITS).await?;
-    let commit = median(&[before, after].concat());
+/// What was measured with the worker in one place.
+struct Found {
+    /// Of each step but the first, for each run.
+    latencies: Vec<Vec<Duration>>,
+    /// Of single rows, after each run.
+    commits: Vec<Duration>,
+}
 
-    let done = completions(&log)?;
-    ensure!(done.len() == STEPS, "{} steps ran", done.len());
-    // The latency of a step is the time from the end of the one before to its own.
-    let latencies: Vec<Duration> =
-        done.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect();
-    let (first, last) = (median(&latencies[FIRST]), median(&latencies[LAST]));
-    let rows = (1u32..)
-        .zip(latencies.chunks(ROW))
-        .map(|(row, chunk)| vec![100.0 * f64::from(row), micros(median(chunk))]);
-
-    let mut sheet = Sheet::new(Scenario::Chain);
-    sheet.table(Table { columns: vec!["steps", "median us/step"], rows: rows.collect() });
-    sheet.figure("the whole chain", ran.wall().as_secs_f64(), "s");
-    sheet.figure("CPU time of a step", micros(ran.ended.cpu - ran.begun.cpu) / 1000.0, "us");
-    sheet.figure("a step of 10..110, median", micros(first), "us");
-    sheet.figure("a step of 890..990, median", micros(last), "us");
-    sheet.figure("a row committed by SQLite meanwhile, median", micros(commit), "us");
-    sheet.figure("a step in such commits", ratio(median(&latencies), commit), "commits");
-    sheet.goal("a step of 890..990 to one of 10..110", ratio(last, first), FLAT_MAX);
+pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+    let mut sheet = setting.sheet();
+    let mut lines = Vec::new();
+    let mut commits = Vec::new();
+    for (worker, commits_max) in [(Worker::InProcess, 2.5), (Worker::Separate, 5.0)] {
+        let found = chains(setting, worker, &mut sheet).await?;
+        tell(&mut sheet, worker, &found, commits_max);
+        let points = by_row(&found).into_iter().map(|row| (row[0], row[1])).collect();
+        lines.push(Line { name: worker.name().to_owned(), points });
+        sheet.table(Table { columns: vec!["up to step", "median us"], rows: by_row(&found) });
+        commits.extend(found.commits);
+    }
+    let commit = micros(median(&commits));
+    let points = vec![(0.0, commit), (number(STEPS), commit)];
+    lines.push(Line { name: "a row committed".to_owned(), points });
+    sheet.plot(Plot {
+        title: format!("A chain on {}", setting.store.title()),
+        x: "step",
+        y: "median latency, us",
+        shape: Shape::Lines,
+        lines,
+    });
     Ok(sheet)
 }
 
-fn fresh(directory: &Path, name: &str) -> Result<std::path::PathBuf> {
-    let path = directory.join(name);
-    std::fs::create_dir(&path)?;
-    Ok(path)
+async fn chains(setting: &Setting<'_>, worker: Worker, sheet: &mut Sheet) -> Result<Found> {
+    let home = fresh(setting.directory, worker.name())?;
+    let database = Database::new(setting.store, &home).await?;
+    let system = System::start(&database, worker).await?;
+    let store = database.store().await?;
+    let steps = setting.size.of(STEPS);
+    let playbook = chain_of(steps, "bench/chain", NOTHING);
+    let warm_up = chain_of(steps / 5, "bench/warm_up", NOTHING);
+    system.run(&database, &*store, &warm_up, &[json!({})]).await?;
+    let mut found = Found { latencies: Vec::new(), commits: database.single_commits().await? };
+    let mut cpu = Runs::default();
+    for run in 0..setting.size.runs(RUNS) {
+        let ran = system.run(&database, &*store, &playbook, &[json!({})]).await?;
+        let log = log(&*store, ran.executions[0]).await?;
+        let done = completions(&log);
+        ensure!(number(steps) == crate::numbers::len(&done), "{} steps ran", done.len());
+        // The latency of a step is the time from the end of the one before to its own.
+        let latencies = done.windows(2).map(|pair| pair[1].at.since(pair[0].at));
+        found.latencies.push(latencies.collect());
+        found.commits.extend(database.single_commits().await?);
+        cpu.push(micros(ran.cpu()) / number(steps));
+        if run == 0 {
+            ran.counts().tell(sheet, worker.name(), "each step", steps);
+        }
+    }
+    sheet.runs(format!("{}: CPU time of server and worker", worker.name()), cpu, "us/step");
+    system.stop()?;
+    Ok(found)
 }
 
-/// A playbook whose steps follow each other, all with the same tool.
-pub(super) fn chain_of(steps: usize, path: &str, tool: &str) -> String {
-    let mut playbook = format!(
-        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: measured, path: {path}}}\nworkflow:\n"
-    );
-    for step in 1..=steps {
-        let next = match step {
-            last if last == steps => String::new(),
-            _ => format!("    next: {{arcs: [{{step: s{}}}]}}\n", step + 1),
-        };
-        write!(playbook, "  - step: s{step}\n    tool: {tool}\n{next}").expect("strings grow");
-    }
-    playbook
+fn tell(sheet: &mut Sheet, worker: Worker, found: &Found, commits_max: f64) {
+    let name = worker.name();
+    let runs = &found.latencies;
+    let commit = median(&found.commits);
+    let of = |of: fn(&[Duration]) -> Duration| -> Runs {
+        runs.iter().map(|latencies| micros(of(latencies))).collect()
+    };
+    let steps = of(median);
+    sheet.runs(format!("{name}: a step, median"), steps.clone(), "us");
+    sheet.runs(format!("{name}: a step, p99"), of(|latencies| percentile(latencies, 99)), "us");
+    let first: Vec<Duration> = runs.iter().flat_map(|run| first(run)).copied().collect();
+    let last: Vec<Duration> = runs.iter().flat_map(|run| last(run)).copied().collect();
+    let (first, last) = (median(&first), median(&last));
+    sheet.figure(format!("{name}: a step around the 10th, median"), micros(first), "us");
+    sheet.figure(format!("{name}: a step around the 10th from the end"), micros(last), "us");
+    sheet.figure(format!("{name}: a single row committed, median"), micros(commit), "us");
+    let in_commits = steps.median() / micros(commit);
+    sheet.goal(format!("{name}: a step, in commits"), in_commits, Bound::AtMost(commits_max));
+    let goal = format!("{name}: a late step to an early one");
+    sheet.goal(goal, ratio(last, first), Bound::AtMost(FLAT_MAX));
+}
+
+fn first(latencies: &[Duration]) -> &[Duration] {
+    let from = EDGE.min(latencies.len());
+    &latencies[from..latencies.len().min(from + WINDOW)]
+}
+
+fn last(latencies: &[Duration]) -> &[Duration] {
+    let to = latencies.len().saturating_sub(EDGE);
+    &latencies[to.saturating_sub(WINDOW)..to]
+}
+
+/// The medians of each hundred steps, over all runs.
+fn by_row(found: &Found) -> Vec<Vec<f64>> {
+    let steps = found.latencies.first().map_or(0, Vec::len);
+    let rows = (0..steps).step_by(ROW).zip(1u32..);
+    rows.map(|(from, row)| {
+        let of_run = |run: &Vec<Duration>| run[from..run.len().min(from + ROW)].to_vec();
+        let all: Vec<Duration> = found.latencies.iter().flat_map(of_run).collect();
+        vec![f64::from(row) * 100.0, micros(median(&all))]
+    })
+    .collect()
 }

@@ -1,0 +1,9 @@
+-- A table for rows without meaning.
+CREATE TABLE public.raw_event (
+    execution_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    event_id bigint NOT NULL,
+    created_at bigint NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (execution_id, seq)
+)

@@ -1,0 +1,9 @@
+-- A table for rows without meaning.
+CREATE TABLE raw_event (
+    execution_id INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    event_id INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (execution_id, seq)
+) WITHOUT ROWID

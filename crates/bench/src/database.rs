@@ -1,0 +1,173 @@
+//! The databases that are measured: where they are, and what they say about the work they did.
+
+mod counts;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use noetl_model::{ExecutionId, Recorded, Seq};
+use noetl_store::{READ_EVENTS_MAX, Store, SystemClock};
+use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
+use noetl_store_sqlite::SqliteStore;
+use noetl_testkit::PostgresServer;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, PgConnection};
+
+pub(crate) use counts::Counts;
+
+/// What kind of store is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Kind::Sqlite => "SQLite",
+            Kind::Postgres => "PostgreSQL",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Sqlite => "sqlite",
+            Kind::Postgres => "postgres",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match Self::ALL.into_iter().find(|kind| kind.to_string() == name) {
+            Some(kind) => Ok(kind),
+            None => bail!("no such store: `{name}` (sqlite or postgres)"),
+        }
+    }
+}
+
+/// An empty database, and a directory that belongs to it.
+pub(crate) struct Database {
+    pub(crate) home: PathBuf,
+    place: Place,
+}
+
+enum Place {
+    Sqlite { path: PathBuf },
+    Postgres { url: String, _server: PostgresServer },
+}
+
+/// A server as one is run, that counts statements besides.
+const SETTINGS: &[&str] = &[
+    "autovacuum=on",
+    "shared_buffers=256MB",
+    "max_wal_size=4GB",
+    "shared_preload_libraries=pg_stat_statements",
+];
+
+impl Database {
+    /// A database of its own in an empty directory.
+    pub(crate) async fn new(kind: Kind, home: &Path) -> Result<Self> {
+        let home = home.to_owned();
+        let place = match kind {
+            Kind::Sqlite => Place::Sqlite { path: home.join("noetl.db") },
+            Kind::Postgres => {
+                let server = PostgresServer::private_with(SETTINGS);
+                let url = server.url("postgres");
+                let mut connection = connect(&url).await?;
+                sqlx::query("CREATE EXTENSION pg_stat_statements")
+                    .execute(&mut connection)
+                    .await
+                    .context("count statements (install PostgreSQL's contrib modules)")?;
+                Place::Postgres { url, _server: server }
+            }
+        };
+        Ok(Self { home, place })
+    }
+
+    /// How a server is told to use it.
+    pub(crate) fn flags(&self) -> Result<[String; 2]> {
+        Ok(match &self.place {
+            Place::Sqlite { path } => {
+                ["--db".to_owned(), path.to_str().context("a path is text")?.to_owned()]
+            }
+            Place::Postgres { url, .. } => ["--database".to_owned(), url.clone()],
+        })
+    }
+
+    /// The same database as the store that a server sees, to read what it has written.
+    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
+        Ok(match &self.place {
+            Place::Sqlite { path } => Arc::new(SqliteStore::open_read_only(path).await?),
+            Place::Postgres { url, .. } => {
+                let read = |name: &str| (name == "DATABASE_URL").then(|| url.clone());
+                let settings = ClusterSettings::from_env(read)?;
+                Arc::new(Shards::connect(settings, TimeSource::Database).await?)
+            }
+        })
+    }
+
+    /// The same database as a store to write to, while no server does.
+    pub(crate) async fn writer(&self) -> Result<Arc<dyn Store>> {
+        match &self.place {
+            Place::Sqlite { path } => {
+                Ok(Arc::new(SqliteStore::open(path, Arc::new(SystemClock)).await?))
+            }
+            Place::Postgres { .. } => self.store().await,
+        }
+    }
+
+    /// Lets the database look at what it holds, as it does by itself after a while.
+    pub(crate) async fn analyze(&self) -> Result<()> {
+        if let Place::Postgres { url, .. } = &self.place {
+            sqlx::query("VACUUM ANALYZE").execute(&mut connect(url).await?).await?;
+        }
+        Ok(())
+    }
+
+    /// Where PostgreSQL is reached, if this is one.
+    pub(crate) fn url(&self) -> Option<&str> {
+        match &self.place {
+            Place::Sqlite { .. } => None,
+            Place::Postgres { url, .. } => Some(url),
+        }
+    }
+
+    /// The work it has done so far; of SQLite, which has no process of its own, `server` knows how
+    /// much was written.
+    pub(crate) async fn counts(&self, server: u32) -> Result<Counts> {
+        match &self.place {
+            Place::Sqlite { path } => Counts::of_sqlite(path, server),
+            Place::Postgres { url, .. } => Counts::of_postgres(&mut connect(url).await?).await,
+        }
+    }
+}
+
+pub(crate) async fn connect(url: &str) -> Result<PgConnection> {
+    let options: PgConnectOptions = url.parse()?;
+    options.disable_statement_logging().connect().await.context("connect to PostgreSQL")
+}
+
+/// The whole log of an execution.
+pub(crate) async fn log(store: &dyn Store, execution: ExecutionId) -> Result<Vec<Recorded>> {
+    let mut log: Vec<Recorded> = Vec::new();
+    loop {
+        let after = log.last().map_or(Seq::ZERO, |recorded| recorded.seq);
+        let page = store.read(execution, after, READ_EVENTS_MAX).await?;
+        let is_last = page.len() < READ_EVENTS_MAX;
+        log.extend(page);
+        if is_last {
+            return Ok(log);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A store full of executions that nobody ran: as many as wanted, in moments, by the same append that
+//! a server uses.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use noetl_model::{
+    Attempt, Bindings, CatalogId, CommandId, ErrorMode, Event, EventId, ExecutionId,
+    ExecutionStatus, ItemCounts, ItemSource, Logs, LoopMode, Message, Origin, Payload, Place,
+    PlaybookRef, Pool, Recorded, RunId, Seq, StepCounts, StepName, Summary, TaskAddress, Timestamp,
+    ToolKind, WorkerId, first_id_at,
+};
+use noetl_store::{Append, Store};
+use serde_json::json;
+
+use crate::system::now;
+
+/// How many events an execution has on average.
+const EVENTS_EACH: u64 = 160;
+/// One execution has this share of all events, in ten-thousandths, and one that.
+const LONGEST: u64 = 3125;
+const LONG: u64 = 625;
+/// How many events are written at once.
+const BATCH: u64 = 5000;
+/// Of how many playbooks the executions are.
+const PLAYBOOKS: u64 = 4;
+/// Every how many executions one has failed.
+const FAILED_EVERY: u64 = 10;
+/// Started, entered, opened; step and execution completed.
+const AROUND_ITEMS: u64 = 5;
+const EVENTS_OF_ITEM: u64 = 4;
+/// How many messages an execution that owes some has.
+const MESSAGES_EACH: u64 = 5;
+
+pub(crate) struct Generated {
+    /// Those of ordinary length.
+    pub(crate) executions: Vec<ExecutionId>,
+    pub(crate) longest: ExecutionId,
+    /// How many events the longest has.
+    pub(crate) length: u64,
+}
+
+impl Generated {
+    /// Fills an empty store with so many events.
+    pub(crate) async fn fill(store: &dyn Store, events: u64) -> Result<Self> {
+        let count = events / EVENTS_EACH;
+        ensure!(count > PLAYBOOKS * FAILED_EVERY, "{events} events are too few to measure");
+        let (longest, long) = (events * LONGEST / 10_000, events * LONG / 10_000);
+        let ordinary = (events - longest - long) / (count - 2);
+        let begun = now()?;
+        let mut executions = Vec::new();
+        let mut batch = Batch::default();
+        for number in 0..count {
+            let length = match number {
+                0 => longest,
+                1 => long,
+                _ => ordinary,
+            };
+            let made = Made::new(number, length, before(begun, count - number)?)?;
+            executions.push(made.id);
+            batch.add(store, &made).await?;
+        }
+        batch.write(store).await?;
+        let longest_id = executions[0];
+        let executions = executions.split_off(2);
+        Ok(Self { executions, longest: longest_id, length: longest })
+    }
+}
+
+/// Fills an empty store with messages that it owes, a few to each of many executions that are over.
+pub(crate) async fn owe(store: &dyn Store, messages: u64) -> Result<()> {
+    let (begun, count) = (now()?, messages / MESSAGES_EACH);
+    let mut batch = Batch::default();
+    for number in 0..count {
+        let made = Made::new(number, AROUND_ITEMS, before(begun, count - number)?)?;
+        let mut append = made.append(0, AROUND_ITEMS)?;
+        append.outbox = (1..=MESSAGES_EACH).map(|command| made.message(command)).collect();
+        batch.appends.push(append);
+        batch.events += AROUND_ITEMS;
+        if batch.events >= BATCH {
+            batch.write(store).await?;
+        }
+    }
+    batch.write(store).await
+}
+
+/// The instant so many seconds before another.
+fn before(instant: Timestamp, seconds: u64) -> Result<Timestamp> {
+    Ok(Timestamp::from_micros(instant.as_micros() - i64::try_from(seconds * 1_000_000)?))
+}
+
+/// Appends that have not been written.
+#[derive(Default)]
+struct Batch {
+    appends: Vec<Append>,
+    events: u64,
+}
+
+impl Batch {
+    async fn add(&mut self, store: &dyn Store, made: &Made) -> Result<()> {
+        let mut written = 0;
+        while written < made.length {
+            let last = made.length.min(written + BATCH - self.events);
+            self.appends.push(made.append(written, last)?);
+            self.events += last - written;
+            written = last;
+            if self.events >= BATCH {
+                self.write(store).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, store: &dyn Store) -> Result<()> {
+        for answer in store.append(&self.appends).await? {
+            answer.context("write what was generated")?;
+        }
+        *self = Self::default();
+        Ok(())
+    }
+}
+
+/// An execution to be written: one loop over items that do nothing.
+struct Made {
+    id: ExecutionId,
+    number: u64,
+    length: u64,
+    items: u64,
+    started_at: Timestamp,
+}
+
+impl Made {
+    fn new(number: u64, length: u64, started_at: Timestamp) -> Result<Self> {
+        let items = length.checked_sub(AROUND_ITEMS).context("an execution is too short")?;
+        let id = ExecutionId(first_id_at(started_at));
+        Ok(Self { id, number, length, items: items / EVENTS_OF_ITEM, started_at })
+    }
+
+    fn append(&self, after: u64, last: u64) -> Result<Append> {
+        let events = (after + 1..=last).map(|seq| {
+            Ok(Recorded {
+                seq: Seq(seq),
+                event_id: EventId(self.id.0 + i64::try_from(seq)?),
+                at: self.started_at.after(Duration::from_micros(seq)),
+                event: self.event(seq),
+            })
+        });
+        Ok(Append {
+            execution: self.id,
+            expected: Seq(after),
+            events: events.collect::<Result<_>>()?,
+            summary: self.summary(last),
+            queue: Vec::new(),
+            timers: Vec::new(),
+            outbox: Vec::new(),
+            payloads: Vec::new(),
+            key: None,
+        })
+    }
+
+    fn playbook(&self) -> PlaybookRef {
+        let number = self.number % PLAYBOOKS;
+        let catalog_id = CatalogId(i64::try_from(number).expect("there are a few"));
+        PlaybookRef { catalog_id, path: path_of(number), version: 1 }
+    }
+
+    fn event(&self, seq: u64) -> Event {
+        let (run, step) = (RunId(0), StepName::new("each"));
+        match seq {
+            1 => Event::ExecutionStarted {
+                playbook: self.playbook(),
+                workload: Payload::inline(json!({ "rows": self.items })),
+                origin: Origin::Request,
+                error_mode: ErrorMode::Strict,
+                pool: Pool::shared(),
+                trace: None,
+            },
+            2 => Event::StepEntered { run, step, from: Vec::new() },
+            3 => Event::LoopOpened {
+                run,
+                items: ItemSource::Range(self.items),
+                mode: LoopMode::Parallel,
+                in_flight_max: 1,
+            },
+            _ if seq == self.length => Event::ExecutionCompleted { output: Payload::null() },
+            _ if seq - 4 >= self.items * EVENTS_OF_ITEM => {
+                Event::StepCompleted { run, step, output: None }
+            }
+            _ => item_event((seq - 4) / EVENTS_OF_ITEM, (seq - 4) % EVENTS_OF_ITEM, step),
+        }
+    }
+
+    /// One of several; each is about an event of its own, or the broker would take it for a repetition.
+    fn message(&self, command: u64) -> Message {
+        let place = i64::try_from(command).expect("there are a few");
+        Message::CommandReady {
+            pool: Pool::shared(),
+            command: CommandId(command),
+            event_id: EventId(self.id.0 + place),
+            step: StepName::new("each"),
+            item: Some(command),
+            trace: None,
+        }
+    }
+
+    fn summary(&self, seq: u64) -> Summary {
+        let is_over = seq == self.length;
+        let status = match (is_over, self.number % FAILED_EVERY) {
+            (false, _) => ExecutionStatus::Running,
+            (true, 0) => ExecutionStatus::Failed,
+            (true, _) => ExecutionStatus::Completed,
+        };
+        Summary {
+            execution: self.id,
+            playbook: self.playbook(),
+            status,
+            seq: Seq(seq),
+            started_at: self.started_at,
+            ended_at: is_over.then(|| self.started_at.after(Duration::from_micros(seq))),
+            parent: None,
+            current_step: Some(StepName::new("each")),
+            steps: StepCounts { total: 1, running: 0, completed: 1, failed: 0 },
+            items: ItemCounts { total: self.items, completed: self.items, failed: 0 },
+            error: None,
+        }
+    }
+}
+
+pub(crate) fn path_of(playbook: u64) -> String {
+    format!("bench/team_{playbook}/load")
+}
+
+fn item_event(index: u64, place: u64, step: StepName) -> Event {
+    let (command, attempt) = (CommandId(index), Attempt(1));
+    match place {
+        0 => Event::CommandIssued {
+            command,
+            task: TaskAddress { run: RunId(0), place: Place::Item { index, task: 0 }, retry: 0 },
+            step,
+            tool: ToolKind::Noop,
+            pool: Pool::shared(),
+            bindings: Bindings::default(),
+        },
+        1 => Event::CommandClaimed {
+            command,
+            attempt,
+            worker: WorkerId::new("bench"),
+            lease_until: Timestamp::from_micros(0),
+        },
+        2 => Event::CommandCompleted {
+            command,
+            attempt,
+            output: Payload::inline(json!({ "row": index, "state": "loaded" })),
+            logs: Logs::default(),
+        },
+        _ => Event::IterationCompleted { run: RunId(0), index, output: None },
+    }
+}

@@ -1,0 +1,112 @@
+//! The `noetl` binary as a process: a server, a worker.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use noetl_api::{Client, ClientError, ClientSettings};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::machine::Usage;
+
+/// Any key will do for secrets that nobody keeps.
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// How long a server may take to answer after it was started.
+const READY_MAX: Duration = Duration::from_secs(60);
+/// How often it is asked meanwhile.
+const READY_LOOK: Duration = Duration::from_millis(1);
+
+/// A running process of the binary, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+/// The binary that is measured: the one that was built together with this one.
+pub(crate) fn binary() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("find this binary")?;
+    let path = own.with_file_name("noetl");
+    ensure!(path.exists(), "{} is missing; `cargo xtask bench` builds it", path.display());
+    Ok(path)
+}
+
+impl Process {
+    /// Starts the binary with nothing of this user's environment; its log goes to a file of `home`.
+    pub(crate) fn start(home: &Path, name: &str, args: &[&str]) -> Result<Self> {
+        let log = home.join(format!("{name}.log"));
+        let output = File::create(&log).with_context(|| format!("make {}", log.display()))?;
+        let child = Command::new(binary()?)
+            .args(args)
+            .current_dir(home)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", home)
+            .env("NOETL_ENCRYPTION_KEY", KEY)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .context("start noetl")?;
+        Ok(Self { child, log })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn usage(&self) -> Result<Usage> {
+        Usage::of(self.pid())
+    }
+
+    /// Waits until the server at this address answers that it takes requests.
+    pub(crate) async fn ready(&mut self, client: &Client) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match client.is_ready().await {
+                Ok(true) => return Ok(()),
+                Ok(false) | Err(ClientError::Unreachable { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if begun.elapsed() > READY_MAX || self.child.try_wait()?.is_some() {
+                bail!("the server did not start: {}", self.said());
+            }
+            tokio::time::sleep(READY_LOOK).await;
+        }
+    }
+
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).context("ask noetl to end")?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "noetl ended as {status}: {}", self.said());
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _buried = self.child.wait();
+    }
+}
+
+/// An address of this machine that nobody listens at.
+pub(crate) fn free_address() -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("find a free port")?;
+    Ok(listener.local_addr()?.to_string())
+}
+
+/// What talks to a server at an address.
+pub(crate) fn client(address: &str) -> Result<Client> {
+    let base = format!("http://{address}").parse()?;
+    Ok(Client::new(ClientSettings { base, token: None, ca: None })?)
+}

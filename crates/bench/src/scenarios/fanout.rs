@@ -1,0 +1,149 @@
+//! A loop in parallel: how fast its items go by, and that the last cost what the first did.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use noetl_model::Recorded;
+use serde_json::{Value, json};
+
+use super::{Setting, many};
+use crate::database::{Database, log};
+use crate::numbers::{Runs, len, mebibytes, micros, number};
+use crate::playbooks::FANOUT;
+use crate::plot::{Line, Plot, Shape};
+use crate::sheet::{Bound, Sheet, Table};
+use crate::system::{Ran, System, Worker, completions};
+
+/// How many items, and how often.
+const LOOPS: [(u64, usize); 3] = [(1000, 5), (10_000, 3), (100_000, 1)];
+const ITEMS_PER_SECOND_MIN: f64 = 5000.0;
+/// How much dearer the last tenth may be than the first.
+const FLAT_MAX: f64 = 1.3;
+const PEAK_MAX: f64 = 200.0;
+
+pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+    let mut sheet = setting.sheet();
+    let database = Database::new(setting.store, setting.directory).await?;
+    let system = System::start(&database, Worker::InProcess).await?;
+    let store = database.store().await?;
+    let payload = |items: u64| json!({ "items": (0..items).collect::<Value>() });
+    system.run(&database, &*store, FANOUT, &[payload(500)]).await?;
+    let mut rows = Vec::new();
+    let mut lines = Vec::new();
+    for (full, runs) in LOOPS {
+        let items = setting.size.of(full);
+        let mut found = Loops::default();
+        for _ in 0..setting.size.runs(runs) {
+            system.forget_peak()?;
+            let ran = system.run(&database, &*store, FANOUT, &[payload(items)]).await?;
+            let log = log(&*store, ran.executions[0]).await?;
+            let raw = many::rows_of(&*store, &ran.executions).await?;
+            let raw = len(&raw) / database.raw_inserts(&raw).await?.as_secs_f64();
+            found.add(items, &ran, &log, raw)?;
+        }
+        found.tell(&mut sheet, items);
+        rows.push(found.row(items));
+        lines.push(Line { name: format!("{items} items"), points: found.points });
+    }
+    system.stop()?;
+    sheet.table(Table {
+        columns: vec![
+            "items",
+            "items/s",
+            "events/s",
+            "raw events/s",
+            "us/item first",
+            "us/item last",
+            "CPU us/item",
+            "peak MiB",
+        ],
+        rows,
+    });
+    sheet.plot(Plot {
+        title: format!("A loop in parallel on {}", setting.store.title()),
+        x: "% of the items",
+        y: "us each",
+        shape: Shape::Lines,
+        lines,
+    });
+    Ok(sheet)
+}
+
+/// Loops of one length.
+#[derive(Default)]
+struct Loops {
+    items_per_second: Runs,
+    events_per_second: Runs,
+    raw: Runs,
+    cpu: Runs,
+    elsewhere: Runs,
+    /// What an item costs in each tenth.
+    first: Runs,
+    last: Runs,
+    peak: Runs,
+    points: Vec<(f64, f64)>,
+    counts: Option<crate::database::Counts>,
+}
+
+impl Loops {
+    fn add(&mut self, items: u64, ran: &Ran, log: &[Recorded], raw: f64) -> Result<()> {
+        let done = completions(log);
+        ensure!(len(&done) == number(items), "{} items ran", done.len());
+        let seconds = ran.wall().as_secs_f64();
+        self.items_per_second.push(number(items) / seconds);
+        self.events_per_second.push(len(log) / seconds);
+        self.raw.push(raw);
+        self.cpu.push(micros(ran.cpu()) / number(items));
+        self.elsewhere.push(micros(ran.cpu_elsewhere()) / number(items));
+        self.peak.push(mebibytes(ran.after.server.peak));
+        let tenths = tenths(&done);
+        self.first.push(*tenths.first().context("there is a first tenth")?);
+        self.last.push(*tenths.last().context("there is a last tenth")?);
+        self.points = (1u32..).map(|tenth| 10.0 * f64::from(tenth)).zip(tenths).collect();
+        self.counts = Some(ran.counts());
+        Ok(())
+    }
+
+    fn tell(&self, sheet: &mut Sheet, items: u64) {
+        let name = |what: &str| format!("{items} items: {what}");
+        sheet.runs(name("a second"), self.items_per_second.clone(), "items/s");
+        sheet.runs(name("CPU time of the server"), self.cpu.clone(), "us/item");
+        sheet.runs(name("CPU time of all else"), self.elsewhere.clone(), "us/item");
+        let share = self.events_per_second.median() / self.raw.median();
+        sheet.figure(name("events a second, as a share of the raw rate"), share, "");
+        if let Some(counts) = self.counts {
+            counts.tell(sheet, &format!("{items} items"), "each item", items);
+        }
+        let ratio = self.last.median() / self.first.median();
+        let goal = name("an item of the last tenth to one of the first");
+        sheet.goal(goal, ratio, Bound::AtMost(FLAT_MAX));
+        sheet.goal(name("memory of the server, MiB"), self.peak.most(), Bound::AtMost(PEAK_MAX));
+        if items == LOOPS[1].0 {
+            let rate = self.items_per_second.median();
+            sheet.goal(name("a second"), rate, Bound::AtLeast(ITEMS_PER_SECOND_MIN));
+        }
+    }
+
+    fn row(&self, items: u64) -> Vec<f64> {
+        let runs = [
+            &self.items_per_second,
+            &self.events_per_second,
+            &self.raw,
+            &self.first,
+            &self.last,
+            &self.cpu,
+            &self.peak,
+        ];
+        std::iter::once(number(items)).chain(runs.map(Runs::median)).collect()
+    }
+}
+
+/// What an item of each tenth cost in microseconds, from the end of the first item on, so that what
+/// it takes to open the loop is nobody's.
+fn tenths(done: &[&Recorded]) -> Vec<f64> {
+    let size = (done.len().saturating_sub(1) / 10).max(1);
+    let ends: Vec<Duration> = done.iter().map(|item| item.at.since(done[0].at)).collect();
+    let spans = ends.windows(size + 1).step_by(size);
+    let each = number(u64::try_from(size).unwrap_or(u64::MAX));
+    spans.map(|span| micros(span[size].saturating_sub(span[0])) / each).take(10).collect()
+}

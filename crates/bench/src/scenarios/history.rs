@@ -1,0 +1,134 @@
+//! A long life: an execution that has had a million events is loaded as fast as one that has had two
+//! thousand, and the server holds no more for it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use noetl_model::{Event, ExecutionId, ExecutionStatus, Seq};
+use noetl_store::Store;
+use reqwest::Method;
+use serde_json::json;
+
+use super::Setting;
+use crate::database::Database;
+use crate::numbers::{mebibytes, median, micros, number, percentile};
+use crate::playbooks::PAUSED;
+use crate::plot::{Line, Plot, Shape};
+use crate::sheet::{Bound, Sheet, Table};
+use crate::system::{System, Worker};
+
+/// How many events each execution has before it is loaded, about.
+const EVENTS: [u64; 3] = [2000, 200_000, 1_000_000];
+/// What an item of a loop leaves in the log.
+const EVENTS_OF_ITEM: u64 = 4;
+const LOADS: usize = 200;
+/// How much longer it may take to load the longest than the shortest.
+const RATIO_MAX: f64 = 2.0;
+/// How much more memory the server may hold for the longest.
+const MEMORY_RATIO_MAX: f64 = 1.5;
+const PATIENCE: Duration = Duration::from_secs(900);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What was found of an execution of one length.
+struct Found {
+    events: u64,
+    loads: Vec<Duration>,
+    /// Most memory of a server while it grew.
+    growing: f64,
+    /// Most memory of a new server while it loaded it.
+    loading: f64,
+}
+
+pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+    let mut sheet = setting.sheet();
+    let database = Database::new(setting.store, setting.directory).await?;
+    let mut all = Vec::new();
+    for events in EVENTS {
+        all.push(of_length(setting, &database, setting.size.of(events)).await?);
+    }
+    let row = |found: &Found| {
+        vec![
+            number(found.events),
+            micros(median(&found.loads)),
+            micros(percentile(&found.loads, 99)),
+            found.growing,
+            found.loading,
+        ]
+    };
+    let rows: Vec<Vec<f64>> = all.iter().map(row).collect();
+    let columns = vec!["events", "load us", "load p99 us", "grow peak MiB", "load peak MiB"];
+    sheet.plot(Plot {
+        title: format!("Loading an execution on {}", setting.store.title()),
+        x: "events it has had",
+        y: "us",
+        shape: Shape::Lines,
+        lines: vec![
+            Line { name: "median".to_owned(), points: column(&rows, 1) },
+            Line { name: "p99".to_owned(), points: column(&rows, 2) },
+        ],
+    });
+    sheet.table(Table { columns, rows });
+    tell(&mut sheet, &all)?;
+    Ok(sheet)
+}
+
+fn column(rows: &[Vec<f64>], column: usize) -> Vec<(f64, f64)> {
+    rows.iter().map(|row| (row[0], row[column])).collect()
+}
+
+fn tell(sheet: &mut Sheet, all: &[Found]) -> Result<()> {
+    let short = all.first().context("there is a shortest")?;
+    for long in all.iter().skip(1) {
+        let events = long.events;
+        let loads = micros(median(&long.loads)) / micros(median(&short.loads));
+        let goal = format!("loading {events} events, to {}", short.events);
+        sheet.goal(goal, loads, Bound::AtMost(RATIO_MAX));
+        let goal = format!("memory while loading {events} events, to {}", short.events);
+        sheet.goal(goal, long.loading / short.loading, Bound::AtMost(MEMORY_RATIO_MAX));
+        let goal = format!("memory while growing to {events} events, to {}", short.events);
+        sheet.goal(goal, long.growing / short.growing, Bound::AtMost(MEMORY_RATIO_MAX));
+    }
+    Ok(())
+}
+
+/// Lets an execution grow by running items, and loads it in another server while it waits.
+async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> Result<Found> {
+    let system = System::start(database, Worker::InProcess).await?;
+    let playbook = system.register(PAUSED).await?;
+    let payload = json!({ "items": events / EVENTS_OF_ITEM });
+    let started = system.execute(playbook, &[payload]).await?;
+    let execution = *started.first().context("it was started")?;
+    let store = database.store().await?;
+    let events = pauses(&*store, execution).await?;
+    let growing = mebibytes(system.server().usage()?.peak);
+    system.stop()?;
+
+    let system = System::start(database, Worker::None).await?;
+    let path = format!("api/vars/{execution}");
+    let mut loads = Vec::new();
+    for _ in 0..setting.size.runs(LOADS) {
+        let asked = Instant::now();
+        system.ask(Method::GET, &path, None).await?;
+        loads.push(asked.elapsed());
+    }
+    let loading = mebibytes(system.server().usage()?.peak);
+    system.client().cancel(execution, "measured").await?;
+    system.stop()?;
+    Ok(Found { events, loads, growing, loading })
+}
+
+/// Waits until an execution waits for its timer; how many events it has then.
+async fn pauses(store: &dyn Store, execution: ExecutionId) -> Result<u64> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let summary = store.summary(execution).await?.context("it is there")?;
+        ensure!(summary.status == ExecutionStatus::Running, "it ended: {:?}", summary.error);
+        let last = Seq(summary.seq.0.saturating_sub(1));
+        let last = store.read(execution, last, 1).await?;
+        if last.iter().any(|recorded| matches!(recorded.event, Event::TimerSet { .. })) {
+            return Ok(summary.seq.0);
+        }
+        ensure!(Instant::now() < deadline, "it does not come to its pause");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}

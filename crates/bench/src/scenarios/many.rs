@@ -1,0 +1,117 @@
+//! Many small executions at once: how close the system comes to merely writing its rows.
+
+use anyhow::Result;
+use noetl_model::ExecutionId;
+use noetl_store::Store;
+use serde_json::{Value, json};
+
+use super::Setting;
+use crate::database::{Counts, Database, log};
+use crate::limits::RawRow;
+use crate::numbers::{Runs, len, mebibytes, micros, number};
+use crate::playbooks::{NOTHING, chain_of};
+use crate::plot::{Line, Plot, Shape};
+use crate::sheet::{Bound, Sheet};
+use crate::system::{System, Worker, fresh};
+
+const EXECUTIONS: u64 = 2000;
+const STEPS: u64 = 5;
+const RUNS: usize = 5;
+/// What part of the raw rate has to be reached.
+const SHARE_MIN: f64 = 0.25;
+const STEPS_PER_SECOND_MIN: f64 = 5000.0;
+
+#[derive(Default)]
+struct Found {
+    steps: Runs,
+    events: Runs,
+    raw: Runs,
+    cpu: Runs,
+    elsewhere: Runs,
+    counts: Option<Counts>,
+    peak: u64,
+}
+
+pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+    let mut sheet = setting.sheet();
+    let mut points = (Vec::new(), Vec::new());
+    for (place, worker) in [Worker::InProcess, Worker::Separate].into_iter().enumerate() {
+        let found = executions(setting, worker).await?;
+        tell(&mut sheet, setting, worker, &found);
+        let place = number(u64::try_from(place)?);
+        points.0.push((place, found.events.median()));
+        points.1.push((place, found.raw.median()));
+    }
+    let line = |name: &str, points| Line { name: name.to_owned(), points };
+    sheet.plot(Plot {
+        title: format!("Many executions at once on {}", setting.store.title()),
+        x: "",
+        y: "events a second",
+        shape: Shape::Bars(&["worker in the server", "worker apart"]),
+        lines: vec![line("noetl", points.0), line("raw inserts", points.1)],
+    });
+    Ok(sheet)
+}
+
+async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
+    let home = fresh(setting.directory, worker.name())?;
+    let database = Database::new(setting.store, &home).await?;
+    let system = System::start(&database, worker).await?;
+    let store = database.store().await?;
+    let count = usize::try_from(setting.size.of(EXECUTIONS))?;
+    let payloads: Vec<Value> = vec![json!({}); count];
+    let playbook = chain_of(STEPS, "bench/many", NOTHING);
+    system.run(&database, &*store, &playbook, &payloads[..count / 4]).await?;
+    let mut found = Found::default();
+    for _ in 0..setting.size.runs(RUNS) {
+        let ran = system.run(&database, &*store, &playbook, &payloads).await?;
+        let rows = rows_of(&*store, &ran.executions).await?;
+        let raw = database.raw_inserts(&rows).await?;
+        let (steps, seconds) = (len(&payloads) * number(STEPS), ran.wall().as_secs_f64());
+        found.steps.push(steps / seconds);
+        found.events.push(len(&rows) / seconds);
+        found.raw.push(len(&rows) / raw.as_secs_f64());
+        found.cpu.push(micros(ran.cpu()) / steps);
+        found.elsewhere.push(micros(ran.cpu_elsewhere()) / steps);
+        found.peak = ran.after.server.peak;
+        found.counts = Some(ran.counts());
+    }
+    system.stop()?;
+    Ok(found)
+}
+
+/// All events of some executions, as rows.
+pub(super) async fn rows_of(store: &dyn Store, executions: &[ExecutionId]) -> Result<Vec<RawRow>> {
+    let mut rows = Vec::new();
+    for execution in executions {
+        for recorded in log(store, *execution).await? {
+            rows.push(RawRow::of(*execution, &recorded)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn tell(sheet: &mut Sheet, setting: &Setting<'_>, worker: Worker, found: &Found) {
+    let name = worker.name();
+    sheet.runs(format!("{name}: steps"), found.steps.clone(), "steps/s");
+    sheet.runs(format!("{name}: events"), found.events.clone(), "events/s");
+    sheet.runs(format!("{name}: the same rows inserted raw"), found.raw.clone(), "events/s");
+    sheet.runs(format!("{name}: CPU time of server and worker"), found.cpu.clone(), "us/step");
+    sheet.runs(format!("{name}: CPU time of all else"), found.elsewhere.clone(), "us/step");
+    sheet.figure(format!("{name}: memory of the server, most"), mebibytes(found.peak), "MiB");
+    if let Some(counts) = found.counts {
+        counts.tell(sheet, name, "each step", setting.size.of(EXECUTIONS) * STEPS);
+    }
+    let share = found.events.median() / found.raw.median();
+    match worker {
+        Worker::InProcess => {
+            let goal = "events a second, as a share of the raw rate";
+            sheet.goal(goal, share, Bound::AtLeast(SHARE_MIN));
+            let goal = "durable steps a second";
+            sheet.goal(goal, found.steps.median(), Bound::AtLeast(STEPS_PER_SECOND_MIN));
+        }
+        Worker::Separate | Worker::None => {
+            sheet.figure(format!("{name}: share of the raw rate"), share, "");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Looking at executions: what an answer costs may not depend on how much else is stored.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use noetl_model::{ExecutionId, Seq};
+use noetl_store::{READ_EVENTS_MAX, Store};
+use reqwest::Method;
+
+use super::Setting;
+use crate::database::Database;
+use crate::generated::{Generated, path_of};
+use crate::numbers::{mebibytes, micros, number, percentile};
+use crate::plot::{Line, Plot, Shape};
+use crate::sheet::{Bound, Sheet};
+use crate::system::{System, Worker, fresh};
+
+/// How many events the large store has, and how much smaller the other is.
+const EVENTS: u64 = 3_200_000;
+const SMALLER: u64 = 100;
+/// With fewer, the small store has too few executions to ask for.
+const EVENTS_MIN: u64 = 800_000;
+/// How often each question is asked.
+const TIMES: usize = 400;
+/// How often before that, to fill what caches there are.
+const WARM_UP: usize = 20;
+/// How much dearer an answer may be with a hundred times as much in the store.
+const RATIO_MAX: f64 = 2.0;
+const REPLAY_PEAK_MAX: f64 = 150.0;
+
+#[derive(Debug, Clone, Copy)]
+enum Question {
+    List,
+    OfStatus,
+    OfPath,
+    OfPartOfPath,
+    Status,
+    Detail,
+    FirstEvents,
+    FirstEventsOfLongest,
+    Replay,
+}
+
+impl Question {
+    const ALL: [Self; 9] = [
+        Self::List,
+        Self::OfStatus,
+        Self::OfPath,
+        Self::OfPartOfPath,
+        Self::Status,
+        Self::Detail,
+        Self::FirstEvents,
+        Self::FirstEventsOfLongest,
+        Self::Replay,
+    ];
+
+    /// In the plot there is room for a word each.
+    const NAMES: &'static [&'static str] =
+        &["list", "status=", "path=", "path~", "status", "detail", "events", "longest", "replay"];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::OfStatus => "list by status",
+            Self::OfPath => "list by path",
+            Self::OfPartOfPath => "list by part of a path",
+            Self::Status => "status",
+            Self::Detail => "detail",
+            Self::FirstEvents => "first page of events",
+            Self::FirstEventsOfLongest => "first page of events of the longest",
+            Self::Replay => "replay of an ordinary execution",
+        }
+    }
+
+    /// What is asked for the n-th time: as many rows as there are in the small store for each filter.
+    fn path(self, of: &Generated, time: usize) -> String {
+        // Far from each other, so that not all are found where the last was.
+        let execution = of.executions[time * 7919 % of.executions.len()];
+        let longest = of.longest;
+        match self {
+            Self::List => "api/executions?limit=15".to_owned(),
+            Self::OfStatus => "api/executions?limit=15&status=FAILED".to_owned(),
+            Self::OfPath => format!("api/executions?limit=15&path_exact={}", path_of(2)),
+            Self::OfPartOfPath => "api/executions?limit=15&path=TEAM_2".to_owned(),
+            Self::Status => format!("api/executions/{execution}/status"),
+            Self::Detail => format!("api/executions/{execution}"),
+            Self::FirstEvents => format!("api/executions/{execution}/events?limit=100"),
+            Self::FirstEventsOfLongest => format!("api/executions/{longest}/events?limit=100"),
+            Self::Replay => format!("api/replay/state?execution_id={execution}"),
+        }
+    }
+
+    async fn measure(self, system: &System, of: &Generated) -> Result<Vec<Duration>> {
+        let mut durations = Vec::with_capacity(TIMES);
+        for time in 0..WARM_UP + TIMES {
+            let path = self.path(of, time);
+            let started = Instant::now();
+            let answer = system.ask(Method::GET, &path, None).await?;
+            durations.push(started.elapsed());
+            let is_empty = answer.as_array().is_some_and(Vec::is_empty) || answer.is_null();
+            ensure!(!is_empty, "`{}` finds nothing", self.name());
+        }
+        Ok(durations.split_off(WARM_UP))
+    }
+}
+
+/// A store that was filled, and a server on it.
+struct Filled {
+    database: Database,
+    system: System,
+    content: Generated,
+    events: u64,
+    took: Duration,
+}
+
+impl Filled {
+    async fn of(setting: &Setting<'_>, name: &str, events: u64) -> Result<Self> {
+        let database = Database::new(setting.store, &fresh(setting.directory, name)?).await?;
+        let begun = Instant::now();
+        let content = Generated::fill(&*database.writer().await?, events).await?;
+        let took = begun.elapsed();
+        database.analyze().await?;
+        let system = System::start(&database, Worker::None).await?;
+        Ok(Self { database, system, content, events, took })
+    }
+}
+
+pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+    let mut sheet = setting.sheet();
+    let events = setting.size.of(EVENTS).max(EVENTS_MIN);
+    let small = Filled::of(setting, "small", events / SMALLER).await?;
+    let large = Filled::of(setting, "large", events).await?;
+    sheet.figure("events in the store", number(large.events), "events");
+    let rate = number(large.events) / large.took.as_secs_f64();
+    sheet.figure("written in batches", rate, "events/s");
+    let mut points = (Vec::new(), Vec::new());
+    for (place, question) in (0u32..).map(f64::from).zip(Question::ALL) {
+        let name = question.name();
+        let before = question.measure(&small.system, &small.content).await?;
+        let after = question.measure(&large.system, &large.content).await?;
+        let (few, many) = (percentile(&before, 50), percentile(&after, 50));
+        sheet.figure(format!("{name}, p50"), micros(many), "us");
+        sheet.figure(format!("{name}, p99"), micros(percentile(&after, 99)), "us");
+        sheet.figure(format!("{name}, p50 with 1/{SMALLER} stored"), micros(few), "us");
+        let goal = format!("{name}, p50 to that");
+        sheet.goal(goal, micros(many) / micros(few), Bound::AtMost(RATIO_MAX));
+        points.0.push((place, micros(few)));
+        points.1.push((place, micros(many)));
+    }
+    let line = |events: u64, points| Line { name: format!("{events} events"), points };
+    sheet.plot(Plot {
+        title: format!("Answers on {}, by what is stored", setting.store.title()),
+        x: "",
+        y: "p50, us",
+        shape: Shape::Bars(Question::NAMES),
+        lines: vec![line(small.events, points.0), line(large.events, points.1)],
+    });
+    small.system.stop()?;
+    replays(&mut sheet, large).await?;
+    Ok(sheet)
+}
+
+/// The longest execution: replayed by the server, and its rows merely read.
+async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
+    let Filled { database, system, content, .. } = large;
+    let events = number(content.length);
+    let (longest, limit) = (content.longest, content.length + 1);
+    system.forget_peak()?;
+    let path =
+        format!("api/replay/state?execution_id={longest}&projection=execution&limit={limit}");
+    let begun = Instant::now();
+    let answer = system.ask(Method::GET, &path, None).await?;
+    let replayed = begun.elapsed();
+    ensure!(answer["truncated"] == false, "the replay was cut short");
+    let peak = mebibytes(system.server().usage()?.peak);
+    let store = database.store().await?;
+    let read = read_all(&*store, longest).await?;
+    let raw = database.raw_read(longest).await?;
+    sheet.figure("events of the longest execution", events, "events");
+    let rate = |took: Duration| events / took.as_secs_f64();
+    sheet.figure("its rows merely read", rate(raw), "events/s");
+    sheet.figure("its events read as events", rate(read), "events/s");
+    sheet.figure("its events replayed by the server", rate(replayed), "events/s");
+    sheet.goal("memory while it is replayed, MiB", peak, Bound::AtMost(REPLAY_PEAK_MAX));
+    system.stop()
+}
+
+async fn read_all(store: &dyn Store, execution: ExecutionId) -> Result<Duration> {
+    let begun = Instant::now();
+    let mut after = Seq::ZERO;
+    loop {
+        let page = store.read(execution, after, READ_EVENTS_MAX).await?;
+        match page.last() {
+            Some(last) => after = last.seq,
+            None => break,
+        }
+    }
+    ensure!(after > Seq::ZERO, "nothing was read");
+    Ok(begun.elapsed())
+}
