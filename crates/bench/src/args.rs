@@ -41,9 +41,13 @@ Scenarios (all of them if none is named):";
 /// Asks for a web service until the process is killed; said only by this program to itself.
 pub(crate) const SERVE: &str = "--serve";
 
+/// Asks for a chain of so many steps told by the engine alone, for a tool that counts instructions.
+pub(crate) const ENGINE: &str = "--engine";
+
 pub(crate) enum Wish {
     Help,
     Serve,
+    Engine(u64),
     Measure(Arguments),
 }
 
@@ -102,6 +106,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Wish> {
         match word.as_str() {
             "--help" | "-h" => return Ok(Wish::Help),
             SERVE => return Ok(Wish::Serve),
+            ENGINE => return Ok(Wish::Engine(value("a number of steps")?.parse()?)),
             "--store" => asked.stores = vec![value("a store")?.parse()?],
             "--json" => asked.json = Some(value("a file")?.into()),
             "--markdown" => asked.markdown = Some(value("a file")?.into()),
@@ -128,6 +133,7 @@ mod tests {
         let found = match parse(line.split_whitespace().map(str::to_owned)) {
             Ok(Wish::Help) => "help".to_owned(),
             Ok(Wish::Serve) => "serve".to_owned(),
+            Ok(Wish::Engine(steps)) => format!("engine {steps}"),
             Ok(Wish::Measure(Arguments { scenarios, stores, json, size, .. })) => {
                 let scenarios: Vec<String> = scenarios.iter().map(ToString::to_string).collect();
                 let stores: Vec<String> = stores.iter().map(ToString::to_string).collect();

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use noetl_model::{ExecutionId, Recorded, Seq};
@@ -17,6 +18,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, PgConnection};
 
 pub(crate) use counts::Counts;
+
+use crate::machine::cpu_of_tree;
 
 /// What kind of store is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +67,7 @@ pub(crate) struct Database {
 
 enum Place {
     Sqlite { path: PathBuf },
-    Postgres { url: String, _server: PostgresServer },
+    Postgres { url: String, server: PostgresServer },
 }
 
 /// A server as one is run, that counts statements besides.
@@ -89,7 +92,7 @@ impl Database {
                     .execute(&mut connection)
                     .await
                     .context("count statements (install PostgreSQL's contrib modules)")?;
-                Place::Postgres { url, _server: server }
+                Place::Postgres { url, server }
             }
         };
         Ok(Self { home, place })
@@ -140,6 +143,14 @@ impl Database {
         match &self.place {
             Place::Sqlite { .. } => None,
             Place::Postgres { url, .. } => Some(url),
+        }
+    }
+
+    /// The time it has spent computing; of SQLite that is its server's.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        match &self.place {
+            Place::Sqlite { .. } => Ok(Duration::ZERO),
+            Place::Postgres { server, .. } => cpu_of_tree(server.pid()),
         }
     }
 

@@ -57,7 +57,7 @@ fn field(text: &str, name: &str) -> Result<u64> {
 }
 
 /// The time a process, those it has started and those it has buried have spent computing.
-fn cpu_of_tree(root: u32) -> Result<Duration> {
+pub(crate) fn cpu_of_tree(root: u32) -> Result<Duration> {
     let all: Vec<(u32, Stat)> = std::fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(|pid| Some((pid, Stat::of(pid)?)))
@@ -92,18 +92,6 @@ impl Stat {
     }
 }
 
-/// The time that all cores together have been busy since the machine was started.
-pub(crate) fn busy() -> Result<Duration> {
-    let stat = std::fs::read_to_string("/proc/stat").context("read what the cores have done")?;
-    let line = stat.lines().next().context("the first line is about all cores")?;
-    let ticks: Vec<u64> =
-        line.split_whitespace().skip(1).map(str::parse).collect::<Result<_, _>>()?;
-    // User, nice, system, idle, waiting, interrupts.
-    let idle: u64 = ticks.iter().skip(3).take(2).sum();
-    let all: u64 = ticks.iter().take(8).sum();
-    Ok(Duration::from_secs_f64(number(all - idle) / number(clock_ticks_per_second())))
-}
-
 /// The machine in a line.
 pub(crate) fn description() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -124,7 +112,6 @@ mod tests {
     fn this_process_has_used_something() {
         let usage = Usage::of(std::process::id()).expect("this process is one");
         assert!(usage.resident > 0 && usage.peak >= usage.resident, "{usage:?}");
-        assert!(busy().expect("there is a machine") > Duration::ZERO);
     }
 
     #[test]

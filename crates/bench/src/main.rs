@@ -26,6 +26,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use args::{Arguments, Wish};
 use jiff::Zoned;
+use noetl_model::ExecutionStatus;
+use noetl_testkit::{Story, StoryOptions};
 use profile::Recording;
 use scenarios::Setting;
 use serde_json::{Value, json};
@@ -46,6 +48,7 @@ async fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Wish::Serve => return serve().await,
+        Wish::Engine(steps) => return tell_story(steps),
         Wish::Measure(arguments) => arguments,
     };
     rustls::crypto::ring::default_provider()
@@ -66,6 +69,18 @@ async fn serve() -> ExitCode {
     let service = noetl_testkit::MockApi::start();
     println!("{}", service.url());
     std::future::pending().await
+}
+
+/// A chain with nothing around the engine.
+fn tell_story(steps: u64) -> ExitCode {
+    let playbook = playbooks::chain_of(steps, "bench/story", playbooks::NOTHING);
+    let mut story = Story::begin(&playbook, StoryOptions::default());
+    match story.run().status() {
+        ExecutionStatus::Completed => ExitCode::SUCCESS,
+        ExecutionStatus::Running | ExecutionStatus::Failed | ExecutionStatus::Cancelled => {
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Runs the scenarios one after another; whether all goals were met.

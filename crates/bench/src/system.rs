@@ -55,8 +55,8 @@ pub(crate) struct Moment {
     pub(crate) at: Timestamp,
     pub(crate) server: Usage,
     pub(crate) worker: Usage,
-    pub(crate) busy: Duration,
-    pub(crate) own: Duration,
+    /// What PostgreSQL has computed, where there is one.
+    pub(crate) database: Duration,
     pub(crate) counts: Counts,
 }
 
@@ -85,12 +85,9 @@ impl Ran {
         of(&self.after).saturating_sub(of(&self.before))
     }
 
-    /// The time that all else but this process spent computing: PostgreSQL, where there is one, and
-    /// the system.
-    pub(crate) fn cpu_elsewhere(&self) -> Duration {
-        let all = self.after.busy.saturating_sub(self.before.busy);
-        let own = self.after.own.saturating_sub(self.before.own);
-        all.saturating_sub(own).saturating_sub(self.cpu())
+    /// The time that PostgreSQL spent computing.
+    pub(crate) fn cpu_of_database(&self) -> Duration {
+        self.after.database.saturating_sub(self.before.database)
     }
 }
 
@@ -191,11 +188,8 @@ impl System {
         let counts = database.counts(self.server.pid()).await?;
         let worker = self.worker.as_ref().map_or(Ok(Usage::default()), Process::usage)?;
         let server = self.server.usage()?;
-        let own = Usage::of(std::process::id())?.cpu;
-        let busy = machine::busy()?;
-        // Children of this process are counted for themselves.
-        let own = own.saturating_sub(server.cpu).saturating_sub(worker.cpu);
-        Ok(Moment { at: now()?, server, worker, busy, own, counts })
+        let database = database.cpu()?;
+        Ok(Moment { at: now()?, server, worker, database, counts })
     }
 
     /// Forgets how much memory was held before.

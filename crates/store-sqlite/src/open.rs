@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use log::LevelFilter;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
@@ -166,7 +167,9 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .filename(path)
         .busy_timeout(BUSY_WAIT_MAX)
         .foreign_keys(true)
-        .disable_statement_logging()
+        // Told to whoever asks for everything, and counted by tests.
+        .log_statements(LevelFilter::Trace)
+        .log_slow_statements(LevelFilter::Off, Duration::ZERO)
 }
 
 fn open_error(path: &Path, source: sqlx::Error) -> OpenError {

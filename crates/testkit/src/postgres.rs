@@ -116,6 +116,14 @@ impl PostgresServer {
         }
     }
 
+    /// Its first process, whose children are all the others.
+    pub fn pid(&self) -> u32 {
+        let text = fs::read_to_string(self.data().join("postmaster.pid"));
+        let text = text.expect("a server that runs says so");
+        let first = text.lines().next().expect("it begins with the process");
+        first.trim().parse().expect("processes have numbers")
+    }
+
     /// Where a database of this server is found.
     pub fn url(&self, database: &str) -> String {
         let directory = self.directory.display();

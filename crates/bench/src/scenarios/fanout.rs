@@ -76,7 +76,7 @@ struct Loops {
     events_per_second: Runs,
     raw: Runs,
     cpu: Runs,
-    elsewhere: Runs,
+    database_cpu: Runs,
     /// What an item costs in each tenth.
     first: Runs,
     last: Runs,
@@ -94,7 +94,7 @@ impl Loops {
         self.events_per_second.push(len(log) / seconds);
         self.raw.push(raw);
         self.cpu.push(micros(ran.cpu()) / number(items));
-        self.elsewhere.push(micros(ran.cpu_elsewhere()) / number(items));
+        self.database_cpu.push(micros(ran.cpu_of_database()) / number(items));
         self.peak.push(mebibytes(ran.after.server.peak));
         let tenths = tenths(&done);
         self.first.push(*tenths.first().context("there is a first tenth")?);
@@ -108,7 +108,7 @@ impl Loops {
         let name = |what: &str| format!("{items} items: {what}");
         sheet.runs(name("a second"), self.items_per_second.clone(), "items/s");
         sheet.runs(name("CPU time of the server"), self.cpu.clone(), "us/item");
-        sheet.runs(name("CPU time of all else"), self.elsewhere.clone(), "us/item");
+        sheet.runs(name("CPU time of the database"), self.database_cpu.clone(), "us/item");
         let share = self.events_per_second.median() / self.raw.median();
         sheet.figure(name("events a second, as a share of the raw rate"), share, "");
         if let Some(counts) = self.counts {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use noetl_model::{Event, ExecutionId, ExecutionStatus, Seq};
+use noetl_model::{Below, Event, ExecutionId, ExecutionStatus, Seq};
 use noetl_store::Store;
 use reqwest::Method;
 use serde_json::json;
@@ -112,7 +112,7 @@ async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> R
         loads.push(asked.elapsed());
     }
     let loading = mebibytes(system.server().usage()?.peak);
-    system.client().cancel(execution, "measured").await?;
+    system.client().cancel(execution, "measured", Below::default()).await?;
     system.stop()?;
     Ok(Found { events, loads, growing, loading })
 }

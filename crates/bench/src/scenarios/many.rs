@@ -27,7 +27,7 @@ struct Found {
     events: Runs,
     raw: Runs,
     cpu: Runs,
-    elsewhere: Runs,
+    database_cpu: Runs,
     counts: Option<Counts>,
     peak: u64,
 }
@@ -72,7 +72,7 @@ async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
         found.events.push(len(&rows) / seconds);
         found.raw.push(len(&rows) / raw.as_secs_f64());
         found.cpu.push(micros(ran.cpu()) / steps);
-        found.elsewhere.push(micros(ran.cpu_elsewhere()) / steps);
+        found.database_cpu.push(micros(ran.cpu_of_database()) / steps);
         found.peak = ran.after.server.peak;
         found.counts = Some(ran.counts());
     }
@@ -97,7 +97,7 @@ fn tell(sheet: &mut Sheet, setting: &Setting<'_>, worker: Worker, found: &Found)
     sheet.runs(format!("{name}: events"), found.events.clone(), "events/s");
     sheet.runs(format!("{name}: the same rows inserted raw"), found.raw.clone(), "events/s");
     sheet.runs(format!("{name}: CPU time of server and worker"), found.cpu.clone(), "us/step");
-    sheet.runs(format!("{name}: CPU time of all else"), found.elsewhere.clone(), "us/step");
+    sheet.runs(format!("{name}: CPU time of the database"), found.database_cpu.clone(), "us/step");
     sheet.figure(format!("{name}: memory of the server, most"), mebibytes(found.peak), "MiB");
     if let Some(counts) = found.counts {
         counts.tell(sheet, name, "each step", setting.size.of(EXECUTIONS) * STEPS);
