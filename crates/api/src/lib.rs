@@ -6,6 +6,8 @@
 mod client;
 mod client_tls;
 mod control_plane;
+mod desk;
+mod envelope;
 mod id;
 mod names;
 mod remote;
@@ -20,6 +22,8 @@ pub use control_plane::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
     ReportAnswer,
 };
+pub use desk::{Assignment, Desk, Line, Pace};
+pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of};
 pub use id::AnyId;
 pub use names::{Posted, name_of, public_name};
 pub use remote::RemoteControl;

@@ -1,5 +1,7 @@
 //! A control plane far away, over HTTP: the client's side of the native worker protocol.
 
+mod desk;
+
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;

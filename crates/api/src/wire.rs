@@ -9,9 +9,11 @@ mod execute;
 mod executions;
 mod feeds;
 mod ingress;
+mod intake;
 mod native;
 mod outbox;
 mod problem;
+mod projector;
 mod stored;
 mod subscriptions;
 mod workers;
@@ -36,6 +38,10 @@ pub use feeds::{
     FeedAck, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
 };
 pub use ingress::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
+pub use intake::{
+    AttendCall, DeadChoice, DeadDropped, DeadFailure, DeadRetried, FailedMessageView,
+    FailedMessagesView, LeaveCall, MessagesCall, MessagesReply,
+};
 pub use native::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
     ReportReply,
@@ -45,6 +51,10 @@ pub use outbox::{
     OutboxClaim, OutboxClaimed, OutboxIds, OutboxMessage, OutboxPage, OutboxPending, PayloadCodec,
 };
 pub use problem::Problem;
+pub use projector::{
+    AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
+    ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
+};
 pub use stored::{
     LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
 };

@@ -30,11 +30,12 @@ pub(crate) use client::{
     CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand, ConfigShowArgs,
     RegisterArgs, StatusArgs,
 };
-use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
 pub(crate) use events::{
-    FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs, FeedSeekArgs, OutboxChoiceArgs,
-    OutboxCommand, OutboxListArgs, SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs,
+    DeadChoiceArgs, DeadCommand, FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs,
+    FeedSeekArgs, OutboxChoiceArgs, OutboxCommand, OutboxListArgs, SubscriptionArgs,
+    SubscriptionCommand, SubscriptionListArgs,
 };
+use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 
 /// Runs playbooks: workflows in YAML whose every event is kept, so that nothing is lost or stuck.
@@ -253,6 +254,12 @@ pub(crate) struct WorkerArgs {
     /// How many commands to run at once [default: $WORKER_MAX_CONCURRENT, else 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: Option<u16>,
+    /// Run no commands, but fetch the messages of this subscription and have them start executions
+    /// [default: $NOETL_SUBSCRIPTION_PATH if $WORKER_MODE is subscription]
+    #[arg(long, value_name = "PATH",
+        conflicts_with_all = ["pool", "concurrency"],
+        add = ArgValueCandidates::new(candidates::subscriptions))]
+    pub(crate) subscription: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -521,7 +528,8 @@ Told to end, it finishes what it runs; told twice, it ends at once, and others d
 
 Examples:
   noetl worker
-  noetl worker --server http://10.0.0.5:8082 --pool gpu --concurrency 4";
+  noetl worker --server http://10.0.0.5:8082 --pool gpu --concurrency 4
+  noetl worker --subscription subscriptions/orders";
 
 const TOOLS_EXAMPLES: &str = "\
 Examples:

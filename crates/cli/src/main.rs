@@ -15,6 +15,7 @@ mod failure;
 mod files;
 mod foundation;
 mod history;
+mod intake;
 mod keys;
 mod logging;
 mod nearest;

@@ -17,12 +17,12 @@ use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
 use noetl_secrets::{Key, Keyring, Vault};
-use noetl_server::{Lookup, Services, collect_records};
+use noetl_server::{Intake, Lookup, Services, collect_records};
 use noetl_store::{
     Clock, CommandQueue as _, ExecutionFilter, MemoryStore, Records, Store, SystemClock,
 };
 use noetl_store_sqlite::SqliteStore;
-use noetl_tools::{FixedCredentials, Registry};
+use noetl_tools::{FixedCredentials, Registry, StandardSources};
 use noetl_worker::{KeptResults, PlaneCredentials, Worker};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -34,6 +34,7 @@ use crate::embedded::Embedded;
 use crate::failure::Failure;
 use crate::foundation::{Foundation, Machine, Sharing};
 use crate::history::{History, Which};
+use crate::intake::IntakeHost;
 use crate::keys;
 use crate::nearest::nearest;
 use crate::plane::{Follower, Home, Kept, Plane};
@@ -258,6 +259,31 @@ impl Session {
             }
         });
         Ok(session)
+    }
+
+    /// The same with what fetches the messages of active subscriptions.
+    pub(crate) fn with_intake(
+        mut self,
+        id: WorkerId,
+        nats_url: Option<String>,
+        config: &Config,
+    ) -> Self {
+        let (store, records) = (self.store.clone(), self.records.clone());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let lookup = Lookup {
+            control: self.control.clone(),
+            store: store.clone(),
+            vault: self.vault.clone(),
+        };
+        let embedded = Arc::new(Embedded::new(lookup, records.clone(), clock.clone()));
+        let fixed = FixedCredentials::from_environment(config.variables());
+        let credentials = Arc::new(PlaneCredentials::new(fixed, embedded));
+        let sources = Arc::new(StandardSources::new(credentials, nats_url));
+        let intake = Intake::new(self.control.clone(), store, records, clock);
+        let host = IntakeHost { intake, sources, id };
+        let stop = self.worker.stop.clone();
+        self.worker.tasks.spawn(host.run(stop));
+        self
     }
 
     /// What an API in front of this session is made of.

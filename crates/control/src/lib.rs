@@ -22,6 +22,7 @@ mod mailbox;
 mod needs;
 mod payloads;
 mod possession;
+mod projection;
 mod relay;
 mod release;
 mod remind;
@@ -46,6 +47,7 @@ pub use error::{Damage, LoadError, PayloadError, RegisterError, StartError, Subm
 pub use follow::Follow;
 pub use lease::Heartbeat;
 pub use mailbox::{Answer, MAILBOX_MAX};
+pub use projection::Advanced;
 pub use relay::notification;
 pub use report::ReportAnswer;
 pub use settings::Settings;

@@ -8,6 +8,7 @@
 //! what `decide` returns, `evolve` accepts; an execution has exactly one terminal event; its state
 //! is bounded by its playbook and its open work, not by its history.
 
+mod arrival;
 mod decide;
 mod effect;
 mod evolve;
@@ -19,6 +20,7 @@ mod state;
 mod subscription;
 mod value;
 
+pub use arrival::{BadMessage, IDEMPOTENCY_KEY_MAX, Wish, once, order_key, wish};
 pub use decide::{decide, start};
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, replay};

@@ -6,9 +6,11 @@
 //! Invariant: the serialized form of an [`Event`] is stored for ever. Its tags are pinned by the
 //! golden files in `tests/golden/`; Rust names are free to change.
 
+mod arrival;
 mod canonical;
 mod command;
 mod cutoff;
+mod envelope;
 mod error;
 mod event;
 mod id;
@@ -21,9 +23,11 @@ mod summary;
 mod time;
 mod tool;
 
+pub use arrival::{Arrival, Bytes, Verdict};
 pub use canonical::canonical;
 pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report, traceparent};
 pub use cutoff::{Cutoff, ParseCutoffError};
+pub use envelope::{DEFAULT_OWNER, Envelope};
 pub use error::{ErrorKind, ToolError};
 pub use event::{
     Below, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,

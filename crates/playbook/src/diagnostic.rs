@@ -64,6 +64,7 @@ codes! {
     DuplicateKey = "duplicate-key", "A map has the same key twice.";
     DuplicateLabel = "duplicate-label", "Two tasks of one step have the same label.";
     DuplicateStep = "duplicate-step", "Two steps have the same name.";
+    ForeignSource = "foreign-source", "A source of messages that nothing here pulls from.";
     ForeignTool = "foreign-tool", "A tool of the language that is not built in.";
     IgnoredKey = "ignored-key", "A key is known from older playbooks but has no effect.";
     MissingKey = "missing-key", "Something that must be said is not.";

@@ -27,8 +27,8 @@ pub use playbook::{
 };
 pub use schema::schema;
 pub use subscription::{
-    Activation, Controls, Delivery, Directive, Dispatch, HeaderRules, Ingress, Limits,
-    MessageSource, PayloadFrom, Signed, Subscription, TraceRule, Verify,
+    Activation, Controls, Delivery, Directive, Dispatch, Fetch, HeaderRules, Ingress, Limits,
+    MessageSource, Order, OrderKey, PayloadFrom, Signed, Subscription, TraceRule, Verify,
 };
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod arcs;
 mod document;
+mod intake;
 mod output;
 mod policy;
 mod repeat;

@@ -18,6 +18,10 @@ pub struct Subscription {
     /// For how long a message that comes again is known; nothing if it is not looked for.
     pub dedup: Option<Duration>,
     pub limits: Limits,
+    pub fetch: Fetch,
+    pub order: Order,
+    /// After how many failures a message is dead.
+    pub failures_max: u32,
     /// `spec` as it is written, for what a source alone understands.
     pub spec: Map<String, Value>,
 }
@@ -171,4 +175,35 @@ pub enum Controls {
 pub struct Limits {
     pub in_flight_max: Option<u32>,
     pub dispatches_per_second_max: Option<u32>,
+}
+
+/// How messages are fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetch {
+    /// How many at once at most.
+    pub batch: u32,
+    /// How long to wait for the first.
+    pub wait: Duration,
+}
+
+/// Which messages start their executions in the order they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    None,
+    /// Those with the same key.
+    PerKey(OrderKey),
+    /// All of them.
+    Global,
+}
+
+/// What orders a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrderKey {
+    /// What it was published on.
+    Subject,
+    /// A header, in lower case.
+    Header(String),
+    /// A field of a JSON body, by its path.
+    Field(Vec<String>),
 }

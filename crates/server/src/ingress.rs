@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub(crate) use listeners::{Listener, Listeners};
-pub(crate) use message::{Wish, wish};
+pub(crate) use message::wish;
 pub(crate) use verify::{Proof, verify};
 
 /// Where secrets come from that subscriptions name.

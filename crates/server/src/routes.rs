@@ -14,6 +14,7 @@ mod executions;
 mod feeds;
 mod health;
 mod ingress;
+mod intake;
 mod keychain;
 mod layout;
 mod metrics;
@@ -21,6 +22,7 @@ mod objects;
 mod outbox;
 mod pools;
 mod postgres;
+mod projector;
 mod refused;
 mod replay;
 mod results;
@@ -36,6 +38,8 @@ mod worker;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+pub(crate) use execute::pool_of;
+pub use feeds::deliver_feeds;
 pub(crate) use keychain::KeychainScope;
 
 use crate::state::{AppState, Figures};
@@ -73,6 +77,8 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(feeds::routes())
         .merge(subscriptions::routes())
         .merge(ingress::routes())
+        .merge(intake::routes())
+        .merge(projector::routes())
         .merge(results::routes())
         .merge(objects::routes())
         .merge(credentials::routes())

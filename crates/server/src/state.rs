@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Hosts, Origins, Patience};
 use crate::ingress::{Ingress, Secrets};
+use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::lookup::Lookup;
 use crate::meters::Meters;
@@ -101,6 +102,7 @@ struct Parts {
     meters: Meters,
     ingress: Ingress,
     statements: MaybeStatements,
+    intake: Intake,
 }
 
 impl AppState {
@@ -111,6 +113,12 @@ impl AppState {
             vault: services.vault.clone(),
         };
         let ingress = Ingress::new(Arc::new(lookup.clone()));
+        let intake = Intake::new(
+            services.control.clone(),
+            services.store.clone(),
+            services.records.clone(),
+            services.clock.clone(),
+        );
         let parts = Parts {
             services,
             patience: Patience::new(&settings),
@@ -122,6 +130,7 @@ impl AppState {
             meters: Meters::default(),
             ingress,
             statements: None,
+            intake,
         };
         Self { parts: Arc::new(parts) }
     }
@@ -148,6 +157,11 @@ impl AppState {
     /// What is kept for senders of messages.
     pub(crate) fn ingress(&self) -> &Ingress {
         &self.parts.ingress
+    }
+
+    /// What runtimes hand messages in at.
+    pub(crate) fn intake(&self) -> &Intake {
+        &self.parts.intake
     }
 
     /// From now on nothing new should come here: readiness says no, and streams end.

@@ -2,9 +2,12 @@
 
 mod cleanup;
 mod credentials;
+mod failed_messages;
 mod keychain;
 mod objects;
+mod projected;
 mod runtimes;
+mod turns;
 mod variables;
 
 use noetl_model::{Digest, Timestamp};

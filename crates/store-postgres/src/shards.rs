@@ -11,6 +11,7 @@
 mod append;
 mod feed;
 mod hash;
+mod intake;
 mod merge;
 mod outbox;
 mod presence;

@@ -11,11 +11,13 @@ pub mod events;
 pub mod executions;
 pub mod feed;
 pub mod given;
+pub mod intake;
 pub mod keys;
 pub mod layout;
 pub mod letters;
 pub mod log;
 pub mod outbox;
+pub mod projected;
 pub mod queue;
 pub mod records;
 pub mod secrets;
@@ -131,6 +133,13 @@ macro_rules! conformance {
             records::an_object_is_replaced_and_expires,
             records::plugins_and_objects_never_meet,
             records::what_is_over_is_collected_and_nothing_else,
+            intake::a_failed_message_is_kept_whole_until_it_is_removed,
+            intake::failed_messages_are_listed_a_page_at_a_time,
+            intake::who_waits_in_a_line_is_found_by_it_and_the_dead_are_not,
+            projected::a_projected_event_is_kept_once_and_whole,
+            projected::projected_events_are_read_by_execution_a_page_at_a_time,
+            projected::old_projected_events_are_forgotten_and_no_others,
+            intake::a_turn_is_one_holders_until_it_is_given_up_or_over,
         }
     };
     (@each $fresh:path; $($file:ident::$case:ident,)*) => {

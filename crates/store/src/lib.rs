@@ -45,10 +45,11 @@ pub use port::{
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Cleanup, Collected, Credential, CredentialFilter,
-    CredentialKey, Credentials, Horizon, Keychain, KeychainEntry, NamedResult, NoResultRef, Object,
-    ObjectKey, Objects, RUNTIMES_MAX, Records, ResultRef, Results, Rewrap, Runtime, RuntimeKey,
-    Runtimes, Sealed, SealedRow, SealedTable, SecretAudit, VARIABLES_MAX, Variable, VariableType,
-    Variables,
+    CredentialKey, Credentials, FailedMark, FailedMessage, FailedMessages, FailedStanding, Horizon,
+    Keychain, KeychainEntry, NamedResult, NoResultRef, Object, ObjectKey, Objects, PROJECT_MAX,
+    Projected, REASON_MAX, RUNTIMES_MAX, Records, ResultRef, Results, Rewrap, Runtime, RuntimeKey,
+    Runtimes, Sealed, SealedRow, SealedTable, SecretAudit, Turns, VARIABLES_MAX, Variable,
+    VariableType, Variables,
 };
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,

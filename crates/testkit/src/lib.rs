@@ -11,6 +11,7 @@ mod mock_api;
 mod nats;
 mod postgres;
 mod print;
+mod publisher;
 mod story;
 mod worker;
 
@@ -19,5 +20,6 @@ pub use mock_api::MockApi;
 pub use nats::NatsServer;
 pub use postgres::PostgresServer;
 pub use print::history_line;
+pub use publisher::Publisher;
 pub use story::{Story, StoryOptions};
 pub use worker::{Ran, ScriptedWorker, rendered};

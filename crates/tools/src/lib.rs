@@ -14,6 +14,7 @@ mod credentials;
 mod duckdb;
 mod group;
 mod http;
+mod intake;
 mod keys;
 mod nats;
 mod noop;
@@ -39,6 +40,7 @@ mod testing;
 
 pub use call::{Call, Ended, Tool};
 pub use credentials::{Credentials, FixedCredentials, UsedCredentials};
+pub use intake::{Fetched, Receipt, Source, Sources, StandardSources};
 pub use outgoing::{Egress, Exception, NoException};
 pub use registry::{Registry, TIMEOUT_DEFAULT};
 pub use results::{NoResults, Reference, Results};

@@ -11,6 +11,7 @@ mod attend;
 mod backoff;
 mod credentials;
 mod holding;
+mod intake;
 mod redact;
 mod report;
 mod results;
@@ -18,5 +19,6 @@ mod run;
 mod worker;
 
 pub use credentials::PlaneCredentials;
+pub use intake::{IntakeEnd, IntakeRuntime};
 pub use results::KeptResults;
 pub use worker::{Settings, Worker};

@@ -85,6 +85,10 @@ pub(crate) struct FeedAddArgs {
     /// Where it begins: start, end, a time, or a cursor
     #[arg(long, value_name = "PLACE", default_value = "end")]
     pub(crate) from: String,
+    /// Have the server put the events onto this subject of NATS; `{event_type}` and `{execution_id}`
+    /// stand for those of each
+    #[arg(long, value_name = "SUBJECT")]
+    pub(crate) subject: Option<String>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
@@ -152,6 +156,35 @@ pub(crate) enum SubscriptionCommand {
     Drain(SubscriptionArgs),
     /// Take no messages any more
     Deactivate(SubscriptionArgs),
+    /// Messages that could not be dispatched
+    #[command(subcommand, after_help = DEAD_EXAMPLES)]
+    Dead(DeadCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadCommand {
+    /// List messages that failed, with the reason
+    List(SubscriptionArgs),
+    /// Send dead messages again: all of them, or those that are named
+    Retry(DeadChoiceArgs),
+    /// Drop dead messages for good: all of them, or those that are named
+    Drop(DeadChoiceArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DEAD_EXAMPLES)]
+pub(crate) struct DeadChoiceArgs {
+    /// The subscription's path, or its id
+    #[arg(value_name = "PATH_OR_ID", add = ArgValueCandidates::new(candidates::subscriptions))]
+    pub(crate) subscription: String,
+    /// The names of messages, as `noetl subscription dead list` shows them
+    #[arg(value_name = "MESSAGE", required_unless_present = "all")]
+    pub(crate) messages: Vec<String>,
+    /// All that are dead
+    #[arg(long, conflicts_with = "messages")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -174,6 +207,15 @@ pub(crate) struct SubscriptionArgs {
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
+
+const DEAD_EXAMPLES: &str = "\
+A message that cannot be dispatched is tried again after a while, and is dead after as many failures
+as `dispatch.max_failures` says, five if it says nothing.
+
+Examples:
+  noetl subscription dead list subscriptions/orders
+  noetl subscription dead retry subscriptions/orders --all
+  noetl subscription dead drop subscriptions/orders ORDERS:17@1763200000000000000";
 
 pub(super) const OUTBOX_EXAMPLES: &str = "\
 A message that could not be sent is tried again after a while, and is dead after twenty tries.
@@ -204,7 +246,8 @@ Examples:
 const FEED_ADD_EXAMPLES: &str = "\
 Examples:
   noetl feed add all --from start
-  noetl feed add sales --path 'sales/*' --type 'playbook.*'";
+  noetl feed add sales --path 'sales/*' --type 'playbook.*'
+  noetl feed add stream --subject 'noetl.events.{event_type}' --server http://127.0.0.1:8082";
 
 const FEED_READ_EXAMPLES: &str = "\
 Prints one event per line, as JSON. Without --ack the next reader sees the same events.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_server::{AppState, serve};
+use noetl_server::{AppState, deliver_feeds, serve};
 use tokio::net::TcpListener;
 
 use super::stopped;
@@ -41,10 +41,14 @@ pub(crate) async fn server(
         }
         Sharing::WithOthers => (worker_of_process(config), None),
     };
+    let holder = id.clone();
     let mut session = Session::serving(foundation, config);
     if !args.no_worker {
         let (tools, drain) = (Tools::of_address(address.ip()), config.server_drain());
-        session = session.with_worker(EmbeddedWorker { id, tools, drain }, config)?;
+        let worker = EmbeddedWorker { id: id.clone(), tools, drain };
+        session = session.with_worker(worker, config)?;
+        let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
+        session = session.with_intake(id, nats_url, config);
     }
     let mut state = AppState::new(session.services(), settings);
     if let Some(dsn) = config.variable("NOETL_SQL_DSN") {
@@ -52,8 +56,10 @@ pub(crate) async fn server(
         state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));
     }
     let stop = stopped()?;
+    let delivering = tokio::spawn(deliver_feeds(state.clone(), holder.to_string(), stop.clone()));
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
     let served = serve(listener, state, config.server_drain(), stop).await;
+    delivering.abort();
     Box::new(session).close().await;
     drop(announced);
     served?;

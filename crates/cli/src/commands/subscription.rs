@@ -1,5 +1,7 @@
 //! `noetl subscription`: how the subscriptions of the catalog stand, and moving them on.
 
+mod dead;
+
 use anyhow::anyhow;
 use noetl_api::wire::{SubscriptionEvents, SubscriptionList, SubscriptionView};
 use serde::Serialize;
@@ -37,6 +39,7 @@ pub(crate) async fn subscription(
         SubscriptionCommand::Resume(args) => moved(args, "resume", config, terminal).await,
         SubscriptionCommand::Drain(args) => moved(args, "drain", config, terminal).await,
         SubscriptionCommand::Deactivate(args) => moved(args, "deactivate", config, terminal).await,
+        SubscriptionCommand::Dead(command) => dead::dead(command, config, terminal).await,
     }
 }
 

@@ -1,4 +1,6 @@
-//! `noetl worker`: runs commands for a server.
+//! `noetl worker`: runs commands for a server, or fetches messages for it.
+
+mod subscription;
 
 use std::sync::Arc;
 
@@ -28,6 +30,10 @@ pub(crate) async fn worker(
     let control = RemoteControl::with_tls(server.clone(), token, &tls);
     let control = control.map_err(Failure::broken)?;
     let control = Arc::new(control);
+    if let Some(path) = subscription_of(args, config) {
+        let id = worker_of_process(config);
+        return subscription::fetch(&path, id, control, &server, config, terminal).await;
+    }
     let settings =
         tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?);
     let registry = Registry::standard(settings);
@@ -46,4 +52,11 @@ pub(crate) async fn worker(
         () = control.hear() => {}
     }
     Ok(Exit::Completed)
+}
+
+/// The subscription whose messages are to be fetched, if that is what the worker is for.
+fn subscription_of(args: &WorkerArgs, config: &Config) -> Option<String> {
+    let is_mode = config.variable("WORKER_MODE").is_some_and(|mode| mode == "subscription");
+    let said = || is_mode.then(|| config.variable("NOETL_SUBSCRIPTION_PATH")).flatten();
+    args.subscription.clone().or_else(said)
 }

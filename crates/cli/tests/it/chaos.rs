@@ -4,7 +4,7 @@
 //! `NOETL_CRASH=full` runs it at full size.
 
 mod existing;
-mod fleet;
+pub(crate) mod fleet;
 
 use std::thread;
 use std::time::{Duration, Instant};

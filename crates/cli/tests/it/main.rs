@@ -12,6 +12,7 @@ mod examples;
 mod figures;
 mod help;
 mod history;
+mod intake;
 mod kill;
 mod oracle;
 mod playbooks;

@@ -124,7 +124,13 @@ impl Reader<'_> {
         let headers = self.headers(spec);
         let dedup = self.dedup(spec);
         let limits = self.limits(spec);
+        let fetch = self.fetch(spec);
+        let order = self.order(spec);
+        let failures_max = self.failures_max(spec);
         self.check_spool(spec);
+        if let (Some(source), Some(delivery)) = (source, &delivery) {
+            self.check_source(spec, source, delivery);
+        }
         Some(Subscription {
             metadata: metadata?,
             source: source?,
@@ -133,6 +139,9 @@ impl Reader<'_> {
             headers,
             dedup,
             limits,
+            fetch,
+            order,
+            failures_max,
             spec: to_object(entries),
         })
     }
@@ -162,7 +171,12 @@ impl Reader<'_> {
     }
 
     /// The value of a key that must be there.
-    fn needed<'n>(&mut self, node: &'n Node, title: &str, key: &str) -> Option<&'n Node> {
+    pub(super) fn needed<'n>(
+        &mut self,
+        node: &'n Node,
+        title: &str,
+        key: &str,
+    ) -> Option<&'n Node> {
         let found = node.get(key).filter(|value| !value.is_null());
         if found.is_none() {
             self.missing(node, title, key);
@@ -171,7 +185,7 @@ impl Reader<'_> {
     }
 
     /// A name that must be there.
-    fn needed_name(&mut self, node: &Node, title: &str, key: &str) -> Option<String> {
+    pub(super) fn needed_name(&mut self, node: &Node, title: &str, key: &str) -> Option<String> {
         let value = self.needed(node, title, key)?;
         self.name(value, &format!("`{key}`"))
     }

@@ -1,9 +1,12 @@
 //! Documents of `kind: Subscription`.
 
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
 
 use crate::{
-    Controls, Delivery, Document, Signed, Subscription, TraceRule, Verify, parse_document,
+    Controls, Delivery, Document, Fetch, Order, OrderKey, Signed, Subscription, TraceRule, Verify,
+    parse_document,
 };
 
 #[track_caller]
@@ -97,7 +100,7 @@ fn all_problems_are_found_at_once() {
 #[test]
 fn a_misspelt_key_gets_a_warning() {
     check(
-        "  {source: nats, mode: pull, dispatch: {playbok: b, playbook: a}}",
+        "  {source: nats, mode: pull, stream: S, consumer: C, dispatch: {playbok: b, playbook: a}}",
         expect![[r#"
             warning[unknown-key]: `dispatch` has no key `playbok`
         "#]],
@@ -109,12 +112,81 @@ fn interleaving_breaks_a_global_order() {
     check(
         "  source: nats
   mode: pull
+  stream: S
+  consumer: C
   dispatch: {playbook: a}
   spool: {mode: hybrid, backend: s3, ordering: global, drain: {on_recovery: interleave}}
 ",
         expect![[r#"
             error[missing-key]: this backend needs `bucket`
             error[bad-value]: `interleave` breaks the order that `ordering: global` asks for
+        "#]],
+    );
+}
+
+#[test]
+fn a_pulled_subscription_says_how_its_source_is_read() {
+    let subscription = read(
+        "apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {name: s}
+spec:
+  source: nats
+  mode: pull
+  stream: S
+  consumer: C
+  runtime: {target: dedicated-pool, pool: subscription, batch: 50, timeout_ms: 2000}
+  dispatch: {playbook: a, max_failures: 3, ordering: per_key, ordering_key: headers.X-Device}
+",
+    );
+    assert_eq!(subscription.fetch, Fetch { batch: 50, wait: Duration::from_secs(2) });
+    assert_eq!(subscription.failures_max, 3);
+    assert_eq!(subscription.order, Order::PerKey(OrderKey::Header("x-device".to_owned())));
+}
+
+#[test]
+fn an_order_is_also_read_where_older_documents_have_it() {
+    let order = |rest: &str| {
+        let head = "apiVersion: noetl.io/v1\nkind: Subscription\nmetadata: {name: s}\n";
+        let spec = "source: nats, mode: pull, stream: S, consumer: C, dispatch: {playbook: a}";
+        read(&format!("{head}spec: {{{spec}{rest}}}\n")).order
+    };
+    assert_eq!(order(""), Order::None);
+    assert_eq!(order(", spool: {mode: off, ordering: none}"), Order::None);
+    assert_eq!(order(", spool: {ordering: global}"), Order::Global);
+    assert_eq!(order(", spool: {ordering: per_key}"), Order::PerKey(OrderKey::Subject));
+    let field = OrderKey::Field(vec!["a".to_owned(), "b".to_owned()]);
+    let key = ", spool: {ordering: per_key, ordering_key: data.a.b}";
+    assert_eq!(order(key), Order::PerKey(field));
+}
+
+#[test]
+fn what_a_source_needs_is_asked_for() {
+    check(
+        "  source: nats
+  mode: pull
+  runtime: {batch: 0, timeout_ms: 60000}
+  dispatch: {playbook: a, max_failures: 101, ordering: per_key, ordering_key: data..x}
+",
+        expect![[r#"
+            error[missing-key]: a source of nats needs `stream`
+            error[missing-key]: a source of nats needs `consumer`
+            error[out-of-range]: `batch` must be between 1 and 1000
+            error[out-of-range]: `timeout_ms` must be between 0 and 30 seconds
+            error[out-of-range]: `max_failures` must be between 1 and 100
+            error[bad-value]: `data..x` names no part of a message
+        "#]],
+    );
+    check(
+        "  {source: webhook, mode: pull, dispatch: {playbook: a}}",
+        expect![[r#"
+            error[bad-value]: messages of a webhook cannot be pulled
+        "#]],
+    );
+    check(
+        "  {source: kafka, mode: pull, topic: t, group: g, dispatch: {playbook: a}}",
+        expect![[r#"
+            warning[foreign-source]: no runtime of this system pulls from kafka
         "#]],
     );
 }

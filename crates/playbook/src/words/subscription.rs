@@ -27,6 +27,12 @@ pub(crate) const SPEC: &Table = &Table {
             now("source", Shape::Text, "nats, pubsub, kafka or webhook."),
             now("mode", Shape::Text, "pull or push."),
             now("activation", Shape::Text, "When messages are pulled: continuous or scheduled."),
+            now("runtime", Shape::FreeMap, "How messages are pulled."),
+            now("auth", Shape::Text, "The credential that the source is reached with."),
+            now("url", Shape::Text, "The address of the source."),
+            now("stream", Shape::Text, "The stream of NATS."),
+            now("consumer", Shape::Text, "The durable consumer of NATS; made if there is none."),
+            now("subject", Shape::Text, "The subjects of the stream, where not all are meant."),
             now("ingress", Shape::FreeMap, "Where messages are pushed to."),
             now("dispatch", Shape::FreeMap, "What a message starts."),
             now("headers", Shape::FreeMap, "What the headers of a message decide."),
@@ -36,6 +42,17 @@ pub(crate) const SPEC: &Table = &Table {
         ],
     )
 };
+
+pub(crate) const RUNTIME: &Table = &table(
+    "subscription_runtime",
+    "`runtime`",
+    &[
+        now("target", Shape::Text, "Where messages are pulled, for those who deploy."),
+        now("pool", Shape::Text, "The pool of workers that pulls, for those who deploy."),
+        now("batch", Shape::Integer, "How many messages are fetched at once."),
+        now("timeout_ms", Shape::Integer, "How long to wait for messages, in milliseconds."),
+    ],
+);
 
 pub(crate) const INGRESS: &Table = &table(
     "subscription_ingress",
@@ -70,6 +87,9 @@ pub(crate) const DISPATCH: &Table = &table(
         now("execution_pool", Shape::Text, "The pool of workers that the execution runs on."),
         now("batch_dispatch", Shape::Truth, "Whether messages are dispatched many at once."),
         now("batch_max", Shape::Integer, "How many at once."),
+        now("max_failures", Shape::Integer, "After how many failures a message is dead."),
+        now("ordering", Shape::Text, "Which messages keep their order: none, per_key or global."),
+        now("ordering_key", Shape::Text, "What orders them: subject, headers.NAME, data.FIELD."),
     ],
 );
 

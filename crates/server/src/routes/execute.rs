@@ -169,7 +169,7 @@ fn wish(request: ExecuteRequest) -> Result<StartRequest, ApiError> {
 }
 
 /// A pool that workers can ask for: part of a subject on the bus, so plain words only.
-pub(super) fn pool_of(name: &str) -> Result<Pool, ApiError> {
+pub(crate) fn pool_of(name: &str) -> Result<Pool, ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > POOL_NAME_MAX || !name.chars().all(plain) {
         let detail =

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use noetl_api::wire::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
 use noetl_control::{PlaybookChoice, StartError, StartRequest};
+use noetl_engine::Wish;
 use noetl_model::ExecutionId;
 use noetl_playbook::Verify;
 use noetl_store::{StartKey, SubscriptionRow};
@@ -19,7 +20,7 @@ use utoipa_axum::routes;
 use super::execute::pool_of;
 use crate::error::ApiError;
 use crate::extract::InPath;
-use crate::ingress::{Listener, Proof, Wish, verify, wish};
+use crate::ingress::{Listener, Proof, verify, wish};
 use crate::state::AppState;
 
 /// How many bytes a message may have.

@@ -30,4 +30,10 @@ impl Cleanup for PgStore {
             audit: remove(include_str!("../../sql/collect_accesses.sql"), audit).await?,
         })
     }
+
+    async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
+        let months = self.drop_expired(before).await?;
+        self.drop_feed_batches(before).await?;
+        Ok(months)
+    }
 }

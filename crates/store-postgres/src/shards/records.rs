@@ -196,4 +196,10 @@ impl Cleanup for Shards {
             audit: sum.audit + it.audit,
         }))
     }
+
+    async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
+        let months = self.drop_expired(before).await?;
+        self.all(|shard| shard.drop_feed_batches(before)).await?;
+        Ok(months)
+    }
 }

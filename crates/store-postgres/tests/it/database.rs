@@ -18,7 +18,8 @@ const LENT_MAX: i64 = 200;
 /// What empties a database that a test has used, in a moment.
 const EMPTY: &str = "
     TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key, noetl.feed_batch,
-        noetl.feed, noetl.subscription, noetl.subscription_event RESTART IDENTITY;
+        noetl.feed, noetl.subscription, noetl.subscription_event, noetl.failed_message, noetl.turn,
+        noetl.projected_event RESTART IDENTITY;
     DO $$
     DECLARE
         name text;

@@ -1,18 +1,21 @@
 //! What is kept beside the log, in memory.
 
 mod cleanup;
+mod failed_messages;
 mod objects;
+mod projected;
 mod runtimes;
 mod secrets;
+mod turns;
 mod variables;
 
 use std::collections::BTreeMap;
 
-use noetl_model::ExecutionId;
+use noetl_model::{Envelope, ExecutionId, Timestamp};
 
 use crate::{
-    AuditEntry, Credential, KeychainEntry, NamedResult, Object, ObjectKey, ResultRef, Runtime,
-    RuntimeKey, Variable,
+    AuditEntry, Credential, FailedMessage, KeychainEntry, NamedResult, Object, ObjectKey,
+    ResultRef, Runtime, RuntimeKey, Variable,
 };
 
 #[derive(Default)]
@@ -26,4 +29,8 @@ pub(super) struct RecordTables {
     runtimes: BTreeMap<RuntimeKey, Runtime>,
     results: BTreeMap<ResultRef, NamedResult>,
     objects: BTreeMap<ObjectKey, Object>,
+    failed_messages: BTreeMap<(ExecutionId, String), FailedMessage>,
+    projected: BTreeMap<i64, Envelope>,
+    /// Who has each, and until when.
+    turns: BTreeMap<String, (String, Timestamp)>,
 }

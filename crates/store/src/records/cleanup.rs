@@ -39,4 +39,11 @@ impl Collected {
 pub trait Cleanup: Send + Sync {
     /// Collects what is over, at most `limit` of each; the answer is how much that was.
     async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError>;
+
+    /// Drops executions of whole months that ended at `before` or earlier, where nothing of them runs
+    /// any more; the answer is those months, such as `2026_01`. A store that does not keep months
+    /// apart drops none.
+    async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
 }

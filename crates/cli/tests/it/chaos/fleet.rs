@@ -223,7 +223,7 @@ impl Fleet {
     }
 }
 
-async fn connect(url: &str) -> Shards {
+pub(crate) async fn connect(url: &str) -> Shards {
     let settings = ClusterSettings::from_env(|name| match name {
         "DATABASE_URL" => Some(url.to_owned()),
         _ => None,
@@ -232,7 +232,7 @@ async fn connect(url: &str) -> Shards {
     Shards::connect(settings, TimeSource::Database).await.expect("the database opens")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     listener.local_addr().expect("it has an address").port()
 }
@@ -260,7 +260,7 @@ fn start_once(ports: &[u16], n: u64, pool: &str, ledger: &std::path::Path) -> Ex
 }
 
 /// Posts to a server that may not be there, or go while it answers.
-pub(super) fn call(port: u16, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+pub(crate) fn call(port: u16, path: &str, body: &Value) -> io::Result<(u16, Value)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;
     let body = body.to_string();

@@ -1,0 +1,64 @@
+//! `noetl worker --subscription`: fetches messages for a server.
+
+use std::sync::Arc;
+
+use noetl_api::wire::SubscriptionView;
+use noetl_api::{Method, RemoteControl};
+use noetl_model::{SubscriptionState, WorkerId};
+use noetl_tools::{FixedCredentials, StandardSources};
+use noetl_worker::{IntakeEnd, IntakeRuntime, PlaneCredentials};
+use serde_json::json;
+use std::time::Duration;
+use url::Url;
+
+use super::super::stopped;
+use crate::config::Config;
+use crate::door::part;
+use crate::failure::{Exit, Failure};
+use crate::remote::{Remote, refused};
+use crate::terminal::Terminal;
+
+/// Fetches the messages of a subscription until it is told to stop, or until there is nothing to fetch.
+pub(super) async fn fetch(
+    path: &str,
+    id: WorkerId,
+    control: Arc<RemoteControl>,
+    server: &Url,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    begin(path, server, config).await?;
+    let fixed = FixedCredentials::from_environment(config.variables());
+    let credentials = Arc::new(PlaneCredentials::new(fixed, control.clone()));
+    let sources = StandardSources::new(credentials, config.variable("NOETL_NATS_URL"));
+    terminal.say(format!("worker {id} fetches messages of {path} for {server}"));
+    let runtime =
+        IntakeRuntime { desk: control, sources: Arc::new(sources), id, path: path.to_owned() };
+    match runtime.run(stopped()?).await {
+        IntakeEnd::Stopped => {}
+        IntakeEnd::Over(state) => {
+            let state = state.as_str().to_lowercase();
+            terminal.say(format!("{path} is {state}; nothing more is fetched"));
+        }
+        IntakeEnd::Empty => terminal.say(format!("{path} has no more messages")),
+    }
+    Ok(Exit::Completed)
+}
+
+/// Begins the life of a subscription that nobody has moved yet; one that somebody has paused or
+/// drained is left as it is.
+async fn begin(path: &str, server: &Url, config: &Config) -> Result<(), Failure> {
+    let remote = Remote::new(server.clone(), config)?;
+    let ask = async |route: &str, body: serde_json::Value| {
+        let asked = remote.client().ask(Method::POST, route, Some(&body), Duration::ZERO).await;
+        asked.map_err(refused)
+    };
+    let registered: SubscriptionView =
+        ask("api/subscriptions/register", json!({ "path": path })).await?;
+    if registered.state == SubscriptionState::Registered.as_str() {
+        let id = part(&registered.subscription_id);
+        let _moved: SubscriptionView =
+            ask(&format!("api/subscriptions/{id}/activate"), json!({})).await?;
+    }
+    Ok(())
+}

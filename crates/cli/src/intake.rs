@@ -1,0 +1,105 @@
+//! The pull runtime inside a server: one for each subscription that is active.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_api::{Assignment, ControlError, Desk};
+use noetl_control::SubscriptionError;
+use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
+use noetl_server::{Intake, IntakeError};
+use noetl_tools::Sources;
+use noetl_worker::{IntakeEnd, IntakeRuntime};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked which subscriptions are active.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The desk of the control plane in this process.
+pub(crate) struct LocalDesk(pub(crate) Intake);
+
+/// What a runtime makes of a no.
+fn refused(error: IntakeError) -> ControlError {
+    match error {
+        IntakeError::Unavailable(_)
+        | IntakeError::Subscription(SubscriptionError::Store(_) | SubscriptionError::Contended) => {
+            ControlError::unavailable(error)
+        }
+        IntakeError::Subscription(_) | IntakeError::Pushed { .. } | IntakeError::Closed { .. } => {
+            ControlError::Refused { reason: error.to_string() }
+        }
+    }
+}
+
+#[async_trait]
+impl Desk for LocalDesk {
+    async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, ControlError> {
+        self.0.attend(runtime, path).await.map_err(refused)
+    }
+
+    async fn take(
+        &self,
+        runtime: &WorkerId,
+        subscription: ExecutionId,
+        arrivals: Vec<Arrival>,
+    ) -> Result<Vec<Verdict>, ControlError> {
+        self.0.take(runtime, subscription, arrivals).await.map_err(refused)
+    }
+
+    async fn leave(
+        &self,
+        runtime: &WorkerId,
+        subscription: ExecutionId,
+    ) -> Result<(), ControlError> {
+        self.0.leave(runtime, subscription).await.map_err(refused)
+    }
+}
+
+/// Runs what is active.
+pub(crate) struct IntakeHost {
+    pub(crate) intake: Intake,
+    pub(crate) sources: Arc<dyn Sources>,
+    pub(crate) id: WorkerId,
+}
+
+impl IntakeHost {
+    /// Runs what is active until `stop`, and ends with all of it ended.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let desk: Arc<dyn Desk> = Arc::new(LocalDesk(self.intake.clone()));
+        let mut running: BTreeMap<String, JoinHandle<IntakeEnd>> = BTreeMap::new();
+        while !stop.is_cancelled() {
+            running.retain(|_, runtime| !runtime.is_finished());
+            match self.intake.active().await {
+                Ok(paths) => {
+                    for path in paths {
+                        running.entry(path.clone()).or_insert_with(|| {
+                            let runtime = IntakeRuntime {
+                                desk: desk.clone(),
+                                sources: self.sources.clone(),
+                                id: self.id.clone(),
+                                path,
+                            };
+                            let stop = stop.clone();
+                            tokio::spawn(async move { runtime.run(stop).await })
+                        });
+                    }
+                }
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "active subscriptions not known, will look again");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        for (path, runtime) in running {
+            if runtime.await.is_err() {
+                tracing::error!(path, "a pull runtime panicked");
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a message wishes for: which execution, with which payload, once under which name.
+
+use std::time::Duration;
+
+use noetl_model::Arrival;
+use noetl_playbook::{Controls, Order, OrderKey, PayloadFrom, Subscription, TraceRule};
+use serde_json::{Map, Value, json};
+
+/// How long an idempotency key may be, in bytes.
+pub const IDEMPOTENCY_KEY_MAX: usize = 500;
+/// How long the text may be that orders a message, in bytes.
+const ORDER_KEY_MAX: usize = 500;
+/// For how long a message is known that its source may deliver again: longer than brokers are away.
+const REDELIVERY_KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The execution that a message wishes for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wish {
+    pub playbook: String,
+    pub pool: Option<String>,
+    pub payload: Map<String, Value>,
+    /// The W3C trace context it goes on with.
+    pub trace: Option<Value>,
+    pub idempotency_key: Option<String>,
+}
+
+/// Why a message cannot be dispatched, in words for its sender.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadMessage {
+    #[error("the body is not JSON")]
+    NotJson,
+    #[error("the header `{header}` may not choose `{value}`")]
+    NotAllowed { header: String, value: String },
+    #[error("the idempotency key is empty or longer than {IDEMPOTENCY_KEY_MAX} bytes")]
+    Key,
+}
+
+/// Reads a message of the subscription at `path`.
+pub fn wish(path: &str, rules: &Subscription, arrival: &Arrival) -> Result<Wish, BadMessage> {
+    let mut wish = Wish {
+        playbook: rules.dispatch.playbook.clone(),
+        pool: rules.dispatch.pool.clone(),
+        payload: Map::new(),
+        trace: trace(&rules.headers.trace, arrival),
+        idempotency_key: None,
+    };
+    let (mut content_type, mut priority, mut chosen_pool) = (None, None, None);
+    for directive in &rules.headers.directives {
+        let Some(value) = arrival.header(&directive.header) else { continue };
+        let choose = |allowed: &[String]| match allowed.iter().any(|it| it == value) {
+            true => Ok(value.to_owned()),
+            false => Err(BadMessage::NotAllowed {
+                header: directive.header.clone(),
+                value: value.to_owned(),
+            }),
+        };
+        match &directive.controls {
+            Controls::Playbook { allowed } => wish.playbook = choose(allowed)?,
+            Controls::Pool { allowed } => chosen_pool = Some(choose(allowed)?),
+            Controls::Priority { pools } => priority = pools.get(value).cloned(),
+            Controls::IdempotencyKey => {
+                if value.is_empty() || value.len() > IDEMPOTENCY_KEY_MAX {
+                    return Err(BadMessage::Key);
+                }
+                wish.idempotency_key = Some(value.to_owned());
+            }
+            Controls::ContentType => content_type = Some(value.to_owned()),
+            Controls::SchemaHint => {}
+        }
+    }
+    wish.pool = chosen_pool.or(priority).or(wish.pool);
+    wish.payload = payload(path, rules, arrival)?;
+    if let Some(key) = &wish.idempotency_key {
+        wish.payload.insert("idempotency_key".to_owned(), json!(key));
+    }
+    if let Some(content_type) = content_type {
+        wish.payload.insert("content_type".to_owned(), json!(content_type));
+    }
+    Ok(wish)
+}
+
+/// The name under which a fetched message starts one execution, and for how long it is known: its
+/// idempotency key within the window if the subscription asks for that, else the message itself.
+pub fn once(rules: &Subscription, wish: &Wish, arrival: &Arrival) -> (String, Duration) {
+    match (rules.dedup, &wish.idempotency_key) {
+        (Some(window), Some(key)) => (format!("key {key}"), window),
+        (Some(_) | None, _) => (format!("message {}", arrival.once), REDELIVERY_KEEP),
+    }
+}
+
+/// What a message waits in one line with, if it waits in any.
+pub fn order_key(order: &Order, arrival: &Arrival) -> Option<String> {
+    let mut key = match order {
+        Order::None => return None,
+        Order::Global => String::new(),
+        Order::PerKey(OrderKey::Subject) => {
+            arrival.metadata.get("subject").map(text_of).unwrap_or_default()
+        }
+        Order::PerKey(OrderKey::Header(name)) => {
+            arrival.header(name).unwrap_or_default().to_owned()
+        }
+        Order::PerKey(OrderKey::Field(path)) => {
+            let body: Value = serde_json::from_slice(&arrival.body.0).unwrap_or_default();
+            let field = path.iter().try_fold(&body, |value, name| value.get(name));
+            field.map(text_of).unwrap_or_default()
+        }
+    };
+    key.truncate(key.floor_char_boundary(ORDER_KEY_MAX));
+    Some(key)
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn payload(
+    path: &str,
+    rules: &Subscription,
+    arrival: &Arrival,
+) -> Result<Map<String, Value>, BadMessage> {
+    let body = &arrival.body.0;
+    let data = match rules.dispatch.payload_from {
+        PayloadFrom::Json => serde_json::from_slice(body).map_err(|_| BadMessage::NotJson)?,
+        PayloadFrom::Body => Value::String(String::from_utf8_lossy(body).into_owned()),
+        PayloadFrom::Attributes if arrival.attributes.is_empty() => json!(arrival.headers),
+        PayloadFrom::Attributes => json!(arrival.attributes),
+    };
+    let mut metadata = arrival.metadata.clone();
+    metadata.insert("subscription".to_owned(), json!(path));
+    let message = json!({
+        "id": arrival.id,
+        "data": data,
+        "headers": arrival.headers,
+        "attributes": arrival.attributes,
+        "metadata": metadata,
+    });
+    let mut payload = Map::new();
+    payload.insert("message".to_owned(), message);
+    payload.insert("subscription".to_owned(), json!(path));
+    payload.insert("source".to_owned(), json!(rules.source.as_str()));
+    match data {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                payload.entry(name).or_insert(value);
+            }
+        }
+        scalar => {
+            payload.insert("body".to_owned(), scalar);
+        }
+    }
+    Ok(payload)
+}
+
+fn trace(rule: &TraceRule, arrival: &Arrival) -> Option<Value> {
+    let TraceRule::W3c { baggage } = rule else { return None };
+    let mut trace =
+        Map::from_iter([("traceparent".to_owned(), json!(arrival.header("traceparent")?))]);
+    if let Some(state) = arrival.header("tracestate") {
+        trace.insert("tracestate".to_owned(), json!(state));
+    }
+    let is_allowed = |entry: &&str| {
+        let name = entry.split(['=', ';']).next().unwrap_or_default().trim();
+        baggage.iter().any(|allowed| allowed == name)
+    };
+    let entries = arrival.header("baggage").unwrap_or_default().split(',');
+    let kept: Vec<&str> = entries.filter(is_allowed).map(str::trim).collect();
+    if !kept.is_empty() {
+        trace.insert("baggage".to_owned(), json!(kept.join(",")));
+    }
+    Some(Value::Object(trace))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Messages, and what they wish for.
+
+use expect_test::{Expect, expect};
+use noetl_model::Bytes;
+use noetl_playbook::{Document, parse_document};
+
+use super::*;
+
+fn subscription(rest: &str) -> Subscription {
+    let yaml = format!(
+        "apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {{name: s, path: subs/s}}
+spec:
+  source: nats
+  mode: pull
+  stream: S
+  consumer: C
+{rest}"
+    );
+    match parse_document("s.yaml", yaml.as_bytes()) {
+        Ok(Document::Subscription(checked)) => checked.subscription,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn arrival(headers: &[(&str, &str)], body: &str) -> Arrival {
+    let headers: Map<String, Value> =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    Arrival {
+        id: "S:7".to_owned(),
+        once: "S:7@9".to_owned(),
+        attributes: headers.clone(),
+        headers,
+        metadata: Map::from_iter([("subject".to_owned(), json!("s.a"))]),
+        body: Bytes(body.as_bytes().to_vec()),
+    }
+}
+
+const DIRECTIVES: &str = "  dispatch: {playbook: a, execution_pool: p}
+  headers:
+    directives:
+      - {header: X-Route, controls: dispatch.playbook, allowed: [a, b]}
+      - {header: x-pool, controls: dispatch.execution_pool, allowed: [fast]}
+      - {header: x-priority, controls: priority, map: {high: urgent}}
+      - {header: x-key, controls: idempotency_key}
+      - {header: content-type, controls: content_type}
+    trace: {propagate: w3c, baggage_allowlist: [tenant]}
+";
+
+/// What a message with these headers chooses.
+fn check(headers: &[(&str, &str)], expected: Expect) {
+    let said = match wish("subs/s", &subscription(DIRECTIVES), &arrival(headers, "{}")) {
+        Ok(wish) => format!(
+            "{} on {} as {:?}, trace {}",
+            wish.playbook,
+            wish.pool.unwrap_or_default(),
+            wish.idempotency_key,
+            wish.trace.unwrap_or_default()
+        ),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&said);
+}
+
+#[test]
+fn without_headers_the_subscription_decides() {
+    check(&[], expect!["a on p as None, trace null"]);
+}
+
+#[test]
+fn a_header_chooses_what_it_may() {
+    check(&[("x-route", "b"), ("x-key", "k")], expect![[r#"b on p as Some("k"), trace null"#]]);
+    check(&[("x-route", "c")], expect!["the header `x-route` may not choose `c`"]);
+    check(&[("x-pool", "slow")], expect!["the header `x-pool` may not choose `slow`"]);
+    check(&[("x-key", "")], expect!["the idempotency key is empty or longer than 500 bytes"]);
+}
+
+#[test]
+fn a_pool_wins_over_a_priority_and_an_unknown_priority_is_none() {
+    check(&[("x-priority", "high")], expect!["a on urgent as None, trace null"]);
+    check(&[("x-priority", "high"), ("x-pool", "fast")], expect!["a on fast as None, trace null"]);
+    check(&[("x-priority", "low")], expect!["a on p as None, trace null"]);
+}
+
+#[test]
+fn a_trace_goes_on_with_the_baggage_that_is_allowed() {
+    check(&[("tracestate", "x")], expect!["a on p as None, trace null"]);
+    check(
+        &[("traceparent", "00-1"), ("tracestate", "x"), ("baggage", "tenant=t;p=1, user=u")],
+        expect![[
+            r#"a on p as None, trace {"traceparent":"00-1","tracestate":"x","baggage":"tenant=t;p=1"}"#
+        ]],
+    );
+}
+
+fn check_payload(from: &str, body: &str, expected: Expect) {
+    let rules = subscription(&format!("  dispatch: {{playbook: a, payload_from: {from}}}\n"));
+    let said = match wish("subs/s", &rules, &arrival(&[("k", "v")], body)) {
+        Ok(wish) => Value::Object(wish.payload).to_string(),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&said);
+}
+
+#[test]
+fn the_body_is_merged_beside_the_message_and_hides_nothing() {
+    check_payload(
+        "message.json",
+        r#"{"n":1,"source":"mine"}"#,
+        expect![[
+            r#"{"message":{"id":"S:7","data":{"n":1,"source":"mine"},"headers":{"k":"v"},"attributes":{"k":"v"},"metadata":{"subject":"s.a","subscription":"subs/s"}},"subscription":"subs/s","source":"nats","n":1}"#
+        ]],
+    );
+    check_payload("message.json", "not JSON", expect!["the body is not JSON"]);
+}
+
+#[test]
+fn what_is_no_map_is_the_body() {
+    check_payload(
+        "message.body",
+        "not JSON",
+        expect![[
+            r#"{"message":{"id":"S:7","data":"not JSON","headers":{"k":"v"},"attributes":{"k":"v"},"metadata":{"subject":"s.a","subscription":"subs/s"}},"subscription":"subs/s","source":"nats","body":"not JSON"}"#
+        ]],
+    );
+    check_payload(
+        "message.attributes",
+        "not JSON",
+        expect![[
+            r#"{"message":{"id":"S:7","data":{"k":"v"},"headers":{"k":"v"},"attributes":{"k":"v"},"metadata":{"subject":"s.a","subscription":"subs/s"}},"subscription":"subs/s","source":"nats","k":"v"}"#
+        ]],
+    );
+}
+
+fn check_once(dedup: &str, headers: &[(&str, &str)], expected: &str) {
+    let rules = subscription(&format!("{DIRECTIVES}{dedup}"));
+    let arrival = arrival(headers, "{}");
+    let wish = wish("subs/s", &rules, &arrival).expect("a message");
+    let (name, keep) = once(&rules, &wish, &arrival);
+    assert_eq!(format!("{name} for {}s", keep.as_secs()), expected);
+}
+
+#[test]
+fn a_message_is_known_by_its_key_if_it_is_asked_for_else_by_itself() {
+    let dedup = "  dedup: {enabled: true, window_secs: 60}\n";
+    check_once(dedup, &[("x-key", "k")], "key k for 60s");
+    check_once(dedup, &[], "message S:7@9 for 604800s");
+    check_once("", &[("x-key", "k")], "message S:7@9 for 604800s");
+}
+
+fn check_order(ordering: &str, body: &str, expected: Option<&str>) {
+    let rules = subscription(&format!("  dispatch: {{playbook: a{ordering}}}\n"));
+    let key = order_key(&rules.order, &arrival(&[("x-device", "d1")], body));
+    assert_eq!(key.as_deref(), expected, "{ordering}");
+}
+
+#[test]
+fn messages_wait_in_the_line_of_their_key() {
+    check_order("", "{}", None);
+    check_order(", ordering: global", "{}", Some(""));
+    check_order(", ordering: per_key", "{}", Some("s.a"));
+    check_order(", ordering: per_key, ordering_key: headers.X-Device", "{}", Some("d1"));
+    check_order(", ordering: per_key, ordering_key: a.b", r#"{"a":{"b":7}}"#, Some("7"));
+    check_order(", ordering: per_key, ordering_key: a.b", "not JSON", Some(""));
+}

@@ -1,0 +1,124 @@
+//! What a subscription says about fetching messages: from where, how many, and in which order.
+
+use std::time::Duration;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::subscription::{Delivery, Fetch, MessageSource, Order, OrderKey};
+use crate::words::subscription::RUNTIME;
+use crate::yaml::Node;
+
+/// How many messages are fetched at once, unless the document says otherwise, and at most.
+const BATCH: u32 = 100;
+const BATCH_MAX: u32 = 1000;
+/// How long to wait for a message, unless the document says otherwise, and at most.
+const WAIT: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// After how many failures a message is dead, unless the document says otherwise, and at most.
+const FAILURES: u32 = 5;
+const FAILURES_MAX: u32 = 100;
+/// How deep in a body a key may lie.
+const KEY_DEPTH_MAX: usize = 8;
+
+#[derive(Clone, Copy)]
+enum Ordering {
+    None,
+    PerKey,
+    Global,
+}
+
+const ORDERINGS: &[(&str, Ordering)] =
+    &[("none", Ordering::None), ("per_key", Ordering::PerKey), ("global", Ordering::Global)];
+
+fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    node.get(key).filter(|value| !value.is_null()).map(|value| &**value)
+}
+
+impl Reader<'_> {
+    pub(super) fn fetch(&mut self, spec: &Node) -> Fetch {
+        let mut fetch = Fetch { batch: BATCH, wait: WAIT };
+        let Some(node) = given(spec, "runtime") else { return fetch };
+        self.map(node, RUNTIME);
+        if let Some(batch) = given(node, "batch") {
+            fetch.batch = self.count(batch, "`batch`", BATCH_MAX).unwrap_or(BATCH);
+        }
+        if let Some(wait) = given(node, "timeout_ms") {
+            fetch.wait = self.duration(wait, "`timeout_ms`", 0.001, WAIT_MAX).unwrap_or(WAIT);
+        }
+        fetch
+    }
+
+    pub(super) fn failures_max(&mut self, spec: &Node) -> u32 {
+        let node = given(spec, "dispatch").and_then(|dispatch| given(dispatch, "max_failures"));
+        let said = node.and_then(|node| self.count(node, "`max_failures`", FAILURES_MAX));
+        said.unwrap_or(FAILURES)
+    }
+
+    /// The order of `dispatch`, else that of `spool`, where older documents have it.
+    pub(super) fn order(&mut self, spec: &Node) -> Order {
+        let place = |name| given(spec, name).filter(|node| given(node, "ordering").is_some());
+        let Some(node) = place("dispatch").or_else(|| place("spool")) else { return Order::None };
+        let ordering = given(node, "ordering");
+        let ordering = ordering.and_then(|node| self.word(node, "`ordering`", ORDERINGS));
+        match ordering {
+            None | Some(Ordering::None) => Order::None,
+            Some(Ordering::Global) => Order::Global,
+            Some(Ordering::PerKey) => Order::PerKey(self.order_key(node)),
+        }
+    }
+
+    fn order_key(&mut self, node: &Node) -> OrderKey {
+        let Some(node) = given(node, "ordering_key") else { return OrderKey::Subject };
+        let Some(text) = self.name(node, "`ordering_key`") else { return OrderKey::Subject };
+        if text == "subject" {
+            return OrderKey::Subject;
+        }
+        if let Some(header) = text.strip_prefix("headers.") {
+            return OrderKey::Header(header.to_ascii_lowercase());
+        }
+        let path = text.strip_prefix("data.").unwrap_or(&text).split('.').map(str::to_owned);
+        let path: Vec<String> = path.collect();
+        if path.iter().any(String::is_empty) || path.len() > KEY_DEPTH_MAX {
+            let message = format!("`{text}` names no part of a message");
+            let finding = Finding::error(Code::BadValue, &node.span, message);
+            self.add(finding.help("write `subject`, `headers.NAME` or `data.FIELD`"));
+        }
+        OrderKey::Field(path)
+    }
+
+    /// What a source needs to be reached.
+    pub(super) fn check_source(&mut self, spec: &Node, source: MessageSource, delivery: &Delivery) {
+        match delivery {
+            Delivery::Push(_) => return,
+            Delivery::Pull(_) => {}
+        }
+        let at = |key: &str| given(spec, key).map_or(&spec.span, |node| &node.span).clone();
+        let needs: &[&str] = match source {
+            MessageSource::Nats => &["stream", "consumer"],
+            MessageSource::Pubsub => &["subscription"],
+            MessageSource::Kafka => &["topic", "group"],
+            MessageSource::Webhook => {
+                let message = "messages of a webhook cannot be pulled";
+                let finding = Finding::error(Code::BadValue, &at("mode"), message);
+                self.add(finding.help("write `mode: push` and an `ingress`"));
+                return;
+            }
+        };
+        for key in needs {
+            self.needed_name(spec, &format!("a source of {}", source.as_str()), key);
+        }
+        for key in ["url", "auth", "subject"] {
+            if let Some(node) = given(spec, key) {
+                self.name(node, &format!("`{key}`"));
+            }
+        }
+        match source {
+            MessageSource::Nats | MessageSource::Webhook => {}
+            MessageSource::Pubsub | MessageSource::Kafka => {
+                let message = format!("no runtime of this system pulls from {}", source.as_str());
+                let finding = Finding::warning(Code::ForeignSource, &at("source"), message);
+                self.add(finding.help("its messages wait until another runtime dispatches them"));
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where runtimes ask what to fetch and hand messages in, and where people look at the dead.
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use noetl_api::wire::{
+    AttendCall, DeadChoice, DeadDropped, DeadFailure, DeadRetried, FailedMessageView,
+    FailedMessagesView, LeaveCall, MessagesCall, MessagesReply,
+};
+use noetl_api::{AnyId, Assignment};
+use noetl_control::SubscriptionError;
+use noetl_model::ExecutionId;
+use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, InPath, InQuery};
+use crate::intake::{IntakeError, Retried};
+use crate::state::AppState;
+
+/// How many messages one request hands in.
+const MESSAGES_MAX: usize = 1000;
+/// How many bytes they may have together, as they are written.
+const MESSAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How many failed messages a page has unless the request says otherwise.
+const PAGE_SIZE: usize = 100;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    let large = OpenApiRouter::new()
+        .routes(routes!(take_messages))
+        .layer(DefaultBodyLimit::max(MESSAGES_BYTES_MAX));
+    OpenApiRouter::new()
+        .routes(routes!(attend_subscription))
+        .routes(routes!(leave_subscription))
+        .routes(routes!(failed_messages))
+        .routes(routes!(retry_dead_messages))
+        .routes(routes!(drop_dead_messages))
+        .merge(large)
+}
+
+/// Tells a runtime what to fetch for a path.
+#[utoipa::path(
+    post, path = "/api/worker/subscriptions/attend", tag = "subscriptions",
+    request_body = AttendCall, responses((status = 200, body = Object))
+)]
+async fn attend_subscription(
+    State(state): State<AppState>,
+    Body(call): Body<AttendCall>,
+) -> Result<Json<Assignment>, ApiError> {
+    Ok(Json(state.intake().attend(&call.runtime, &call.path).await?))
+}
+
+/// Takes messages; one verdict for each, once it is durable.
+#[utoipa::path(
+    post, path = "/api/worker/subscriptions/messages", tag = "subscriptions",
+    request_body = MessagesCall, responses((status = 200, body = MessagesReply))
+)]
+async fn take_messages(
+    State(state): State<AppState>,
+    Body(MessagesCall { runtime, subscription, messages }): Body<MessagesCall>,
+) -> Result<Json<MessagesReply>, ApiError> {
+    if messages.len() > MESSAGES_MAX {
+        let detail = format!("one request hands in at most {MESSAGES_MAX} messages");
+        return Err(ApiError::invalid("batch-size", detail));
+    }
+    let verdicts = state.intake().take(&runtime, subscription, messages).await?;
+    Ok(Json(MessagesReply { verdicts }))
+}
+
+/// Lets another runtime fetch.
+#[utoipa::path(
+    post, path = "/api/worker/subscriptions/leave", tag = "subscriptions",
+    request_body = LeaveCall, responses((status = 200, body = Object))
+)]
+async fn leave_subscription(
+    State(state): State<AppState>,
+    Body(call): Body<LeaveCall>,
+) -> Result<Json<Value>, ApiError> {
+    state.intake().leave(&call.runtime, call.subscription).await?;
+    Ok(Json(json!({})))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct FailedQuery {
+    /// Only messages after this name.
+    #[serde(default)]
+    after: String,
+    limit: Option<usize>,
+}
+
+/// Lists the messages of a subscription that failed, the dead among them.
+#[utoipa::path(
+    get, path = "/api/subscriptions/{id}/dead", tag = "subscriptions",
+    params(("id" = String, Path), FailedQuery),
+    responses((status = 200, body = FailedMessagesView))
+)]
+async fn failed_messages(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    InQuery(query): InQuery<FailedQuery>,
+) -> Result<Json<FailedMessagesView>, ApiError> {
+    let id = ExecutionId::from(id);
+    state.store().subscription(id).await?.ok_or(SubscriptionError::Unknown(id))?;
+    let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, PAGE_MAX);
+    let found = state.records().failed_messages(id, &query.after, limit).await?;
+    let last = found.last().map(|it| it.arrival.once.clone());
+    let next_after = last.filter(|_| found.len() == limit);
+    let messages = found.into_iter().map(view).collect();
+    Ok(Json(FailedMessagesView { messages, next_after }))
+}
+
+/// Sends dead messages again: all of them, or those that are named.
+#[utoipa::path(
+    post, path = "/api/subscriptions/{id}/dead/retry", tag = "subscriptions",
+    params(("id" = String, Path)), request_body = DeadChoice,
+    responses((status = 200, body = DeadRetried))
+)]
+async fn retry_dead_messages(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    Body(choice): Body<DeadChoice>,
+) -> Result<Json<DeadRetried>, ApiError> {
+    let retried = state.intake().retry_dead(id.into(), &choice.names).await?;
+    let Retried { started, duplicates, failed } = retried;
+    let failed = failed.into_iter().map(|(name, reason)| DeadFailure { name, reason });
+    Ok(Json(DeadRetried { started, duplicates, failed: failed.collect() }))
+}
+
+/// Drops dead messages for good: all of them, or those that are named.
+#[utoipa::path(
+    post, path = "/api/subscriptions/{id}/dead/drop", tag = "subscriptions",
+    params(("id" = String, Path)), request_body = DeadChoice,
+    responses((status = 200, body = DeadDropped))
+)]
+async fn drop_dead_messages(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    Body(choice): Body<DeadChoice>,
+) -> Result<Json<DeadDropped>, ApiError> {
+    let dropped = state.intake().drop_dead(id.into(), &choice.names).await?;
+    Ok(Json(DeadDropped { dropped }))
+}
+
+fn view(message: FailedMessage) -> FailedMessageView {
+    let status = match message.standing {
+        FailedStanding::Waiting { .. } => "WAITING",
+        FailedStanding::Dead => "DEAD",
+    };
+    FailedMessageView {
+        name: message.arrival.once.clone(),
+        message_id: message.arrival.id.clone(),
+        status: status.to_owned(),
+        failures: message.failures,
+        reason: message.reason,
+        first_at: message.first_at.to_string(),
+        last_at: message.last_at.to_string(),
+        retry_at: message.standing.until().map(|until| until.to_string()),
+        message: json!(message.arrival),
+    }
+}
+
+impl From<IntakeError> for ApiError {
+    fn from(error: IntakeError) -> Self {
+        let detail = error.to_string();
+        match error {
+            IntakeError::Subscription(error) => error.into(),
+            IntakeError::Pushed { .. } => ApiError::invalid("pushed-to", detail),
+            IntakeError::Closed { .. } => ApiError::conflict("not-taking-messages", detail),
+            IntakeError::Unavailable(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "messages not taken");
+                ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+DELETE FROM noetl.projected_event
+WHERE event_id IN (
+    SELECT event_id FROM noetl.projected_event WHERE created_at < $1 ORDER BY created_at LIMIT $2
+)

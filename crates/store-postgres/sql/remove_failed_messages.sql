@@ -1,0 +1,2 @@
+DELETE FROM noetl.failed_message
+WHERE subscription_id = $1 AND once = ANY($2)

@@ -1,0 +1,122 @@
+//! Messages that came in and could not be dispatched.
+
+use async_trait::async_trait;
+use noetl_model::ExecutionId;
+use noetl_store::{
+    FailedMark, FailedMessage, FailedMessages, FailedStanding, PAGE_MAX, StoreError,
+};
+use sqlx::postgres::PgRow;
+use sqlx::query;
+
+use super::maybe_instant;
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, instant, json, number, plain, store_error, to_json};
+
+#[async_trait]
+impl FailedMessages for PgStore {
+    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError> {
+        query(include_str!("../../sql/put_failed_message.sql"))
+            .bind(message.subscription.0)
+            .bind(plain(&message.arrival.once))
+            .bind(message.order_key.as_deref().map(plain))
+            .bind(i64::from(message.failures))
+            .bind(plain(&message.reason))
+            .bind(to_json(&message.arrival))
+            .bind(message.standing.until().map(Instant))
+            .bind(Instant(message.first_at))
+            .bind(Instant(message.last_at))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn failed_among(
+        &self,
+        subscription: ExecutionId,
+        named: &[String],
+        order_keys: &[String],
+    ) -> Result<Vec<FailedMark>, StoreError> {
+        let rows = query(include_str!("../../sql/mark_failed_messages.sql"))
+            .bind(subscription.0)
+            .bind(plain_texts(named))
+            .bind(plain_texts(order_keys))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                Ok(FailedMark {
+                    once: get(row, "once")?,
+                    order_key: get(row, "order_key")?,
+                    failures: number(row, "failures")?,
+                    standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
+                    first_at: instant(row, "first_at")?,
+                })
+            })
+            .collect()
+    }
+
+    async fn failed_message(
+        &self,
+        subscription: ExecutionId,
+        once: &str,
+    ) -> Result<Option<FailedMessage>, StoreError> {
+        let row = query(include_str!("../../sql/find_failed_message.sql"))
+            .bind(subscription.0)
+            .bind(plain(once))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(|row| kept(row, subscription)).transpose()
+    }
+
+    async fn failed_messages(
+        &self,
+        subscription: ExecutionId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<FailedMessage>, StoreError> {
+        let rows = query(include_str!("../../sql/list_failed_messages.sql"))
+            .bind(subscription.0)
+            .bind(plain(after))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(|row| kept(row, subscription)).collect()
+    }
+
+    async fn remove_failed_messages(
+        &self,
+        subscription: ExecutionId,
+        named: &[String],
+    ) -> Result<u64, StoreError> {
+        let removed = query(include_str!("../../sql/remove_failed_messages.sql"))
+            .bind(subscription.0)
+            .bind(plain_texts(named))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected())
+    }
+}
+
+fn plain_texts(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| plain(text).into_owned()).collect()
+}
+
+fn kept(row: &PgRow, subscription: ExecutionId) -> Result<FailedMessage, StoreError> {
+    let what = || format!("a failed message of subscription {subscription}");
+    Ok(FailedMessage {
+        subscription,
+        arrival: json(get(row, "arrival")?, what)?,
+        order_key: get(row, "order_key")?,
+        failures: number(row, "failures")?,
+        reason: get(row, "reason")?,
+        standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
+        first_at: instant(row, "first_at")?,
+        last_at: instant(row, "last_at")?,
+    })
+}

@@ -1,0 +1,56 @@
+//! Events of others, as they were projected.
+
+use async_trait::async_trait;
+use noetl_model::{Envelope, Timestamp};
+use noetl_store::{PROJECT_MAX, Projected, StoreError};
+use sqlx::query;
+
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{at_most, get, json, plain, store_error, to_json};
+
+#[async_trait]
+impl Projected for PgStore {
+    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
+        let column =
+            |number: &dyn Fn(&Envelope) -> i64| events.iter().map(number).collect::<Vec<_>>();
+        let created: Vec<Instant> = events.iter().map(|event| Instant(event.created_at)).collect();
+        let texts = events.iter().map(|event| plain(&to_json(event)).into_owned());
+        let kept = query(include_str!("../../sql/project_events.sql"))
+            .bind(column(&|event| event.event_id))
+            .bind(column(&|event| event.execution_id))
+            .bind(created)
+            .bind(texts.collect::<Vec<String>>())
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(kept.rows_affected())
+    }
+
+    async fn projected(
+        &self,
+        execution: i64,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, StoreError> {
+        let rows = query(include_str!("../../sql/read_projected.sql"))
+            .bind(execution)
+            .bind(after)
+            .bind(at_most(limit, PROJECT_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let what = || format!("a projected event of execution {execution}");
+        rows.iter().map(|row| json(get(row, "envelope")?, what)).collect()
+    }
+
+    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let forgotten = query(include_str!("../../sql/forget_projected.sql"))
+            .bind(Instant(before))
+            .bind(at_most(limit, PROJECT_MAX))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(forgotten.rows_affected())
+    }
+}

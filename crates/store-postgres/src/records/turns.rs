@@ -1,0 +1,40 @@
+//! What one process does at a time.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_store::{StoreError, Turns};
+use sqlx::query;
+
+use crate::PgStore;
+use crate::row::{micros, plain, store_error};
+
+#[async_trait]
+impl Turns for PgStore {
+    async fn take_turn(
+        &self,
+        name: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        let taken = query(include_str!("../../sql/take_turn.sql"))
+            .bind(plain(name))
+            .bind(plain(holder))
+            .bind(micros(lease))
+            .bind(self.now())
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(taken.rows_affected() > 0)
+    }
+
+    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+        query(include_str!("../../sql/end_turn.sql"))
+            .bind(plain(name))
+            .bind(plain(holder))
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+DELETE FROM turn WHERE name = ?1 AND holder = ?2

@@ -1,0 +1,5 @@
+SELECT once, order_key, failures, reason, arrival, retry_at, first_at, last_at
+FROM failed_message
+WHERE subscription_id = ?1 AND once > ?2
+ORDER BY once
+LIMIT +?3

@@ -1,0 +1,120 @@
+//! Messages that came in and could not be dispatched.
+
+use async_trait::async_trait;
+use noetl_model::ExecutionId;
+use noetl_store::{
+    FailedMark, FailedMessage, FailedMessages, FailedStanding, PAGE_MAX, StoreError,
+};
+use sqlx::query;
+use sqlx::sqlite::SqliteRow;
+
+use super::{instant, maybe_instant};
+use crate::SqliteStore;
+use crate::row::{array, at_most, get, json, store_error};
+
+#[async_trait]
+impl FailedMessages for SqliteStore {
+    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError> {
+        let arrival = serde_json::to_string(&message.arrival).expect("a message is plain data");
+        let mut writer = self.writer().await?;
+        query(include_str!("../../sql/put_failed_message.sql"))
+            .bind(message.subscription.0)
+            .bind(&message.arrival.once)
+            .bind(&message.order_key)
+            .bind(i64::from(message.failures))
+            .bind(&message.reason)
+            .bind(arrival)
+            .bind(message.standing.until().map(|until| until.as_micros()))
+            .bind(message.first_at.as_micros())
+            .bind(message.last_at.as_micros())
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn failed_among(
+        &self,
+        subscription: ExecutionId,
+        named: &[String],
+        order_keys: &[String],
+    ) -> Result<Vec<FailedMark>, StoreError> {
+        let rows = query(include_str!("../../sql/mark_failed_messages.sql"))
+            .bind(subscription.0)
+            .bind(array(named))
+            .bind(array(order_keys))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                Ok(FailedMark {
+                    once: get(row, "once")?,
+                    order_key: get(row, "order_key")?,
+                    failures: get(row, "failures")?,
+                    standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
+                    first_at: instant(row, "first_at")?,
+                })
+            })
+            .collect()
+    }
+
+    async fn failed_message(
+        &self,
+        subscription: ExecutionId,
+        once: &str,
+    ) -> Result<Option<FailedMessage>, StoreError> {
+        let row = query(include_str!("../../sql/find_failed_message.sql"))
+            .bind(subscription.0)
+            .bind(once)
+            .fetch_optional(&self.readers)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(|row| kept(row, subscription)).transpose()
+    }
+
+    async fn failed_messages(
+        &self,
+        subscription: ExecutionId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<FailedMessage>, StoreError> {
+        let rows = query(include_str!("../../sql/list_failed_messages.sql"))
+            .bind(subscription.0)
+            .bind(after)
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(|row| kept(row, subscription)).collect()
+    }
+
+    async fn remove_failed_messages(
+        &self,
+        subscription: ExecutionId,
+        named: &[String],
+    ) -> Result<u64, StoreError> {
+        let mut writer = self.writer().await?;
+        let removed = query(include_str!("../../sql/remove_failed_messages.sql"))
+            .bind(subscription.0)
+            .bind(array(named))
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(removed.rows_affected())
+    }
+}
+
+fn kept(row: &SqliteRow, subscription: ExecutionId) -> Result<FailedMessage, StoreError> {
+    let what = || format!("a failed message of subscription {subscription}");
+    Ok(FailedMessage {
+        subscription,
+        arrival: json(get(row, "arrival")?, what)?,
+        order_key: get(row, "order_key")?,
+        failures: get(row, "failures")?,
+        reason: get(row, "reason")?,
+        standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
+        first_at: instant(row, "first_at")?,
+        last_at: instant(row, "last_at")?,
+    })
+}

@@ -1,0 +1,54 @@
+//! Events of others, as they were projected.
+
+use async_trait::async_trait;
+use noetl_model::{Envelope, Timestamp};
+use noetl_store::{PROJECT_MAX, Projected, StoreError};
+use sqlx::query;
+
+use crate::SqliteStore;
+use crate::row::{array, at_most, get, json, store_error};
+
+#[async_trait]
+impl Projected for SqliteStore {
+    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
+        let rows = array(events.iter().map(|event| {
+            let text = serde_json::to_string(event).expect("an event is plain data");
+            (event.event_id, event.execution_id, event.created_at.as_micros(), text)
+        }));
+        let mut writer = self.writer().await?;
+        let kept = query(include_str!("../../sql/project_events.sql"))
+            .bind(rows)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(kept.rows_affected())
+    }
+
+    async fn projected(
+        &self,
+        execution: i64,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, StoreError> {
+        let rows = query(include_str!("../../sql/read_projected.sql"))
+            .bind(execution)
+            .bind(after)
+            .bind(at_most(limit, PROJECT_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        let what = || format!("a projected event of execution {execution}");
+        rows.iter().map(|row| json(get(row, "envelope")?, what)).collect()
+    }
+
+    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let mut writer = self.writer().await?;
+        let forgotten = query(include_str!("../../sql/forget_projected.sql"))
+            .bind(before.as_micros())
+            .bind(at_most(limit, PROJECT_MAX))
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(forgotten.rows_affected())
+    }
+}

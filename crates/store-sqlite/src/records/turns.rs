@@ -1,0 +1,43 @@
+//! What one process does at a time.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use noetl_store::{StoreError, Turns};
+use sqlx::query;
+
+use crate::SqliteStore;
+use crate::row::store_error;
+
+#[async_trait]
+impl Turns for SqliteStore {
+    async fn take_turn(
+        &self,
+        name: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let mut writer = self.lazy_writer().await?;
+        let taken = query(include_str!("../../sql/take_turn.sql"))
+            .bind(name)
+            .bind(holder)
+            .bind(now.after(lease).as_micros())
+            .bind(now.as_micros())
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(taken.rows_affected() > 0)
+    }
+
+    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+        let mut writer = self.lazy_writer().await?;
+        query(include_str!("../../sql/end_turn.sql"))
+            .bind(name)
+            .bind(holder)
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+}

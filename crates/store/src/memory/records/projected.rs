@@ -1,0 +1,41 @@
+//! Events of others, in memory.
+
+use async_trait::async_trait;
+use noetl_model::{Envelope, Timestamp};
+
+use super::super::MemoryStore;
+use crate::{PROJECT_MAX, Projected, StoreError};
+
+#[async_trait]
+impl Projected for MemoryStore {
+    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
+        let mut tables = self.tables();
+        let kept = &mut tables.records.projected;
+        let before = kept.len();
+        for event in events {
+            kept.entry(event.event_id).or_insert_with(|| event.clone());
+        }
+        Ok((kept.len() - before) as u64)
+    }
+
+    async fn projected(
+        &self,
+        execution: i64,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, StoreError> {
+        let tables = self.tables();
+        let later = tables.records.projected.values().filter(|event| event.event_id > after);
+        let found = later.filter(|event| event.execution_id == execution);
+        Ok(found.take(limit.min(PROJECT_MAX)).cloned().collect())
+    }
+
+    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let mut tables = self.tables();
+        let kept = &mut tables.records.projected;
+        let old = kept.values().filter(|event| event.created_at < before).take(limit);
+        let old: Vec<i64> = old.map(|event| event.event_id).collect();
+        old.iter().for_each(|id| drop(kept.remove(id)));
+        Ok(old.len() as u64)
+    }
+}

@@ -1,0 +1,37 @@
+//! Turns in memory.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::super::MemoryStore;
+use crate::{StoreError, Turns};
+
+#[async_trait]
+impl Turns for MemoryStore {
+    async fn take_turn(
+        &self,
+        name: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let mut tables = self.tables();
+        let turns = &mut tables.records.turns;
+        let is_anothers =
+            turns.get(name).is_some_and(|(other, until)| other != holder && now < *until);
+        if !is_anothers {
+            turns.insert(name.to_owned(), (holder.to_owned(), now.after(lease)));
+        }
+        Ok(!is_anothers)
+    }
+
+    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+        let mut tables = self.tables();
+        let turns = &mut tables.records.turns;
+        if turns.get(name).is_some_and(|(has, _)| has == holder) {
+            turns.remove(name);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! A durable consumer of JetStream as a source. Any number of processes may fetch from one.
+
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::consumer::pull::Config;
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer};
+use async_nats::jetstream::stream::ConsumerErrorKind;
+use async_nats::jetstream::{self, AckKind, Message};
+use async_nats::{Client, HeaderMap};
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use noetl_model::{Arrival, Bytes, ErrorKind, ToolError};
+use serde_json::{Map, Value, json};
+
+use super::{Fetched, Receipt, Source};
+use crate::call::Call;
+use crate::credentials::Credentials;
+use crate::keys::Keys;
+use crate::nats::connection::{Connections, Place};
+use crate::nats::{failed, missing};
+
+/// After how long a consumer of our making delivers a message again.
+const ACK_WAIT: Duration = Duration::from_secs(30);
+/// How many messages of a consumer of our making may be in hands, of all who fetch together.
+const ACK_PENDING_MAX: i64 = 10_000;
+
+/// A consumer.
+pub(super) struct NatsSource {
+    client: Client,
+    consumer: PullConsumer,
+    patience: Duration,
+}
+
+/// Opens the consumer that the keys name; makes it if there is none.
+pub(super) async fn open(
+    connections: &Connections,
+    credentials: &dyn Credentials,
+    call: &Call,
+) -> Result<NatsSource, ToolError> {
+    let keys = Keys::new("subscription", &call.config);
+    let stream = keys.required_text(&["stream"])?;
+    let name = keys.required_text(&["consumer"])?;
+    let subject = keys.text(&["subject", "filter_subject"])?;
+    let place = Place::read(call, keys, credentials).await?;
+    let client = connections.get(place).await?;
+    let context = jetstream::new(client.clone());
+    let opened = context.get_stream(&stream).await;
+    let opened =
+        opened.map_err(|_| missing("stream", &stream, "make it with `nats stream add`"))?;
+    let config = Config {
+        durable_name: Some(name.clone()),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: ACK_WAIT,
+        max_ack_pending: ACK_PENDING_MAX,
+        filter_subject: subject.unwrap_or_default(),
+        ..Config::default()
+    };
+    let consumer = opened.get_or_create_consumer(&name, config).await.map_err(|error| {
+        let kind = match error.kind() {
+            ConsumerErrorKind::InvalidConsumerType | ConsumerErrorKind::InvalidName => {
+                ErrorKind::Config
+            }
+            ConsumerErrorKind::TimedOut
+            | ConsumerErrorKind::Request
+            | ConsumerErrorKind::JetStream(_)
+            | ConsumerErrorKind::Other => ErrorKind::Connection,
+        };
+        failed(kind, &format!("cannot open the pull consumer `{name}`"), &error)
+    })?;
+    let settings = &consumer.cached_info().config;
+    if settings.max_deliver > 0 {
+        let max_deliver = settings.max_deliver;
+        tracing::warn!(
+            stream,
+            consumer = name,
+            max_deliver,
+            "the consumer stops delivering a message after so many times; if whoever has it then dies, it is lost"
+        );
+    }
+    let patience = if settings.ack_wait.is_zero() { ACK_WAIT } else { settings.ack_wait };
+    Ok(NatsSource { client, consumer, patience })
+}
+
+impl NatsSource {
+    async fn tell(&self, receipt: &Receipt, word: AckKind) -> Result<(), ToolError> {
+        self.client
+            .publish(receipt.as_str().to_owned(), word.into())
+            .await
+            .map_err(|error| broken(&error))
+    }
+}
+
+#[async_trait]
+impl Source for NatsSource {
+    /// What is there comes at once; only if nothing is, the first is waited for. A request that is
+    /// given up would have its messages delivered to nobody, so none is.
+    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<Fetched>, ToolError> {
+        if self.client.connection_state() != State::Connected {
+            return Err(broken(&"there is no connection to NATS"));
+        }
+        let here = |max: usize| async move {
+            let messages = self.consumer.fetch().max_messages(max).messages().await;
+            let mut messages = messages.map_err(|error| broken(&error))?;
+            let mut fetched = Vec::new();
+            while let Some(message) = messages.next().await {
+                fetched.push(arrived(&message.map_err(|error| broken(&error))?)?);
+            }
+            Ok::<_, ToolError>(fetched)
+        };
+        let mut fetched = here(max).await?;
+        if !fetched.is_empty() || wait.is_zero() {
+            return Ok(fetched);
+        }
+        let first = self.consumer.batch().max_messages(1).expires(wait).messages().await;
+        let mut first = first.map_err(|error| broken(&error))?;
+        while let Some(message) = first.next().await {
+            fetched.push(arrived(&message.map_err(|error| broken(&error))?)?);
+        }
+        if !fetched.is_empty() && max > 1 {
+            fetched.extend(here(max - 1).await?);
+        }
+        Ok(fetched)
+    }
+
+    async fn ack(&self, receipt: &Receipt) -> Result<(), ToolError> {
+        self.tell(receipt, AckKind::Ack).await
+    }
+
+    async fn nak(&self, receipt: &Receipt, delay: Duration) -> Result<(), ToolError> {
+        let delay = Some(delay).filter(|delay| !delay.is_zero());
+        self.tell(receipt, AckKind::Nak(delay)).await
+    }
+
+    async fn dead(&self, receipt: &Receipt) -> Result<(), ToolError> {
+        self.tell(receipt, AckKind::Term).await
+    }
+
+    async fn hold(&self, receipt: &Receipt) -> Result<(), ToolError> {
+        self.tell(receipt, AckKind::Progress).await
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+}
+
+fn arrived(message: &Message) -> Result<Fetched, ToolError> {
+    let receipt = message.reply.as_ref().map(|reply| Receipt::new(reply.to_string()));
+    let receipt = receipt.ok_or_else(|| broken(&"a message cannot be acknowledged"))?;
+    let place = message.info().map_err(|error| broken(&error))?;
+    let id = format!("{}:{}", place.stream, place.stream_sequence);
+    let headers = message.headers.as_ref().map(last_values).unwrap_or_default();
+    let metadata = json!({
+        "subject": message.subject.as_str(),
+        "stream": place.stream,
+        "consumer": place.consumer,
+        "stream_seq": place.stream_sequence,
+        "consumer_seq": place.consumer_sequence,
+        "delivered": place.delivered,
+    });
+    let Value::Object(metadata) = metadata else { unreachable!("it is written as a map") };
+    let arrival = Arrival {
+        // A stream that is made anew counts from one again, but no message has the time of another.
+        once: format!("{id}@{}", place.published.unix_timestamp_nanos()),
+        id,
+        attributes: headers.clone(),
+        headers,
+        metadata,
+        body: Bytes(message.payload.to_vec()),
+    };
+    Ok(Fetched { arrival, receipt })
+}
+
+/// Headers by name in lower case, the last of several values each.
+fn last_values(headers: &HeaderMap) -> Map<String, Value> {
+    let pairs = headers.iter().filter_map(|(name, values)| {
+        let value = values.last()?.as_str();
+        Some((name.to_string().to_ascii_lowercase(), json!(value)))
+    });
+    let mut pairs: Vec<(String, Value)> = pairs.collect();
+    // The client keeps them in no order.
+    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+    pairs.into_iter().collect()
+}
+
+fn broken(error: &dyn std::fmt::Display) -> ToolError {
+    ToolError::new(ErrorKind::Connection, format!("subscription: the source failed: {error}"))
+}

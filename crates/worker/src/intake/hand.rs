@@ -1,0 +1,169 @@
+//! The messages in hand: fetched, and not yet answered for.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use noetl_api::{Assignment, ControlError, Line};
+use noetl_model::{ToolError, Verdict};
+use noetl_tools::{Fetched, Receipt, Source};
+use tokio::time::Instant;
+
+use super::IntakeRuntime;
+
+/// How many messages are handed in by one call where they keep an order.
+const ORDERED_CHUNK: usize = 200;
+/// How many calls are made at once where they do not.
+const CALLS_MAX: usize = 16;
+/// How often a source is told that its messages are still in hand, as a part of its patience.
+const HOLDS_IN_PATIENCE: u32 = 3;
+/// The longest pause before messages that wait are handed in again.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+pub(super) struct Hand {
+    source: Arc<dyn Source>,
+    /// In the order they came.
+    messages: Vec<Fetched>,
+    /// When those that wait are handed in again.
+    again_at: Instant,
+    held_at: Mutex<Instant>,
+}
+
+impl Hand {
+    pub(super) fn new(source: Arc<dyn Source>) -> Self {
+        let now = Instant::now();
+        Self { source, messages: Vec::new(), again_at: now, held_at: Mutex::new(now) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// How long until those that wait are handed in again.
+    pub(super) fn pause(&self, now: Instant) -> Duration {
+        self.again_at.saturating_duration_since(now).min(PAUSE_MAX)
+    }
+
+    /// Fetches messages; the answer is how many came.
+    pub(super) async fn fetch(&mut self, max: usize, wait: Duration) -> Result<usize, ToolError> {
+        let fetched = self.source.fetch(max, wait).await?;
+        let count = fetched.len();
+        self.messages.extend(fetched);
+        Ok(count)
+    }
+
+    /// Hands everything in, and tells the source what became of it. What is not answered for stays.
+    pub(super) async fn hand_in(
+        &mut self,
+        runtime: &IntakeRuntime,
+        assignment: &Assignment,
+    ) -> Result<(), ControlError> {
+        let (chunk, calls) = match assignment.line {
+            Line::Free => (usize::try_from(assignment.chunk).unwrap_or(1).max(1), CALLS_MAX),
+            Line::Mine | Line::Anothers => (ORDERED_CHUNK, 1),
+        };
+        let chunks: Vec<Vec<Fetched>> =
+            self.messages.chunks(chunk).map(<[Fetched]>::to_vec).collect();
+        let asking = futures::stream::iter(chunks).map(|chunk| async move {
+            let arrivals = chunk.iter().map(|it| it.arrival.clone()).collect();
+            let taken = runtime.desk.take(&runtime.id, assignment.subscription, arrivals).await?;
+            if taken.len() != chunk.len() {
+                let reason = format!("{} verdicts for {} messages", taken.len(), chunk.len());
+                return Err(ControlError::Refused { reason });
+            }
+            Ok(chunk.into_iter().zip(taken).collect::<Vec<_>>())
+        });
+        let mut asking = asking.buffered(calls);
+        let mut failure = None;
+        let mut kept: Vec<Fetched> = Vec::new();
+        let mut answered = 0;
+        let mut soonest = None;
+        loop {
+            let next = tokio::select! {
+                next = asking.try_next() => next,
+                () = self.hold_when_due() => continue,
+            };
+            let judged = match next {
+                Ok(Some(judged)) => judged,
+                Ok(None) => break,
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            };
+            answered += judged.len();
+            for (fetched, verdict) in judged {
+                if let Some(after) = self.settle(&fetched.receipt, verdict, assignment.line).await {
+                    soonest = Some(soonest.map_or(after, |soonest: Duration| soonest.min(after)));
+                    kept.push(fetched);
+                }
+            }
+        }
+        drop(asking);
+        kept.extend(self.messages.drain(..).skip(answered));
+        self.messages = kept;
+        self.again_at = Instant::now() + soonest.unwrap_or_default();
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Tells the source what became of a message; after how long it is handed in again if it stays in
+    /// hand. A word that is lost has the message come again, and it is known then.
+    async fn settle(&self, receipt: &Receipt, verdict: Verdict, line: Line) -> Option<Duration> {
+        let told = match verdict {
+            Verdict::Started { .. } | Verdict::Duplicate { .. } => self.source.ack(receipt).await,
+            Verdict::Dead { reason } => {
+                tracing::warn!(reason, "a message is dead");
+                self.source.dead(receipt).await
+            }
+            Verdict::Later { reason: _, after_ms } => {
+                let after = Duration::from_millis(after_ms);
+                match line {
+                    Line::Free => self.source.nak(receipt, after).await,
+                    // Others of its line are behind it.
+                    Line::Mine | Line::Anothers => return Some(after),
+                }
+            }
+        };
+        if let Err(error) = told {
+            tracing::debug!(%error, "the source was not told");
+        }
+        None
+    }
+
+    /// Gives everything back, for others to fetch.
+    pub(super) async fn give_back(&mut self) {
+        for fetched in self.messages.drain(..) {
+            if let Err(error) = self.source.nak(&fetched.receipt, Duration::ZERO).await {
+                tracing::debug!(%error, "the source was not told");
+            }
+        }
+    }
+
+    fn hold_at(&self) -> Instant {
+        let held_at = *self.held_at.lock().expect("nothing panics while it holds the time");
+        held_at + self.source.patience() / HOLDS_IN_PATIENCE
+    }
+
+    /// Tells the source that everything is still in hand, if it is time to.
+    pub(super) async fn hold_if_due(&self) {
+        if Instant::now() < self.hold_at() {
+            return;
+        }
+        *self.held_at.lock().expect("nothing panics while it holds the time") = Instant::now();
+        for fetched in &self.messages {
+            if let Err(error) = self.source.hold(&fetched.receipt).await {
+                tracing::debug!(%error, "the source was not told");
+            }
+        }
+    }
+
+    async fn hold_when_due(&self) {
+        tokio::time::sleep_until(self.hold_at()).await;
+        self.hold_if_due().await;
+    }
+}
