@@ -11,13 +11,14 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Client, ConnectOptions};
 use async_trait::async_trait;
 use futures::FutureExt as _;
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Reach, wire};
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Parcel, Reach, wire};
 use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::hints;
 use crate::link::{Attendant, Link};
 use crate::settings::{AddressError, NatsSettings, read_address};
+use crate::stream;
 
 /// How long NATS has for one answer.
 const ACK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -91,6 +92,31 @@ impl NatsBus {
         self.client.connection_state() == State::Connected
     }
 
+    /// Sends in order, and waits for the answers afterwards.
+    async fn put_all(&self, parcels: &[Parcel]) -> Result<(), PublishError> {
+        let mut answers = Vec::with_capacity(parcels.len());
+        for Parcel { subject, id, body } in parcels {
+            let message =
+                PublishMessage::build().payload(body.clone().into()).message_id(id.clone());
+            answers.push(self.jetstream.send_publish(subject.clone(), message).await?);
+        }
+        for answer in answers {
+            answer.await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the stream of events, if that is where these were to go.
+    async fn make_event_stream(&self, parcels: &[Parcel]) {
+        let is_ours = |parcel: &Parcel| parcel.subject.starts_with(stream::EVENTS_PREFIX);
+        if parcels.iter().any(is_ours)
+            && let Err(error) = stream::ensure_events(&self.jetstream).await
+        {
+            let error: &dyn Error = &error;
+            tracing::warn!(error, "the stream of events is not there");
+        }
+    }
+
     async fn send(&self, notification: &Notification) -> Result<(), PublishError> {
         let message = PublishMessage::build()
             .payload(wire::body(notification, &self.server_url).into())
@@ -140,6 +166,34 @@ impl Bus for NatsBus {
                 self.link.doubt();
                 Err(BusError::Unavailable(error))
             }
+        }
+    }
+
+    async fn put(&self, parcels: &[Parcel]) -> Result<(), BusError> {
+        if !self.is_linked() {
+            return Err(BusError::Unavailable("NATS is not connected".into()));
+        }
+        let sent = tokio::select! {
+            sent = self.put_all(parcels) => sent,
+            () = self.link.cut() => {
+                return Err(BusError::Unavailable("the connection to NATS was lost".into()));
+            }
+        };
+        let Err(error) = sent else { return Ok(()) };
+        let kind = error.kind();
+        let error: Box<dyn Error + Send + Sync> = error.into();
+        match kind {
+            PublishErrorKind::StreamNotFound => {
+                self.make_event_stream(parcels).await;
+                Err(BusError::Unavailable(error))
+            }
+            PublishErrorKind::MaxPayloadExceeded => Err(BusError::Refused(error)),
+            PublishErrorKind::WrongLastMessageId
+            | PublishErrorKind::WrongLastSequence
+            | PublishErrorKind::TimedOut
+            | PublishErrorKind::BrokenPipe
+            | PublishErrorKind::MaxAckPending
+            | PublishErrorKind::Other => Err(BusError::Unavailable(error)),
         }
     }
 

@@ -16,6 +16,26 @@ use thiserror::Error;
 /// How long a stream of our making keeps a notification; without a limit it would grow for ever.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// Where events are put unless somebody names another place.
+pub(crate) const EVENTS_PREFIX: &str = "noetl.events.";
+/// The stream of events, how long it keeps one and how long it knows one that comes again.
+const EVENTS_STREAM: &str = "noetl_events";
+const EVENTS_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+const EVENTS_KNOWN: Duration = Duration::from_secs(120);
+
+/// Makes the stream of events if there is none.
+pub(crate) async fn ensure_events(jetstream: &Context) -> Result<(), StreamError> {
+    let config = stream::Config {
+        name: EVENTS_STREAM.to_owned(),
+        subjects: vec![format!("{EVENTS_PREFIX}>")],
+        max_age: EVENTS_AGE_MAX,
+        duplicate_window: EVENTS_KNOWN,
+        ..Default::default()
+    };
+    jetstream.get_or_create_stream(config).await.map_err(StreamError::Create)?;
+    Ok(())
+}
+
 /// Why the stream is not there or not as it has to be.
 #[derive(Debug, Error)]
 pub(crate) enum StreamError {

@@ -63,6 +63,15 @@ pub enum BusError {
     Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// A message for whoever reads a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parcel {
+    pub subject: String,
+    /// By which the broker knows a repetition.
+    pub id: String,
+    pub body: Vec<u8>,
+}
+
 /// How far a bus reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -84,6 +93,12 @@ pub trait Bus: Send + Sync {
     /// without such workers has nobody to tell.
     async fn notify(&self, _notification: &Notification) -> Result<(), BusError> {
         Ok(())
+    }
+
+    /// Puts messages onto their subjects, in order; once this is `Ok`, the broker has them all. A bus
+    /// without a broker takes none.
+    async fn put(&self, _parcels: &[Parcel]) -> Result<(), BusError> {
+        Err(BusError::Refused("there is no broker".into()))
     }
 
     /// Listens from now on.

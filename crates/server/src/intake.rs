@@ -252,6 +252,7 @@ impl Intake {
                 | StartError::TooDeep { .. }
                 | StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
+                | StartError::ParentCancelled(_)
                 | StartError::Refused(_)),
             ) => Err(Fault::Message(error.to_string())),
         }

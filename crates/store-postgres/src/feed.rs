@@ -1,7 +1,7 @@
 //! The order of all events, and feeds with a name.
 
 use async_trait::async_trait;
-use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_model::{EventId, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_store::{
     EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
     NamedFeed, StoreError,
@@ -71,6 +71,26 @@ fn item(row: &PgRow, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError
 pub(crate) async fn shift(pool: &PgPool) -> Result<(), StoreError> {
     query(include_str!("../sql/shift_feed.sql")).execute(pool).await.map_err(store_error)?;
     Ok(())
+}
+
+/// How many places are forgotten by one statement.
+const DROP_MAX: i64 = 1000;
+
+impl PgStore {
+    /// Forgets the places of events whose executions are gone, from before an instant.
+    pub(crate) async fn drop_feed_batches(&self, before: Timestamp) -> Result<(), StoreError> {
+        loop {
+            let dropped = query(include_str!("../sql/drop_feed_batches.sql"))
+                .bind(Instant(before))
+                .bind(DROP_MAX)
+                .execute(&self.pool)
+                .await
+                .map_err(store_error)?;
+            if dropped.rows_affected() == 0 {
+                return Ok(());
+            }
+        }
+    }
 }
 
 #[async_trait]

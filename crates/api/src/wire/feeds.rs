@@ -47,12 +47,19 @@ pub struct NewFeed {
     /// Where it begins: `start`, `end` (the default), a cursor, or a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// A subject of NATS that the server puts the events onto; `{event_type}` and `{execution_id}`
+    /// stand for those of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FeedView {
     pub name: String,
     pub filter: FeedFilter,
+    /// Where the server puts the events, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// How far its consumer has come.
     pub cursor: String,
     pub created_at: String,

@@ -94,7 +94,12 @@ async fn add(
         path: args.path.clone(),
         statuses: args.statuses.clone(),
     };
-    let new = NewFeed { name: args.name.clone(), filter, from: Some(args.from.clone()) };
+    let new = NewFeed {
+        name: args.name.clone(),
+        filter,
+        from: Some(args.from.clone()),
+        subject: args.subject.clone(),
+    };
     let door = Door::open(&args.client, config).await?;
     let added: Result<FeedView, Failure> = door.post("api/feeds", &json!(new)).await;
     door.close().await;

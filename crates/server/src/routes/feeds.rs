@@ -1,8 +1,10 @@
 //! Events out: feeds with a name, read by long poll or as a stream, at least once.
 //!
 //! A consumer reads from the feed's cursor, deals with what it gets, and acknowledges; what was not
-//! acknowledged is shown again. It may also carry its own cursor and acknowledge nothing.
+//! acknowledged is shown again. It may also carry its own cursor and acknowledge nothing. A feed with a
+//! subject has the server for a consumer, which puts its events there.
 
+mod deliver;
 mod reading;
 
 use std::time::Duration;
@@ -12,10 +14,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use noetl_api::wire::{FeedAck, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed};
+use noetl_bus::Reach;
 use noetl_model::Timestamp;
 use noetl_store::{FEED_READ_MAX, FeedCursor, FeedPoint, NamedFeed};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -30,8 +33,14 @@ pub(super) use reading::{Reading, resumed};
 pub(super) const PAGE_SIZE: usize = 100;
 /// The longest that a request waits for an event.
 const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The key of a kept filter that says where events go.
+const SUBJECT: &str = "subject";
+/// How long a subject may be.
+const SUBJECT_MAX: usize = 200;
 /// How long the name of a feed may be.
 const NAME_MAX: usize = 100;
+
+pub use deliver::deliver_feeds;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -67,10 +76,11 @@ async fn add_feed(
         let detail = format!("`name` has 1 to {NAME_MAX} letters, digits, `-`, `_` and `.`");
         return Err(ApiError::invalid("invalid-name", detail));
     }
+    let subject = request.subject.as_deref().map(|it| subject_of(&state, it)).transpose()?;
     let from = request.from.as_deref().unwrap_or("end");
     let feed = NamedFeed {
         cursor: cursor_at(&state, from).await?,
-        filter: json!(request.filter),
+        filter: written(&request.filter, subject),
         created_at: state.now(),
         moved_at: state.now(),
         name,
@@ -251,6 +261,7 @@ pub(super) async fn cursor_at(state: &AppState, text: &str) -> Result<FeedCursor
 fn view(feed: NamedFeed) -> FeedView {
     FeedView {
         filter: filter_of(&feed),
+        subject: feed_subject(&feed),
         name: feed.name,
         cursor: feed.cursor.to_string(),
         created_at: feed.created_at.to_string(),
@@ -258,6 +269,40 @@ fn view(feed: NamedFeed) -> FeedView {
     }
 }
 
+/// A filter as it is kept, with where the events go.
+fn written(filter: &FeedFilter, subject: Option<String>) -> Value {
+    let mut written = json!(filter);
+    if let Some(subject) = subject {
+        written[SUBJECT] = json!(subject);
+    }
+    written
+}
+
 fn filter_of(feed: &NamedFeed) -> FeedFilter {
-    serde_json::from_value(feed.filter.clone()).unwrap_or_default()
+    let mut written = feed.filter.clone();
+    if let Value::Object(map) = &mut written {
+        map.shift_remove(SUBJECT);
+    }
+    serde_json::from_value(written).unwrap_or_default()
+}
+
+fn feed_subject(feed: &NamedFeed) -> Option<String> {
+    feed.filter[SUBJECT].as_str().map(str::to_owned)
+}
+
+/// A subject that events can be put onto.
+fn subject_of(state: &AppState, text: &str) -> Result<String, ApiError> {
+    if state.bus().reach() == Reach::Process {
+        let detail = "this server has no NATS to put events onto; start it with --nats URL";
+        return Err(ApiError::invalid("no-broker", detail));
+    }
+    let filled = deliver::filled(text, "a.b", "1");
+    let is_token = |part: &str| {
+        !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || "*>{}".contains(c))
+    };
+    if text.len() > SUBJECT_MAX || !filled.split('.').all(is_token) {
+        let detail = "`subject` is words with dots between them, such as noetl.events.{event_type}";
+        return Err(ApiError::invalid("invalid-subject", detail));
+    }
+    Ok(text.to_owned())
 }

@@ -34,7 +34,7 @@ const EMPTY: &str = "
 /// A kind of store, and what it takes to have one.
 pub(super) enum Backing {
     Sqlite(TempDir),
-    Postgres { databases: Vec<String>, nats: Option<NatsServer> },
+    Postgres { databases: Vec<String>, _nats: Option<NatsServer>, broker: Option<String> },
 }
 
 impl Backing {
@@ -55,14 +55,26 @@ impl Backing {
             execute(&mut admin, &format!("CREATE DATABASE {name}")).await;
             databases.push(name);
         }
-        Self::Postgres { databases, nats: None }
+        Self::Postgres { databases, _nats: None, broker: None }
     }
 
     /// The same, with a broker.
     pub(super) fn with_nats(self) -> Self {
         match self {
             Self::Postgres { databases, .. } => {
-                Self::Postgres { databases, nats: Some(NatsServer::start()) }
+                let nats = NatsServer::start();
+                let broker = Some(nats.url());
+                Self::Postgres { databases, _nats: Some(nats), broker }
+            }
+            Self::Sqlite(_) => panic!("one process has nobody to tell"),
+        }
+    }
+
+    /// The same, with a broker that lives elsewhere.
+    pub(super) fn with_broker(self, nats: &NatsServer) -> Self {
+        match self {
+            Self::Postgres { databases, .. } => {
+                Self::Postgres { databases, _nats: None, broker: Some(nats.url()) }
             }
             Self::Sqlite(_) => panic!("one process has nobody to tell"),
         }
@@ -87,10 +99,10 @@ impl Backing {
                 let store = SqliteStore::open(&path, clock.clone()).await.expect("a file");
                 (Arc::new(store), Arc::new(LocalBus::new()))
             }
-            Self::Postgres { databases, nats } => {
-                let bus: Arc<dyn noetl_bus::Bus> = match nats {
-                    Some(nats) => {
-                        let settings = NatsSettings::at(nats.url());
+            Self::Postgres { databases, broker, .. } => {
+                let bus: Arc<dyn noetl_bus::Bus> = match broker {
+                    Some(url) => {
+                        let settings = NatsSettings::at(url);
                         Arc::new(NatsBus::connect(settings).await.expect("a broker"))
                     }
                     None => Arc::new(LocalBus::new()),

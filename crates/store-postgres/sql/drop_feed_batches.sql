@@ -1,0 +1,15 @@
+-- Forgets places in the order of all events that are older than $1 and whose executions are gone.
+DELETE FROM noetl.feed_batch
+WHERE position IN (
+    SELECT position
+    FROM noetl.feed_batch
+    WHERE
+        created_at < $1
+        AND NOT EXISTS (
+            SELECT FROM unnest(executions) AS told (id)
+            -- One by one, so that no month is walked through.
+            WHERE (SELECT true FROM noetl.execution WHERE execution_id = told.id LIMIT 1)
+        )
+    ORDER BY created_at
+    LIMIT $2
+)
