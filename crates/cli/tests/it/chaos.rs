@@ -120,7 +120,12 @@ fn existing_workers_that_die_repeat_themselves_and_come_late_lose_nothing() {
     fleet.await_ends();
     let deaths = fleet.deaths();
     assert!(deaths >= 2, "a worker has died early, and one late");
-    let what = format!("existing workers died {deaths} times, servers were killed {kills} times");
+    let late = fleet.await_late();
+    assert!(late > 0, "who comes late is answered");
+    let what = format!(
+        "existing workers died {deaths} times and made {late} posts late, \
+         servers were killed {kills} times"
+    );
     println!("{}", conclude(fleet, &what, begun));
 }
 

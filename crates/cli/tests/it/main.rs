@@ -23,4 +23,5 @@ mod server;
 mod signals;
 mod sql_pages;
 mod tool_pages;
+mod traces;
 mod validate;

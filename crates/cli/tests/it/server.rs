@@ -59,11 +59,24 @@ impl Server {
     }
 
     pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.call_with(method, path, &[], body)
+    }
+
+    /// The same with more headers.
+    pub(crate) fn call_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Value {
+        let more: String =
+            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let (body, host) = (body.to_string(), &self.address);
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+             {more}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(request.as_bytes()).expect("it reads");

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ pub(super) const POOL: &str = "existing";
 /// How often a worker says that it is there.
 const BEAT_EVERY: Duration = Duration::from_secs(5);
 /// After how long one that has died says what it had to say: its command is another's by then.
-const LATE: Duration = Duration::from_secs(40);
+const LATE: Duration = Duration::from_secs(36);
 /// How often a post is tried, and the first pause between tries; each further one is twice as long.
 const POSTS_MAX: u32 = 4;
 const POST_PAUSE: Duration = Duration::from_millis(500);
@@ -32,25 +32,43 @@ const TWICE_EVERY: u64 = 3;
 /// Some workers, until they are dropped.
 pub(super) struct Existing {
     stop: Arc<AtomicBool>,
-    deaths: Arc<AtomicU64>,
+    tally: Arc<Tally>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What has happened to them.
+#[derive(Default)]
+struct Tally {
+    deaths: AtomicU64,
+    /// Those that have died and still have something to say.
+    late: Mutex<Vec<JoinHandle<()>>>,
+    late_answers: AtomicU64,
 }
 
 impl Existing {
     pub(super) fn start(count: u64, nats: &str, ports: &[u16]) -> Self {
-        let (stop, deaths) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, tally) = (Arc::new(AtomicBool::new(false)), Arc::new(Tally::default()));
         let threads = (0..count).map(|index| {
             let (nats, ports) = (nats.to_owned(), ports.to_vec());
-            let (stop, deaths) = (Arc::clone(&stop), Arc::clone(&deaths));
-            thread::spawn(move || live(index, &nats, &ports, &stop, &deaths))
+            let (stop, tally) = (Arc::clone(&stop), Arc::clone(&tally));
+            thread::spawn(move || live(index, &nats, &ports, &stop, &tally))
         });
         let threads = threads.collect();
-        Self { stop, deaths, threads }
+        Self { stop, tally, threads }
     }
 
     /// How often one of them has died so far.
     pub(super) fn deaths(&self) -> u64 {
-        self.deaths.load(Ordering::Relaxed)
+        self.tally.deaths.load(Ordering::Relaxed)
+    }
+
+    /// Waits for those who are late; the answer is how many of their posts were answered.
+    pub(super) fn await_late(&self) -> u64 {
+        let late = std::mem::take(&mut *self.tally.late.lock().expect("nothing panics with it"));
+        for thread in late {
+            thread.join().expect("it posts");
+        }
+        self.tally.late_answers.load(Ordering::Relaxed)
     }
 }
 
@@ -65,7 +83,7 @@ impl Drop for Existing {
 }
 
 /// One life after another, each under a name of its own.
-fn live(index: u64, nats: &str, ports: &[u16], stop: &AtomicBool, deaths: &AtomicU64) {
+fn live(index: u64, nats: &str, ports: &[u16], stop: &AtomicBool, tally: &Arc<Tally>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime starts");
     let mut begun = 0;
@@ -73,12 +91,12 @@ fn live(index: u64, nats: &str, ports: &[u16], stop: &AtomicBool, deaths: &Atomi
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let worker = Worker { name: format!("existing-{index}-{life}"), index, ports };
+        let worker = Worker { name: format!("existing-{index}-{life}"), index, ports, tally };
         let _beating = worker.register();
         // What ends a life is told by how the next one goes on.
         let ended = runtime.block_on(worker.work(nats, &mut begun, stop));
         if ended.is_err() || !stop.load(Ordering::Relaxed) {
-            deaths.fetch_add(1, Ordering::Relaxed);
+            tally.deaths.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -96,6 +114,7 @@ struct Worker<'a> {
     name: String,
     index: u64,
     ports: &'a [u16],
+    tally: &'a Arc<Tally>,
 }
 
 impl Worker<'_> {
@@ -166,13 +185,17 @@ impl Worker<'_> {
         let data = done(claimed)?;
         let posts = self.posts(claimed, &data);
         if begun == DIES_LATE_AT {
-            thread::spawn(move || {
+            let tally = Arc::clone(self.tally);
+            let late = thread::spawn(move || {
                 thread::sleep(LATE);
                 for post in posts {
-                    // Nobody waits for this any more.
-                    let _late = call(port, "/api/events", &post);
+                    // Nobody waits for this any more: it is taken for what it is, or refused.
+                    if let Ok((200 | 409, _)) = call(port, "/api/events", &post) {
+                        tally.late_answers.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
             });
+            self.tally.late.lock().expect("nothing panics with it").push(late);
             return died();
         }
         for (index, post) in (0..).zip(&posts) {

@@ -96,6 +96,11 @@ impl Fleet {
         self.existing.as_ref().map_or(0, Existing::deaths)
     }
 
+    /// Waits for those of them that come late; how many of their posts were answered.
+    pub(super) fn await_late(&self) -> u64 {
+        self.existing.as_ref().map_or(0, Existing::await_late)
+    }
+
     fn spawn(&self, args: &[&str], log: &str) -> Process {
         let log = File::create(self.sandbox.path(log)).expect("the home is ours");
         let mut command = self.sandbox.command(args);
