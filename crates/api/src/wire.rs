@@ -14,6 +14,7 @@ mod native;
 mod outbox;
 mod problem;
 mod projector;
+mod schedules;
 mod stored;
 mod subscriptions;
 mod workers;
@@ -54,6 +55,10 @@ pub use problem::Problem;
 pub use projector::{
     AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
     ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
+};
+pub use schedules::{
+    Backfill, Backfilled, BackfilledInstant, ScheduleChoice, ScheduleEventView, ScheduleEvents,
+    ScheduleInstants, ScheduleList, ScheduleView,
 };
 pub use stored::{
     LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,

@@ -6,6 +6,7 @@ mod client;
 mod credential;
 mod events;
 mod replay;
+mod schedule;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -37,6 +38,10 @@ pub(crate) use events::{
 };
 use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
+use schedule::SCHEDULE_EXAMPLES;
+pub(crate) use schedule::{
+    BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
+};
 
 /// Runs playbooks: workflows in YAML whose every event is kept, so that nothing is lost or stuck.
 #[derive(Debug, Parser)]
@@ -110,6 +115,9 @@ pub(crate) enum Command {
     /// Look at subscriptions, start and stop the messages that come by them
     #[command(subcommand, visible_alias = "subscriptions", after_help = SUBSCRIPTION_EXAMPLES)]
     Subscription(SubscriptionCommand),
+    /// Look at schedules, pause them, make up for instants
+    #[command(subcommand, visible_alias = "schedules", after_help = SCHEDULE_EXAMPLES)]
+    Schedule(ScheduleCommand),
     /// Bring what a tool needs beside this binary
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),

@@ -4,7 +4,8 @@ use std::future::Future;
 
 use clap_complete::CompletionCandidate;
 use noetl_store::{
-    Catalog as _, ExecutionFilter, Executions as _, Feeds as _, Page, Subscriptions as _,
+    Catalog as _, ExecutionFilter, Executions as _, Feeds as _, Page, Schedules as _,
+    Subscriptions as _,
 };
 use noetl_store_sqlite::SqliteStore;
 
@@ -52,6 +53,19 @@ pub(crate) fn subscriptions() -> Vec<CompletionCandidate> {
         let listed = store.subscriptions(None).await.unwrap_or_default();
         let offered = listed.into_iter().map(|row| {
             let about = row.state().to_string().to_lowercase();
+            CompletionCandidate::new(row.path).help(Some(about.into()))
+        });
+        offered.collect()
+    })
+}
+
+/// The paths of schedules.
+pub(crate) fn schedules() -> Vec<CompletionCandidate> {
+    looked_up(async |store: SqliteStore| {
+        let listed = store.list_schedules(None).await.unwrap_or_default();
+        let offered = listed.into_iter().map(|row| {
+            let state = row.standing.state.to_string().to_lowercase();
+            let about = format!("{state}, {}", row.timing);
             CompletionCandidate::new(row.path).help(Some(about.into()))
         });
         offered.collect()

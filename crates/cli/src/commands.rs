@@ -13,6 +13,7 @@ mod outbox;
 mod register;
 mod replay;
 mod run;
+mod schedule;
 mod schema;
 mod server;
 mod status;
@@ -65,6 +66,7 @@ pub(crate) async fn dispatch(
         Command::Subscription(command) => {
             subscription::subscription(command, config, terminal).await
         }
+        Command::Schedule(command) => schedule::schedule(command, config, terminal).await,
         Command::Tools(ToolsCommand::Install(args)) => tools::install(args, config, terminal).await,
         Command::Credential(command) => credential::credential(command, config, terminal).await,
         Command::Schema(_) => schema::schema(terminal),

@@ -201,6 +201,8 @@ impl Session {
         let mut session = Self::new(kept, bus, settings, machine, Home::Nowhere);
         let (records, stop) = (session.records.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(collect_records(records, Arc::new(SystemClock), stop));
+        let (control, stop) = (session.control.clone(), session.loops.stop.clone());
+        session.loops.tasks.spawn(async move { control.keep_schedules(stop).await });
         if let Some(upkeep) = upkeep {
             let stop = session.loops.stop.clone();
             session.loops.tasks.spawn(async move { upkeep.run(stop).await });
@@ -337,9 +339,11 @@ impl Plane for Session {
                 Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
             }
             Err(RegisterError::Invalid(problems)) => Err(Failure::Invalid(problems)),
-            Err(error @ (RegisterError::Subscription(_) | RegisterError::Store(_))) => {
-                Err(Failure::broken(error))
-            }
+            Err(
+                error @ (RegisterError::Subscription(_)
+                | RegisterError::Schedule(_)
+                | RegisterError::Store(_)),
+            ) => Err(Failure::broken(error)),
         }
     }
 

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use lru::LruCache;
 use noetl_engine::Execution;
 use noetl_model::{CatalogId, ExecutionId};
-use noetl_playbook::{Checked, CheckedSubscription, Delivery, Document, Playbook, Problems};
+use noetl_playbook::{
+    Checked, CheckedSchedule, CheckedSubscription, Delivery, Document, Playbook, Problems,
+};
 use noetl_store::{CatalogEntry, NewPlaybook};
 
 use crate::error::{Damage, LoadError};
@@ -16,6 +18,8 @@ use crate::{Control, RegisterError};
 const PLAYBOOK: &str = "Playbook";
 /// How the catalog calls subscriptions.
 const SUBSCRIPTION: &str = "Subscription";
+/// How the catalog calls schedules.
+const SCHEDULE: &str = "Schedule";
 
 /// A playbook that has been registered.
 #[derive(Debug, Clone)]
@@ -67,6 +71,12 @@ impl Control {
                     let registered = self.subscription_for(&entry.path).await;
                     registered.map_err(RegisterError::Subscription)?;
                 }
+                Ok(Registered { entry, warnings })
+            }
+            Document::Schedule(CheckedSchedule { schedule, warnings }) => {
+                let entry = self.keep(SCHEDULE, &schedule.metadata.path, content).await?;
+                let begun = self.begin_schedule(&entry, Arc::new(schedule)).await;
+                begun.map_err(RegisterError::Schedule)?;
                 Ok(Registered { entry, warnings })
             }
         }

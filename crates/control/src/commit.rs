@@ -47,6 +47,7 @@ pub(crate) struct Wakes {
     pub(crate) relay: Notify,
     pub(crate) timers: Notify,
     pub(crate) children: Notify,
+    pub(crate) schedules: Notify,
 }
 
 impl Wakes {

@@ -18,6 +18,7 @@ use crate::load::StateCache;
 use crate::mailbox::Mailboxes;
 use crate::payloads::PayloadCache;
 use crate::reserve::{ASIDE, Reserve};
+use crate::schedules::ScheduleCache;
 use crate::tasks::Tasks;
 use crate::timers::TimerKey;
 use crate::vacancy::Vacancies;
@@ -42,6 +43,7 @@ pub(crate) struct Parts {
     pub(crate) states: StateCache,
     pub(crate) playbooks: PlaybookCache,
     pub(crate) payloads: PayloadCache,
+    pub(crate) schedules: ScheduleCache,
     pub(crate) claims: Reserve<ReadyKey>,
     pub(crate) vacancies: Vacancies,
     pub(crate) timers_aside: Reserve<TimerKey>,
@@ -67,6 +69,7 @@ impl Control {
             states: StateCache::new(settings.states_max),
             playbooks: PlaybookCache::new(settings.playbooks_max),
             payloads: PayloadCache::new(settings.payload_bytes_max),
+            schedules: ScheduleCache::default(),
             claims: Reserve::new(),
             vacancies: Vacancies::default(),
             timers_aside: Reserve::new(),

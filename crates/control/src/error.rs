@@ -133,6 +133,22 @@ pub enum StartError {
     Submit(#[from] SubmitError),
 }
 
+impl StartError {
+    /// Whether the same start may work when it is tried again soon.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            StartError::Submit(error) => error.is_passing(),
+            StartError::UnknownPlaybook(_)
+            | StartError::ParentCancelled(_)
+            | StartError::TooDeep { .. }
+            | StartError::PayloadTooLarge
+            | StartError::PayloadTooNested
+            | StartError::KeyTaken(_)
+            | StartError::Refused(_) => false,
+        }
+    }
+}
+
 impl From<LoadError> for StartError {
     fn from(error: LoadError) -> Self {
         Self::Submit(SubmitError::Load(error))
@@ -148,6 +164,9 @@ pub enum RegisterError {
     /// The document is kept, but messages cannot be taken for it yet; the same again may help.
     #[error("the subscription is not registered")]
     Subscription(#[source] crate::SubscriptionError),
+    /// The document is kept, but its instants do not count yet; the same again may help.
+    #[error("the schedule is not begun")]
+    Schedule(#[source] crate::ScheduleError),
     #[error("the store did not answer")]
     Store(#[source] StoreError),
 }

@@ -130,10 +130,12 @@ impl Control {
 fn read(entry: &CatalogEntry) -> Result<Arc<Subscription>, SubscriptionError> {
     match noetl_playbook::parse_document(&entry.path, entry.content.as_bytes()) {
         Ok(Document::Subscription(checked)) => Ok(Arc::new(checked.subscription)),
-        Ok(Document::Playbook(_)) => Err(SubscriptionError::NotASubscription {
-            path: entry.path.clone(),
-            kind: "playbook".to_owned(),
-        }),
+        Ok(Document::Playbook(_) | Document::Schedule(_)) => {
+            Err(SubscriptionError::NotASubscription {
+                path: entry.path.clone(),
+                kind: entry.kind.to_lowercase(),
+            })
+        }
         Err(problems) => Err(SubscriptionError::Damaged(problems)),
     }
 }

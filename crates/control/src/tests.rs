@@ -6,6 +6,7 @@ mod leases;
 mod life;
 mod notifying;
 mod races;
+mod schedules;
 mod vacancies;
 mod waiting;
 

@@ -15,6 +15,7 @@ mod evolve;
 mod given;
 mod input;
 mod lease;
+mod schedule;
 mod scope;
 mod state;
 mod subscription;
@@ -30,6 +31,10 @@ pub use given::{
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{
     ChildCall, ChildRequest, Possession, child_request, held_at, lease_of, possession,
+};
+pub use schedule::{
+    CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,
+    schedule_step,
 };
 pub use state::{Execution, StepView};
 pub use subscription::{

@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod id;
 mod payload;
+mod schedule;
 mod shard;
 mod snowflake;
 mod status;
@@ -41,6 +42,7 @@ pub use payload::{
     Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,
     PayloadRef, is_shallow,
 };
+pub use schedule::{Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState};
 pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};

@@ -4,12 +4,14 @@
 //! said in the words of the document; what runs later can rely on names resolving and templates
 //! parsing.
 
+mod cron;
 mod diagnostic;
 pub mod draw;
 mod graph;
 mod parse;
 mod playbook;
 mod read;
+mod schedule;
 mod schema;
 mod source;
 mod subscription;
@@ -17,14 +19,16 @@ mod suggest;
 mod words;
 mod yaml;
 
+pub use cron::Cron;
 pub use diagnostic::{Code, Diagnostic, Problems, Report, Severity};
 pub use graph::Graph;
-pub use parse::{Checked, CheckedSubscription, Document, parse, parse_document};
+pub use parse::{Checked, CheckedSchedule, CheckedSubscription, Document, parse, parse_document};
 pub use playbook::{
     AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
     LoopSource, Metadata, OutputView, Playbook, Retry, Router, RouterMode, Rule, Selected, Step,
     StepIndex, Task, Verdict,
 };
+pub use schedule::{CatchUp, Overlap, Schedule, When};
 pub use schema::schema;
 pub use subscription::{
     Activation, Controls, Delivery, Directive, Dispatch, Fetch, HeaderRules, Ingress, Limits,

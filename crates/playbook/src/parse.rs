@@ -2,7 +2,8 @@
 
 use crate::diagnostic::{Code, Finding, Findings, Problems};
 use crate::playbook::Playbook;
-use crate::read::{read, read_subscription};
+use crate::read::{read, read_schedule, read_subscription};
+use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::subscription::Subscription;
 use crate::yaml::{PLAYBOOK_BYTES_MAX, load};
@@ -23,11 +24,20 @@ pub struct CheckedSubscription {
     pub warnings: Problems,
 }
 
+/// A document by which executions start on their own.
+#[derive(Debug, Clone)]
+pub struct CheckedSchedule {
+    pub schedule: Schedule,
+    /// What is worth saying about it nevertheless.
+    pub warnings: Problems,
+}
+
 /// A document of whichever kind it says it is.
 #[derive(Debug, Clone)]
 pub enum Document {
     Playbook(Checked),
     Subscription(CheckedSubscription),
+    Schedule(CheckedSchedule),
 }
 
 impl Document {
@@ -36,8 +46,15 @@ impl Document {
         match self {
             Document::Playbook(checked) => checked.warnings,
             Document::Subscription(checked) => checked.warnings,
+            Document::Schedule(checked) => checked.warnings,
         }
     }
+}
+
+/// What was read of a document that is no playbook.
+enum Read {
+    Subscription(Subscription),
+    Schedule(Schedule),
 }
 
 /// Reads a document of any kind; one that names no other is a playbook. `name` is what messages call
@@ -47,15 +64,26 @@ pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
         let mut findings = Findings::new(Source::new(name, text.to_owned()));
         let root = load(&mut findings);
         let kind = root.as_ref().and_then(|root| root.get("kind")?.text().map(str::to_owned));
-        if let (Some(root), Some("Subscription")) = (&root, kind.as_deref()) {
-            return match read_subscription(root, &mut findings) {
-                Some(subscription) => {
-                    let warnings = findings.finish();
-                    Ok(Document::Subscription(CheckedSubscription { subscription, warnings }))
-                }
-                None => Err(findings.finish()),
-            };
-        }
+        let read = match (&root, kind.as_deref()) {
+            (Some(root), Some("Subscription")) => {
+                read_subscription(root, &mut findings).map(Read::Subscription)
+            }
+            (Some(root), Some("Schedule")) => {
+                read_schedule(root, &mut findings).map(Read::Schedule)
+            }
+            (_, _) => return parse(name, source).map(Document::Playbook),
+        };
+        let said = findings.finish();
+        return match read {
+            Some(Read::Subscription(subscription)) => {
+                let checked = CheckedSubscription { subscription, warnings: said };
+                Ok(Document::Subscription(checked))
+            }
+            Some(Read::Schedule(schedule)) => {
+                Ok(Document::Schedule(CheckedSchedule { schedule, warnings: said }))
+            }
+            None => Err(said),
+        };
     }
     parse(name, source).map(Document::Playbook)
 }

@@ -10,6 +10,7 @@ mod intake;
 mod output;
 mod policy;
 mod repeat;
+mod schedule;
 mod set;
 mod step;
 mod subscription;
@@ -26,6 +27,7 @@ use crate::words::{Standing, Table, Word};
 use crate::yaml::{Entry, Key, Node};
 
 pub(crate) use document::read;
+pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;
 
 /// What every part of the document is read with.

@@ -1,7 +1,9 @@
 //! Documents in, findings or playbooks out.
 
 mod attacks;
+mod cron;
 mod findings;
+mod schedules;
 mod shapes;
 mod subscriptions;
 

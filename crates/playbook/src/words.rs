@@ -3,6 +3,7 @@
 //! One table serves three readers: unknown and old keys are found by it, misspelt ones are
 //! corrected from it, and the JSON Schema for editors is made of it.
 
+pub(crate) mod schedule;
 pub(crate) mod subscription;
 
 use noetl_model::ToolKind;

@@ -206,6 +206,7 @@ impl From<RegisterError> for ApiError {
         match error {
             RegisterError::Invalid(problems) => Self::of_problems(&problems),
             RegisterError::Subscription(error) => error.into(),
+            RegisterError::Schedule(error) => error.into(),
             RegisterError::Store(error) => error.into(),
         }
     }

@@ -26,6 +26,7 @@ mod projector;
 mod refused;
 mod replay;
 mod results;
+mod schedules;
 mod stored;
 mod stream;
 mod subscriptions;
@@ -76,6 +77,7 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(stored::routes())
         .merge(feeds::routes())
         .merge(subscriptions::routes())
+        .merge(schedules::routes())
         .merge(ingress::routes())
         .merge(intake::routes())
         .merge(projector::routes())

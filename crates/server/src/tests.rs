@@ -29,6 +29,7 @@ mod projector;
 mod remote;
 mod replay;
 mod results;
+mod schedules;
 mod start_keys;
 mod stored;
 mod stores;

@@ -5,6 +5,7 @@
 //! was doing stops there.
 
 mod events;
+mod schedules;
 
 use std::future::pending;
 use std::sync::Arc;

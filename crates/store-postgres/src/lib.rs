@@ -25,6 +25,7 @@ mod partitions;
 mod queue;
 mod records;
 mod row;
+mod schedule;
 mod settings;
 mod shards;
 mod store;

@@ -17,6 +17,7 @@ mod outbox;
 mod presence;
 mod records;
 mod routed;
+mod schedule;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

@@ -22,6 +22,7 @@ mod outbox;
 mod queue;
 mod records;
 mod row;
+mod schedule;
 mod store;
 mod subscription;
 mod timers;

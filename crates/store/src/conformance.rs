@@ -20,6 +20,7 @@ pub mod outbox;
 pub mod projected;
 pub mod queue;
 pub mod records;
+pub mod schedule;
 pub mod secrets;
 pub mod subscription;
 pub mod timers;
@@ -97,6 +98,10 @@ macro_rules! conformance {
             subscription::of_two_that_move_a_subscription_at_once_one_comes_too_late,
             subscription::a_path_has_one_live_subscription,
             subscription::registering_at_once_makes_one_subscription,
+            schedule::a_schedule_is_what_happened_to_it_last,
+            schedule::of_two_that_move_a_schedule_at_once_one_comes_too_late,
+            schedule::schedules_come_due_in_order_and_the_first_is_known,
+            schedule::schedules_are_listed_by_path_and_those_that_wait_apart,
             catalog::catalog_versions_count_up_and_identical_content_is_not_registered_again,
             catalog::a_playbook_is_found_by_id_by_path_and_by_version,
             catalog::paths_are_listed_at_their_newest_version_without_contents,

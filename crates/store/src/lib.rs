@@ -22,6 +22,7 @@ mod port;
 mod queue;
 mod records;
 mod row;
+mod schedule;
 mod subscription;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
@@ -55,6 +56,7 @@ pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,
     ReadyCommand, Snapshot, TimerRow,
 };
+pub use schedule::{ScheduleRecord, ScheduleRow, Schedules};
 pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
 
 /// How many events one read returns at most.

@@ -11,6 +11,7 @@ mod layout;
 mod outbox;
 mod queue;
 mod records;
+mod schedule;
 mod subscription;
 mod timers;
 
@@ -31,6 +32,7 @@ use feed::FeedTable;
 use outbox::OutboxTable;
 use queue::CommandTable;
 use records::RecordTables;
+use schedule::ScheduleTable;
 use subscription::SubscriptionTable;
 
 /// A store in memory. Everything ends with the process.
@@ -50,6 +52,7 @@ struct Tables {
     outbox: OutboxTable,
     feed: FeedTable,
     subscriptions: SubscriptionTable,
+    schedules: ScheduleTable,
     payloads: HashMap<Digest, Vec<u8>>,
     /// Each path's versions, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,

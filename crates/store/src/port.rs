@@ -10,8 +10,8 @@ use noetl_model::{
 
 use crate::{
     Append, AppendError, CatalogEntry, EventFeed, ExecutionFilter, Failure, Fate, Feeds, Held,
-    HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Sent,
-    Snapshot, StartKey, StoreError, Subscriptions, Take, TimerRow,
+    HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Schedules,
+    Sent, Snapshot, StartKey, StoreError, Subscriptions, Take, TimerRow,
 };
 
 #[async_trait]
@@ -179,6 +179,7 @@ pub trait Store:
     + EventFeed
     + Feeds
     + Subscriptions
+    + Schedules
 {
 }
 
@@ -195,5 +196,6 @@ impl<T> Store for T where
         + EventFeed
         + Feeds
         + Subscriptions
+        + Schedules
 {
 }

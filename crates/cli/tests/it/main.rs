@@ -19,6 +19,7 @@ mod playbooks;
 mod replay;
 mod run;
 mod sandbox;
+mod schedules;
 mod server;
 mod signals;
 mod sql_pages;

@@ -1,6 +1,7 @@
 //! A store that fails the way a real one does: before the write, or after it with the answer lost.
 
 mod events;
+mod schedules;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

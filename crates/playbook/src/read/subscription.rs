@@ -110,7 +110,7 @@ pub(crate) fn read_subscription(root: &Node, findings: &mut Findings) -> Option<
 impl Reader<'_> {
     fn subscription(&mut self, root: &Node) -> Option<Subscription> {
         self.map(root, ROOT);
-        self.check_subscription_version(root);
+        self.check_version_of(root, "a subscription");
         let metadata = self.metadata_of(root, "a subscription");
         let Some(spec) = root.get("spec").filter(|spec| !spec.is_null()) else {
             self.missing(root, "a subscription", "spec");
@@ -146,9 +146,9 @@ impl Reader<'_> {
         })
     }
 
-    fn check_subscription_version(&mut self, root: &Node) {
+    pub(super) fn check_version_of(&mut self, root: &Node, title: &str) {
         let Some(version) = root.get("apiVersion") else {
-            let message = "a subscription needs `apiVersion`";
+            let message = format!("{title} needs `apiVersion`");
             let finding = Finding::error(Code::MissingKey, &root.span, message);
             self.add(finding.help("write `apiVersion: noetl.io/v1`"));
             return;
@@ -157,13 +157,13 @@ impl Reader<'_> {
         self.word(version, "`apiVersion`", versions);
     }
 
-    fn metadata_of(&mut self, root: &Node, title: &str) -> Option<Metadata> {
+    pub(super) fn metadata_of(&mut self, root: &Node, title: &str) -> Option<Metadata> {
         let node = self.needed(root, title, "metadata")?;
         let entries = self.any_map(node, "`metadata`")?;
         let name = self.needed(node, "metadata", "name")?;
-        let name = self.name(name, "a subscription's name")?;
+        let name = self.name(name, &format!("{title}'s name"))?;
         let path = match node.get("path").filter(|path| !path.is_null()) {
-            Some(path) => self.name(path, "a subscription's path")?,
+            Some(path) => self.name(path, &format!("{title}'s path"))?,
             None => name.clone(),
         };
         let description = node.get("description").and_then(|text| text.text()).map(str::to_owned);

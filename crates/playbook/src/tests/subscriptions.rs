@@ -16,7 +16,7 @@ fn check(spec: &str, expected: Expect) {
     );
     let said = match parse_document("s.yaml", yaml.as_bytes()) {
         Ok(Document::Subscription(checked)) => checked.warnings.to_string(),
-        Ok(Document::Playbook(_)) => panic!("it is a subscription"),
+        Ok(Document::Playbook(_) | Document::Schedule(_)) => panic!("it is a subscription"),
         Err(problems) => problems.to_string(),
     };
     let heads = said.lines().filter(|line| line.starts_with("error") || line.starts_with("warn"));

@@ -178,6 +178,7 @@ fn path_of(document: Document) -> String {
     match document {
         Document::Playbook(checked) => checked.playbook.metadata.path,
         Document::Subscription(checked) => checked.subscription.metadata.path,
+        Document::Schedule(checked) => checked.schedule.metadata.path,
     }
 }
 
@@ -229,6 +230,7 @@ async fn check_playbook(Body(request): Body<CheckRequest>) -> Json<CheckAnswer> 
     Json(match noetl_playbook::parse_document(DOCUMENT, content.as_bytes()) {
         Ok(Document::Playbook(checked)) => warned(checked.warnings),
         Ok(Document::Subscription(checked)) => warned(checked.warnings),
+        Ok(Document::Schedule(checked)) => warned(checked.warnings),
         Err(problems) => CheckAnswer { valid: false, errors: json!(problems), warnings: json!([]) },
     })
 }

@@ -19,7 +19,7 @@ const LENT_MAX: i64 = 200;
 const EMPTY: &str = "
     TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key, noetl.feed_batch,
         noetl.feed, noetl.subscription, noetl.subscription_event, noetl.failed_message, noetl.turn,
-        noetl.projected_event RESTART IDENTITY;
+        noetl.projected_event, noetl.schedule, noetl.schedule_event RESTART IDENTITY;
     DO $$
     DECLARE
         name text;

@@ -1,0 +1,104 @@
+//! What may be said about schedules.
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use super::{ClientArgs, Format};
+use crate::candidates;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScheduleCommand {
+    /// List schedules, and when each comes next
+    List(ScheduleListArgs),
+    /// Show how a schedule stands, and what happened to it lately
+    Get(ScheduleArgs),
+    /// Show the instants that come next
+    Next(ScheduleNextArgs),
+    /// Let instants pass until it is resumed
+    Pause(ScheduleArgs),
+    /// Go on with the next instant
+    Resume(ScheduleArgs),
+    /// Start an execution for every instant of a time that has none
+    Backfill(BackfillArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SCHEDULE_EXAMPLES)]
+pub(crate) struct ScheduleListArgs {
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SCHEDULE_EXAMPLES)]
+pub(crate) struct ScheduleArgs {
+    /// The schedule's path
+    #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::schedules))]
+    pub(crate) path: String,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = NEXT_EXAMPLES)]
+pub(crate) struct ScheduleNextArgs {
+    /// The schedule's path
+    #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::schedules))]
+    pub(crate) path: String,
+    /// Only instants after this one [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) after: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = BACKFILL_EXAMPLES)]
+pub(crate) struct BackfillArgs {
+    /// The schedule's path
+    #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::schedules))]
+    pub(crate) path: String,
+    /// The first instant that is meant
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: String,
+    /// The last instant that is meant [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Only list the instants
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+pub(super) const SCHEDULE_EXAMPLES: &str = "\
+`noetl register FILE` keeps the document of a schedule; a server starts its executions.
+
+Examples:
+  noetl schedule list
+  noetl schedule get schedules/nightly
+  noetl schedule pause schedules/nightly --server https://noetl.example.org:8082";
+
+const NEXT_EXAMPLES: &str = "\
+Examples:
+  noetl schedule next schedules/nightly
+  noetl schedule next schedules/nightly --after 2027-03-27T00:00:00Z --limit 3";
+
+const BACKFILL_EXAMPLES: &str = "\
+All of them start at once, whatever the schedule says about overlaps. An instant that has its
+execution already is left as it is.
+
+Examples:
+  noetl schedule backfill schedules/nightly --from 2026-11-01T00:00:00Z --dry-run
+  noetl schedule backfill schedules/nightly --from 2026-11-01T00:00:00Z --until 2026-11-07T00:00:00Z";

@@ -1,0 +1,237 @@
+//! `noetl schedule`: when executions start by themselves.
+
+use anyhow::anyhow;
+use noetl_api::wire::{
+    Backfilled, ScheduleEventView, ScheduleEvents, ScheduleInstants, ScheduleList, ScheduleView,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::args::{
+    BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
+};
+use crate::config::Config;
+use crate::door::{Door, part};
+use crate::failure::{Exit, Failure};
+use crate::nearest::nearest;
+use crate::output::document;
+use crate::output::table::table;
+use crate::terminal::{FAINT, Terminal, paint};
+
+/// How much of a schedule's past is shown.
+const PAST: usize = 20;
+
+/// One schedule with its past, for programs.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    schedule: ScheduleView,
+    #[serde(flatten)]
+    past: ScheduleEvents,
+}
+
+pub(crate) async fn schedule(
+    command: &ScheduleCommand,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    match command {
+        ScheduleCommand::List(args) => list(args, config, terminal).await,
+        ScheduleCommand::Get(args) => get(args, config, terminal).await,
+        ScheduleCommand::Next(args) => next(args, config, terminal).await,
+        ScheduleCommand::Pause(args) => moved(args, "pause", config, terminal).await,
+        ScheduleCommand::Resume(args) => moved(args, "resume", config, terminal).await,
+        ScheduleCommand::Backfill(args) => backfill(args, config, terminal).await,
+    }
+}
+
+async fn list(
+    args: &ScheduleListArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let listed: Result<ScheduleList, Failure> = door.get("api/schedules").await;
+    door.close().await;
+    let ScheduleList { schedules } = listed?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &schedules))?,
+        None if schedules.is_empty() => {
+            terminal.say("no schedules; `noetl register FILE` keeps the document of one");
+        }
+        None => {
+            let header = ["SCHEDULE", "STATE", "NEXT", "TIMING", "PLAYBOOK", "TROUBLE"];
+            let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
+            rows.extend(schedules.into_iter().map(|it| {
+                let next = it.next_at.as_deref().map(to_the_second).unwrap_or_default();
+                let (state, trouble) = (it.state.to_lowercase(), it.trouble.unwrap_or_default());
+                vec![it.path, state, next, it.timing, it.playbook, trouble]
+            }));
+            terminal.data(&table(&rows))?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+async fn get(
+    args: &ScheduleArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let told = told(&door, &args.path).await;
+    door.close().await;
+    let told = told?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &told))?,
+        None => terminal.data(&shown(&told))?,
+    }
+    Ok(Exit::Completed)
+}
+
+async fn told(door: &Door, path: &str) -> Result<Told, Failure> {
+    let at = part(path);
+    let schedule = door.get(&format!("api/schedules/at?path={at}")).await;
+    let schedule = meant(door, path, schedule).await?;
+    let past = door.get(&format!("api/schedules/events?path={at}&limit={PAST}")).await?;
+    Ok(Told { schedule, past })
+}
+
+fn shown(told: &Told) -> String {
+    let it = &told.schedule;
+    let row = |name: &str, value: String| vec![paint(FAINT, name), value];
+    let mut rows = vec![
+        row("schedule", it.path.clone()),
+        row("state", it.state.to_lowercase()),
+        row("starts", it.playbook.clone()),
+        row("timing", it.timing.clone()),
+        row("next", it.next_at.as_deref().map_or("none".to_owned(), to_the_second)),
+    ];
+    if let (Some(instant), Some(execution)) = (&it.last_instant, &it.last_execution_id) {
+        rows.push(row("last", format!("{} as {execution}", to_the_second(instant))));
+    }
+    if let Some(until) = &it.queued_until {
+        rows.push(row("waiting", format!("instants up to {}", to_the_second(until))));
+    }
+    if let Some(trouble) = &it.trouble {
+        rows.push(row("trouble", trouble.clone()));
+    }
+    let past = told.past.events.iter().map(|event| {
+        let ScheduleEventView { seq: _, event_type, created_at, context } = event;
+        vec![to_the_second(created_at), event_type.clone(), told_of(context)]
+    });
+    format!("{}\n\n{}", table(&rows).trim_end(), table(&past.collect::<Vec<_>>()))
+}
+
+/// What belongs to an event, in a line.
+fn told_of(context: &Value) -> String {
+    let parts = context.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
+        Value::Null => None,
+        Value::String(text) => Some(format!("{name}={}", to_the_second(text))),
+        other => Some(format!("{name}={other}")),
+    });
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// A time without the fraction of a second that it does not have.
+fn to_the_second(time: &str) -> String {
+    time.replace(".000000Z", "Z")
+}
+
+async fn next(
+    args: &ScheduleNextArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let after = args.after.as_ref().map(|after| format!("&after={}", part(after)));
+    let (path, limit) = (part(&args.path), args.limit);
+    let after = after.unwrap_or_default();
+    let next = door.get(&format!("api/schedules/next?path={path}&limit={limit}{after}")).await;
+    let next = meant(&door, &args.path, next).await;
+    door.close().await;
+    let next: ScheduleInstants = next?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &next))?,
+        None if next.instants.is_empty() => terminal.say("there is no instant to come"),
+        None => {
+            let instants: Vec<String> = next.instants.iter().map(|it| to_the_second(it)).collect();
+            terminal.data(&instants.join("\n"))?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+async fn moved(
+    args: &ScheduleArgs,
+    action: &str,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let body = json!({ "path": args.path });
+    let moved = door.post(&format!("api/schedules/{action}"), &body).await;
+    let moved = meant(&door, &args.path, moved).await;
+    door.close().await;
+    let schedule: ScheduleView = moved?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &schedule))?,
+        None => {
+            let next = schedule.next_at.as_deref().map(to_the_second);
+            let next = next.map(|next| format!(", next at {next}")).unwrap_or_default();
+            let state = schedule.state.to_lowercase();
+            terminal.say(format!("{} is {state}{next}", schedule.path));
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+async fn backfill(
+    args: &BackfillArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let door = Door::open(&args.client, config).await?;
+    let (from, until, dry_run) = (&args.from, &args.until, args.dry_run);
+    let body = json!({ "path": args.path, "from": from, "until": until, "dry_run": dry_run });
+    let filled = door.post("api/schedules/backfill", &body).await;
+    let filled = meant(&door, &args.path, filled).await;
+    door.close().await;
+    let filled: Backfilled = filled?;
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &filled))?,
+        None if filled.instants.is_empty() => terminal.say("there is no instant in that time"),
+        None => {
+            let rows = filled.instants.into_iter().map(|it| {
+                let what = match (&it.execution_id, it.started) {
+                    (None, _) => "would start",
+                    (Some(_), true) => "started",
+                    (Some(_), false) => "was there",
+                };
+                let execution = it.execution_id.unwrap_or_default();
+                vec![to_the_second(&it.instant), what.to_owned(), execution]
+            });
+            terminal.data(&table(&rows.collect::<Vec<_>>()))?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// The answer about a schedule; where there is none of the name, perhaps the one that was meant.
+async fn meant<T>(door: &Door, path: &str, answer: Result<T, Failure>) -> Result<T, Failure> {
+    let failure = match answer {
+        Ok(answer) => return Ok(answer),
+        Err(failure) => failure,
+    };
+    let Ok(ScheduleList { schedules }) = door.get("api/schedules").await else {
+        return Err(failure);
+    };
+    if schedules.iter().any(|it| it.path == path) {
+        return Err(failure);
+    }
+    let failure = Failure::bad_input(anyhow!("there is no schedule {path}"));
+    Err(match nearest(path, schedules.iter().map(|it| it.path.as_str())) {
+        Some(near) => failure.help(format!("did you mean {near}?")),
+        None => failure.help("`noetl register FILE` keeps the document of one"),
+    })
+}

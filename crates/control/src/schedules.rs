@@ -1,0 +1,307 @@
+//! Schedules: each instant starts one execution, however many control planes look at the clock.
+//!
+//! Whoever finds an instant due starts its execution under the instant's own start key and then writes
+//! down that it has fired. The key lets one start through; the row is moved by one writer at a time, so
+//! that what was missed, skipped or made up for is decided once.
+
+mod fire;
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use lru::LruCache;
+use noetl_engine::{evolve_schedule, next_start};
+use noetl_model::{CatalogId, ExecutionId, ScheduleEvent, ScheduleState, Seq, Timestamp};
+use noetl_playbook::{Document, Problems, Schedule};
+use noetl_store::{CatalogEntry, PAGE_MAX, ScheduleRow, StoreError};
+use thiserror::Error;
+
+use crate::{Control, StartError};
+
+/// How many instants one request goes back over.
+pub const BACKFILL_MAX: usize = 1000;
+/// How often a change is decided again because somebody else was faster.
+const RIVALRIES_MAX: u32 = 16;
+/// How many schedules a list shows at most.
+const LIST_MAX: usize = 20_000;
+
+/// How many documents of schedules are kept read.
+const DOCUMENTS_MAX: NonZeroUsize = NonZeroUsize::new(20_000).expect("not zero");
+
+/// The documents of schedules read lately.
+pub(crate) struct ScheduleCache {
+    documents: Mutex<LruCache<CatalogId, Arc<Schedule>>>,
+}
+
+impl Default for ScheduleCache {
+    fn default() -> Self {
+        Self { documents: Mutex::new(LruCache::sparse(DOCUMENTS_MAX)) }
+    }
+}
+
+impl ScheduleCache {
+    fn get(&self, id: CatalogId) -> Option<Arc<Schedule>> {
+        self.documents().get(&id).cloned()
+    }
+
+    fn put(&self, id: CatalogId, document: Arc<Schedule>) {
+        self.documents().put(id, document);
+    }
+
+    fn documents(&self) -> MutexGuard<'_, LruCache<CatalogId, Arc<Schedule>>> {
+        self.documents.lock().expect("nothing panics while it holds the documents")
+    }
+}
+
+/// Why nothing was done about a schedule.
+#[derive(Debug, Error)]
+pub enum ScheduleError {
+    #[error("there is no schedule at {0}")]
+    Unknown(String),
+    /// What the catalog holds is not valid any more.
+    #[error("the schedule's document cannot be read")]
+    Damaged(#[source] Problems),
+    #[error("more than {BACKFILL_MAX} instants lie in that time; ask for less at once")]
+    TooMany,
+    #[error("{0} lies ahead; only what is past can be made up for")]
+    Ahead(Timestamp),
+    /// Others were faster, again and again.
+    #[error("the schedule keeps changing")]
+    Contended,
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("the store did not answer")]
+    Store(#[from] StoreError),
+}
+
+/// What became of an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fired {
+    /// Its execution was started just now.
+    Now(ExecutionId),
+    /// It had its execution.
+    Before(ExecutionId),
+}
+
+impl Fired {
+    pub fn execution(self) -> ExecutionId {
+        match self {
+            Fired::Now(execution) | Fired::Before(execution) => execution,
+        }
+    }
+}
+
+/// What is asked of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduleAction {
+    Pause,
+    /// Instants that have passed meanwhile are over.
+    Resume,
+}
+
+impl Control {
+    /// Every schedule, by path.
+    pub async fn schedules(&self) -> Result<Vec<ScheduleRow>, ScheduleError> {
+        let mut rows: Vec<ScheduleRow> = Vec::new();
+        loop {
+            let after = rows.last().map(|row| row.path.as_str());
+            let page = self.parts.store.list_schedules(after).await?;
+            let is_last = page.len() < PAGE_MAX;
+            rows.extend(page);
+            if is_last || rows.len() >= LIST_MAX {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// How the schedule of a path stands.
+    pub async fn schedule(&self, path: &str) -> Result<ScheduleRow, ScheduleError> {
+        let row = self.parts.store.schedule(path).await?;
+        row.ok_or_else(|| ScheduleError::Unknown(path.to_owned()))
+    }
+
+    /// The document of a schedule that counts.
+    pub async fn schedule_document(&self, path: &str) -> Result<Arc<Schedule>, ScheduleError> {
+        let row = self.schedule(path).await?;
+        self.document_of(&row.path, row.standing.catalog_id).await
+    }
+
+    /// Pauses or resumes a schedule; what it is already it stays.
+    pub async fn move_schedule(
+        &self,
+        path: &str,
+        action: ScheduleAction,
+    ) -> Result<ScheduleRow, ScheduleError> {
+        let (event, state) = match action {
+            ScheduleAction::Pause => (ScheduleEvent::Paused, ScheduleState::Paused),
+            ScheduleAction::Resume => (ScheduleEvent::Resumed, ScheduleState::Active),
+        };
+        let moved = self.note_unless(path, &event, |row| row.standing.state == state).await?;
+        tracing::info!(path, state = %moved.standing.state, "schedule moved");
+        self.parts.wakes.schedules.notify_one();
+        Ok(moved)
+    }
+
+    /// Writes down what happened to a schedule, however it stands, unless it shows that already; the
+    /// answer is how it stands then.
+    async fn note_unless(
+        &self,
+        path: &str,
+        event: &ScheduleEvent,
+        is_known: impl Fn(&ScheduleRow) -> bool,
+    ) -> Result<ScheduleRow, ScheduleError> {
+        for _ in 0..RIVALRIES_MAX {
+            let row = self.schedule(path).await?;
+            if is_known(&row) {
+                return Ok(row);
+            }
+            let document = self.document_of(path, row.standing.catalog_id).await?;
+            if let Some(moved) = self.note(&row, event, Some(&document)).await? {
+                return Ok(moved);
+            }
+        }
+        Err(ScheduleError::Contended)
+    }
+
+    /// Lets a version of a schedule's document count.
+    pub(crate) async fn begin_schedule(
+        &self,
+        entry: &CatalogEntry,
+        document: Arc<Schedule>,
+    ) -> Result<(), ScheduleError> {
+        let (path, catalog_id) = (&entry.path, entry.catalog_id);
+        self.parts.schedules.put(catalog_id, document.clone());
+        let event = ScheduleEvent::Registered { catalog_id };
+        for _ in 0..RIVALRIES_MAX {
+            let noted = match self.parts.store.schedule(path).await? {
+                Some(row) if row.standing.catalog_id >= catalog_id => return Ok(()),
+                Some(row) => self.note(&row, &event, Some(&document)).await?.is_some(),
+                None => self.begin(path, &event, &document).await?,
+            };
+            if noted {
+                self.parts.wakes.schedules.notify_one();
+                return Ok(());
+            }
+        }
+        Err(ScheduleError::Contended)
+    }
+
+    async fn begin(
+        &self,
+        path: &str,
+        event: &ScheduleEvent,
+        document: &Schedule,
+    ) -> Result<bool, ScheduleError> {
+        let now = self.parts.stamps.now();
+        let standing = evolve_schedule(None, event, now).expect("a registration begins a life");
+        let row = ScheduleRow {
+            path: path.to_owned(),
+            seq: Seq::ZERO.next(),
+            playbook: document.playbook.clone(),
+            timing: document.timing(),
+            next_at: next_start(document, &standing),
+            standing,
+            updated_at: now,
+        };
+        Ok(self.parts.store.record_schedule(&row, event).await?)
+    }
+
+    /// Writes down what happened to a schedule; nothing if somebody else was faster. One without a
+    /// document rests.
+    async fn note(
+        &self,
+        row: &ScheduleRow,
+        event: &ScheduleEvent,
+        document: Option<&Schedule>,
+    ) -> Result<Option<ScheduleRow>, ScheduleError> {
+        let now = self.parts.stamps.now();
+        let standing = evolve_schedule(Some(row.standing.clone()), event, now);
+        let standing = standing.expect("anything may happen to what was registered");
+        let (playbook, timing) = match document {
+            Some(document) => (document.playbook.clone(), document.timing()),
+            None => (row.playbook.clone(), row.timing.clone()),
+        };
+        let moved = ScheduleRow {
+            path: row.path.clone(),
+            seq: row.seq.next(),
+            playbook,
+            timing,
+            next_at: document.and_then(|document| next_start(document, &standing)),
+            standing,
+            updated_at: now,
+        };
+        let is_written = self.parts.store.record_schedule(&moved, event).await?;
+        Ok(is_written.then_some(moved))
+    }
+
+    /// A version of a schedule's document, read once.
+    async fn document_of(
+        &self,
+        path: &str,
+        catalog_id: CatalogId,
+    ) -> Result<Arc<Schedule>, ScheduleError> {
+        if let Some(document) = self.parts.schedules.get(catalog_id) {
+            return Ok(document);
+        }
+        let entry = self.parts.store.by_id(catalog_id).await?;
+        let entry = entry.ok_or_else(|| ScheduleError::Unknown(path.to_owned()))?;
+        match noetl_playbook::parse_document(&entry.path, entry.content.as_bytes()) {
+            Ok(Document::Schedule(checked)) => {
+                let document = Arc::new(checked.schedule);
+                self.parts.schedules.put(catalog_id, document.clone());
+                Ok(document)
+            }
+            Ok(Document::Playbook(_) | Document::Subscription(_)) => {
+                Err(ScheduleError::Unknown(path.to_owned()))
+            }
+            Err(problems) => Err(ScheduleError::Damaged(problems)),
+        }
+    }
+
+    /// Starts an execution for every instant of a time that has none.
+    pub async fn backfill(
+        &self,
+        path: &str,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<(Timestamp, Fired)>, ScheduleError> {
+        let instants = self.instants(path, from, until).await?;
+        let document = self.schedule_document(path).await?;
+        let mut fired = Vec::with_capacity(instants.len());
+        for instant in instants {
+            fired.push((instant, self.start_instant(path, &document, instant).await?));
+        }
+        let started = fired.iter().filter(|(_, fired)| match fired {
+            Fired::Now(_) => true,
+            Fired::Before(_) => false,
+        });
+        let started = started.count() as u64;
+        let event = ScheduleEvent::Backfilled { from, until, started };
+        self.note_unless(path, &event, |_| false).await?;
+        tracing::info!(path, started, "schedule backfilled");
+        Ok(fired)
+    }
+
+    /// The instants of a time that is past, both ends included.
+    pub async fn instants(
+        &self,
+        path: &str,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<Timestamp>, ScheduleError> {
+        if until > self.parts.stamps.now() {
+            return Err(ScheduleError::Ahead(until));
+        }
+        let document = self.schedule_document(path).await?;
+        let mut reached = Timestamp::from_micros(from.as_micros().saturating_sub(1));
+        let mut instants = Vec::new();
+        while let Some(instant) = document.next_after(reached).filter(|it| *it <= until) {
+            if instants.len() == BACKFILL_MAX {
+                return Err(ScheduleError::TooMany);
+            }
+            instants.push(instant);
+            reached = instant;
+        }
+        Ok(instants)
+    }
+}

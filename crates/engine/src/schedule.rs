@@ -1,0 +1,179 @@
+//! Schedules: what follows from the clock, and what an event changes.
+//!
+//! Invariant: which step comes next depends on the document, the standing and the moment alone, so
+//! that servers that look at the same time do the same.
+
+use std::time::Duration;
+
+use noetl_model::{
+    ExecutionId, Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState, Timestamp,
+};
+use noetl_playbook::{CatchUp, Overlap, Schedule};
+
+/// How late an instant may be and still be on time.
+pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
+/// How many missed instants are made up for.
+pub const CATCH_UP_MAX: usize = 100;
+/// How many instants wait for the execution before them; beyond that, the oldest pass.
+pub const QUEUED_MAX: usize = 100;
+
+/// What is to be done about a schedule now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScheduleStep {
+    /// Nothing is due.
+    Rest,
+    /// Start the execution of an instant, after the end of another one if that is under way.
+    Fire { instant: Timestamp, cancels: Option<ExecutionId> },
+    /// Write this down and look again.
+    Note(ScheduleEvent),
+}
+
+/// What is to be done about a schedule at a moment. `running` is the execution of its latest instant,
+/// if that is under way.
+pub fn schedule_step(
+    document: &Schedule,
+    standing: &ScheduleStanding,
+    running: Option<ExecutionId>,
+    now: Timestamp,
+) -> ScheduleStep {
+    match standing.state {
+        ScheduleState::Paused => return ScheduleStep::Rest,
+        ScheduleState::Active => {}
+    }
+    if standing.queued.is_some()
+        && running.is_none()
+        && let Some(instant) = document.next_after(standing.reached)
+    {
+        return ScheduleStep::Fire { instant, cancels: None };
+    }
+    let seen = standing.queued.unwrap_or(standing.reached);
+    let Some(instant) = document.next_after(seen) else { return ScheduleStep::Rest };
+    if document.starts_at(instant) > now {
+        return ScheduleStep::Rest;
+    }
+    // What was missed while others wait waits with them.
+    if standing.queued.is_none()
+        && let Some(until) = missed_until(document, seen, now)
+    {
+        return pass(until, PassReason::Missed);
+    }
+    match (document.overlap, running) {
+        (Overlap::Allow, _) | (_, None) => ScheduleStep::Fire { instant, cancels: None },
+        (Overlap::Cancel, Some(running)) => ScheduleStep::Fire { instant, cancels: Some(running) },
+        (Overlap::Skip, Some(_)) => pass(instant, PassReason::Overlap),
+        (Overlap::Queue, Some(_)) => match oldest_too_many(document, standing) {
+            Some(oldest) => pass(oldest, PassReason::Overlap),
+            None => ScheduleStep::Note(ScheduleEvent::Queued { instant }),
+        },
+    }
+}
+
+fn pass(until: Timestamp, reason: PassReason) -> ScheduleStep {
+    ScheduleStep::Note(ScheduleEvent::Passed { until, reason })
+}
+
+/// Up to where instants after one of them were missed and are not made up for.
+fn missed_until(document: &Schedule, seen: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let latest_on_time = SCHEDULE_GRACE + document.jitter;
+    let micros = i64::try_from(latest_on_time.as_micros()).unwrap_or(i64::MAX);
+    let horizon = Timestamp::from_micros(now.as_micros().saturating_sub(micros) - 1);
+    let kept = match document.catch_up {
+        CatchUp::None => 0,
+        CatchUp::Last => {
+            let last = document.latest(seen, horizon, 1).pop()?;
+            let is_followed =
+                document.next_after(last).is_some_and(|next| document.starts_at(next) <= now);
+            usize::from(!is_followed)
+        }
+        CatchUp::All => CATCH_UP_MAX,
+    };
+    let late = document.latest(seen, horizon, kept + 1);
+    (late.len() > kept).then(|| late.first().copied()).flatten()
+}
+
+/// The oldest instant that waits, if no more may.
+fn oldest_too_many(document: &Schedule, standing: &ScheduleStanding) -> Option<Timestamp> {
+    let until = standing.queued?;
+    let waiting = document.latest(standing.reached, until, QUEUED_MAX);
+    (waiting.len() >= QUEUED_MAX).then(|| waiting.first().copied()).flatten()
+}
+
+/// When a schedule is to be looked at next, but for the end of an execution that instants wait for.
+pub fn next_start(document: &Schedule, standing: &ScheduleStanding) -> Option<Timestamp> {
+    match standing.state {
+        ScheduleState::Paused => None,
+        ScheduleState::Active => {
+            let seen = standing.queued.unwrap_or(standing.reached);
+            document.next_after(seen).map(|instant| document.starts_at(instant))
+        }
+    }
+}
+
+/// How a schedule stands after an event; `None` if it cannot have happened.
+pub fn evolve_schedule(
+    standing: Option<ScheduleStanding>,
+    event: &ScheduleEvent,
+    at: Timestamp,
+) -> Option<ScheduleStanding> {
+    let Some(standing) = standing else {
+        return match event {
+            ScheduleEvent::Registered { catalog_id } => Some(ScheduleStanding {
+                catalog_id: *catalog_id,
+                state: ScheduleState::Active,
+                reached: at,
+                queued: None,
+                last: None,
+                trouble: None,
+            }),
+            ScheduleEvent::Paused
+            | ScheduleEvent::Resumed
+            | ScheduleEvent::Fired { .. }
+            | ScheduleEvent::Queued { .. }
+            | ScheduleEvent::Passed { .. }
+            | ScheduleEvent::Backfilled { .. }
+            | ScheduleEvent::Broken { .. } => None,
+        };
+    };
+    Some(match event {
+        ScheduleEvent::Registered { catalog_id } => {
+            ScheduleStanding { catalog_id: *catalog_id, trouble: None, ..begun_again(standing, at) }
+        }
+        ScheduleEvent::Paused => ScheduleStanding { state: ScheduleState::Paused, ..standing },
+        ScheduleEvent::Resumed => {
+            ScheduleStanding { state: ScheduleState::Active, ..begun_again(standing, at) }
+        }
+        ScheduleEvent::Fired { instant, execution } => {
+            let firing = Firing { instant: *instant, execution: *execution };
+            let last = standing.last.filter(|last| last.instant > *instant).or(Some(firing));
+            ScheduleStanding { last, trouble: None, ..reaching(standing, *instant) }
+        }
+        ScheduleEvent::Queued { instant } => {
+            ScheduleStanding { queued: Some(*instant), ..standing }
+        }
+        ScheduleEvent::Passed { until, reason } => {
+            let trouble = match reason {
+                PassReason::Overlap | PassReason::Missed => standing.trouble.clone(),
+                PassReason::Unstartable { error } => Some(error.clone()),
+            };
+            ScheduleStanding { trouble, ..reaching(standing, *until) }
+        }
+        ScheduleEvent::Backfilled { .. } => standing,
+        ScheduleEvent::Broken { reason } => {
+            ScheduleStanding { trouble: Some(reason.clone()), ..standing }
+        }
+    })
+}
+
+/// Instants up to now are over.
+fn begun_again(standing: ScheduleStanding, at: Timestamp) -> ScheduleStanding {
+    ScheduleStanding { reached: standing.reached.max(at), queued: None, ..standing }
+}
+
+fn reaching(standing: ScheduleStanding, instant: Timestamp) -> ScheduleStanding {
+    let reached = standing.reached.max(instant);
+    let queued = standing.queued.filter(|queued| *queued > reached);
+    ScheduleStanding { reached, queued, ..standing }
+}
+
+#[cfg(test)]
+mod tests;

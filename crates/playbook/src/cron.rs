@@ -1,0 +1,248 @@
+//! Cron expressions, and the instants they mean in a time zone.
+//!
+//! Where clocks are put forward, a time that does not exist is taken at the moment the clocks jump;
+//! where they are put back, a time that exists twice is taken the first time. An expression that
+//! holds for every hour follows the real hours instead: it leaves none out and has both.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, ToSpan as _};
+
+/// How many days ahead an instant is looked for: the longest that a 29 February is away.
+const DAYS_MAX: i32 = 8 * 366;
+/// By how many hours clocks are moved at most, beyond which local times order like instants.
+const SHIFT_HOURS_MAX: i64 = 3;
+
+/// The values that a field may have, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Field {
+    bits: u64,
+    /// Whether every value is meant.
+    is_free: bool,
+}
+
+impl Field {
+    fn has(self, value: i8) -> bool {
+        u32::try_from(value).is_ok_and(|value| value < 64 && self.bits & (1 << value) != 0)
+    }
+}
+
+/// A cron expression of five fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cron {
+    text: String,
+    minutes: Field,
+    hours: Field,
+    days: Field,
+    /// `L`: the last day of a month.
+    is_last_day: bool,
+    months: Field,
+    /// Sunday is 0.
+    weekdays: Field,
+}
+
+/// What a field of an expression may say.
+struct Shape {
+    title: &'static str,
+    min: u8,
+    max: u8,
+    names: &'static [&'static str],
+}
+
+const MINUTES: &Shape = &Shape { title: "minute", min: 0, max: 59, names: &[] };
+const HOURS: &Shape = &Shape { title: "hour", min: 0, max: 23, names: &[] };
+const DAYS: &Shape = &Shape { title: "day of the month", min: 1, max: 31, names: &[] };
+const MONTHS: &Shape = &Shape {
+    title: "month",
+    min: 1,
+    max: 12,
+    names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+};
+/// Sunday is 0 and 7.
+const WEEKDAYS: &Shape = &Shape {
+    title: "day of the week",
+    min: 0,
+    max: 7,
+    names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+};
+
+/// Words for usual expressions.
+const WORDS: &[(&str, &str)] = &[
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
+
+impl Cron {
+    /// Reads an expression; otherwise says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let word = WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
+        let fields: Vec<&str> = word.map_or(text, |(_, meant)| meant).split_whitespace().collect();
+        let [minutes, hours, days, months, weekdays] = fields[..] else {
+            let count = fields.len();
+            return Err(format!(
+                "it needs 5 fields (minute, hour, day, month, day of the week), this has {count}"
+            ));
+        };
+        let is_last_day = days.eq_ignore_ascii_case("l");
+        let cron = Self {
+            text: fields_as_written(text),
+            minutes: field(minutes, MINUTES)?,
+            hours: field(hours, HOURS)?,
+            days: if is_last_day { Field { bits: 0, is_free: false } } else { field(days, DAYS)? },
+            is_last_day,
+            months: field(months, MONTHS)?,
+            weekdays: sunday_once(field(weekdays, WEEKDAYS)?),
+        };
+        match cron.next_after(Timestamp::UNIX_EPOCH, &TimeZone::UTC) {
+            Some(_) => Ok(cron),
+            None => Err("there is no such day".to_owned()),
+        }
+    }
+
+    /// The expression as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The first instant after another one.
+    pub(crate) fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let local = after.to_zoned(zone.clone()).datetime();
+        // A time that exists twice may be yesterday's.
+        let mut day = local.date().yesterday().ok()?;
+        for _ in 0..DAYS_MAX {
+            if self.has_day(day)
+                && let Some(found) = self.next_of(day, after, local, zone)
+            {
+                return Some(found);
+            }
+            day = day.tomorrow().ok()?;
+        }
+        None
+    }
+
+    fn has_day(&self, day: Date) -> bool {
+        let in_month = self.days.has(day.day()) || (self.is_last_day && is_last(day));
+        let in_week = self.weekdays.has(day.weekday().to_sunday_zero_offset());
+        // Where both are said, either is enough.
+        let is_meant = match (self.days.is_free, self.weekdays.is_free) {
+            (false, false) => in_month || in_week,
+            (true, _) | (_, true) => in_month && in_week,
+        };
+        is_meant && self.months.has(day.month())
+    }
+
+    /// The first instant of a day that is after another one.
+    fn next_of(
+        &self,
+        day: Date,
+        after: Timestamp,
+        local: DateTime,
+        zone: &TimeZone,
+    ) -> Option<Timestamp> {
+        let shift = SHIFT_HOURS_MAX.hours();
+        let earliest = local.saturating_sub(shift);
+        let mut best: Option<(Timestamp, DateTime)> = None;
+        for hour in (0..24).filter(|hour| self.hours.has(*hour)) {
+            for minute in (0..60).filter(|minute| self.minutes.has(*minute)) {
+                let time = day.at(hour, minute, 0, 0);
+                if time < earliest {
+                    continue;
+                }
+                if best.is_some_and(|(_, at)| time > at.saturating_add(shift)) {
+                    return best.map(|(instant, _)| instant);
+                }
+                for instant in self.instants(time, zone).into_iter().flatten() {
+                    if instant > after && best.is_none_or(|(known, _)| instant < known) {
+                        best = Some((instant, time));
+                    }
+                }
+            }
+        }
+        best.map(|(instant, _)| instant)
+    }
+
+    /// When a local time is: once, twice, or at the moment the clocks jump over it.
+    fn instants(&self, time: DateTime, zone: &TimeZone) -> [Option<Timestamp>; 2] {
+        let follows_hours = self.hours.is_free;
+        match zone.to_ambiguous_timestamp(time).offset() {
+            AmbiguousOffset::Unambiguous { offset } => [offset.to_timestamp(time).ok(), None],
+            AmbiguousOffset::Fold { before, after } => {
+                let second = follows_hours.then(|| after.to_timestamp(time).ok()).flatten();
+                [before.to_timestamp(time).ok(), second]
+            }
+            AmbiguousOffset::Gap { .. } if follows_hours => [None, None],
+            AmbiguousOffset::Gap { before, .. } => [jump(time, before, zone), None],
+        }
+    }
+}
+
+/// The moment at which the clocks jump over a local time.
+fn jump(time: DateTime, before: jiff::tz::Offset, zone: &TimeZone) -> Option<Timestamp> {
+    let beyond = before.to_timestamp(time).ok()?.checked_add(1.nanosecond()).ok()?;
+    zone.preceding(beyond).next().map(|jump| jump.timestamp())
+}
+
+/// An expression with one blank between its fields.
+fn fields_as_written(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_last(day: Date) -> bool {
+    day.day() == day.days_in_month()
+}
+
+/// Sunday is written as 0 or 7, and kept as 0.
+fn sunday_once(field: Field) -> Field {
+    let is_sunday = field.bits & (1 | 1 << 7) != 0;
+    Field { bits: (field.bits & 0x7e) | u64::from(is_sunday), ..field }
+}
+
+fn field(text: &str, shape: &Shape) -> Result<Field, String> {
+    let mut bits = 0;
+    for part in text.split(',') {
+        bits |= part_bits(part, shape)?;
+    }
+    Ok(Field { bits, is_free: text == "*" })
+}
+
+/// `*`, `5`, `mon`, `1-5`, `*/15`, `10-50/20`.
+fn part_bits(part: &str, shape: &Shape) -> Result<u64, String> {
+    let Shape { title, min, max, .. } = shape;
+    let unknown = || format!("`{part}` is no {title} from {min} to {max}");
+    let (range, step) = match part.split_once('/') {
+        Some((range, step)) => (range, step.parse::<u8>().ok().filter(|it| *it > 0)),
+        None => (part, Some(1)),
+    };
+    let step = step.ok_or_else(unknown)?;
+    let (first, last) = if range == "*" {
+        (*min, *max)
+    } else if let Some((first, last)) = range.split_once('-') {
+        let (first, last) = (value(first, shape), value(last, shape));
+        let (first, last) = (first.ok_or_else(unknown)?, last.ok_or_else(unknown)?);
+        // A week that ends on Sunday ends with 7.
+        (first, if last == 0 && first > 0 { *max } else { last })
+    } else {
+        let first = value(range, shape).ok_or_else(unknown)?;
+        // `5/10` goes on to the end.
+        (first, if part.contains('/') { *max } else { first })
+    };
+    if first > last {
+        return Err(format!("`{part}` goes backwards"));
+    }
+    Ok((first..=last).step_by(step.into()).fold(0, |bits, value| bits | 1 << value))
+}
+
+fn value(text: &str, shape: &Shape) -> Option<u8> {
+    let named = shape.names.iter().position(|name| name.eq_ignore_ascii_case(text));
+    let value = match named {
+        Some(place) => u8::try_from(place).ok()? + shape.min,
+        None => text.parse().ok()?,
+    };
+    (shape.min..=shape.max).contains(&value).then_some(value)
+}

@@ -1,0 +1,150 @@
+//! A document of `kind: Schedule`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use super::Reader;
+use super::workbook::Workbook;
+use crate::cron::Cron;
+use crate::diagnostic::{Code, Finding, Findings};
+use crate::schedule::{CatchUp, Overlap, Schedule, When};
+use crate::words::schedule::{DISPATCH, ROOT, SPEC};
+use crate::yaml::{Node, to_object};
+
+/// The shortest time between two executions.
+const EVERY_MIN: Duration = Duration::from_secs(1);
+const EVERY_MAX: Duration = Duration::from_secs(366 * 86400);
+const JITTER_MAX: Duration = Duration::from_secs(86400);
+
+const OVERLAPS: &[(&str, Overlap)] = &[
+    ("allow", Overlap::Allow),
+    ("skip", Overlap::Skip),
+    ("queue", Overlap::Queue),
+    ("cancel", Overlap::Cancel),
+];
+const CATCH_UPS: &[(&str, CatchUp)] =
+    &[("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)];
+
+/// The schedule of a document; `None` if there is an error among the findings.
+pub(crate) fn read_schedule(root: &Node, findings: &mut Findings) -> Option<Schedule> {
+    let mut reader = Reader { findings, steps: BTreeMap::new(), workbook: Workbook::default() };
+    let schedule = reader.schedule(root);
+    schedule.filter(|_| !findings.has_errors())
+}
+
+impl Reader<'_> {
+    fn schedule(&mut self, root: &Node) -> Option<Schedule> {
+        self.map(root, ROOT);
+        self.check_version_of(root, "a schedule");
+        let metadata = self.metadata_of(root, "a schedule");
+        let spec = self.needed(root, "a schedule", "spec")?;
+        self.map(spec, SPEC)?;
+        let given = |key| spec.get(key).filter(|value| !value.is_null());
+        let when = self.when(spec);
+        let jitter = match given("jitter") {
+            Some(it) => self.duration(it, "`jitter`", 1.0, JITTER_MAX),
+            None => Some(Duration::ZERO),
+        };
+        let overlap = match given("overlap") {
+            Some(it) => self.word(it, "`overlap`", OVERLAPS),
+            None => Some(Overlap::Allow),
+        };
+        let catch_up = match given("catch_up") {
+            Some(it) => self.word(it, "`catch_up`", CATCH_UPS),
+            None => Some(CatchUp::Last),
+        };
+        let dispatch = self.needed(spec, "`spec`", "dispatch")?;
+        self.map(dispatch, DISPATCH)?;
+        let playbook = self.needed_name(dispatch, "`dispatch`", "playbook");
+        let pool = match dispatch.get("execution_pool").filter(|it| !it.is_null()) {
+            Some(it) => Some(self.name(it, "`execution_pool`")?),
+            None => None,
+        };
+        let payload = match dispatch.get("payload").filter(|it| !it.is_null()) {
+            Some(it) => to_object(self.any_map(it, "`payload`")?),
+            None => serde_json::Map::new(),
+        };
+        self.check_jitter(spec, when.as_ref(), jitter);
+        Some(Schedule {
+            metadata: metadata?,
+            when: when?,
+            jitter: jitter?,
+            overlap: overlap?,
+            catch_up: catch_up?,
+            playbook: playbook?,
+            pool,
+            payload,
+        })
+    }
+
+    /// Executions of an interval start in the order of their instants.
+    fn check_jitter(&mut self, spec: &Node, when: Option<&When>, jitter: Option<Duration>) {
+        if let (Some(When::Every(every)), Some(jitter), Some(node)) =
+            (when, jitter, spec.get("jitter"))
+            && jitter > *every
+        {
+            let message = "`jitter` cannot be longer than `every`";
+            self.add(Finding::error(Code::OutOfRange, &node.span, message));
+        }
+    }
+
+    fn when(&mut self, spec: &Node) -> Option<When> {
+        let given = |key| spec.get(key).filter(|value| !value.is_null());
+        if let (Some(zone), None) = (given("timezone"), given("cron")) {
+            let message = "`timezone` is for `cron`; other instants are the same everywhere";
+            self.add(Finding::error(Code::BadValue, &zone.span, message));
+        }
+        match (given("cron"), given("every"), given("at")) {
+            (Some(cron), None, None) => {
+                let zone = match given("timezone") {
+                    Some(zone) => self.zone(zone),
+                    None => Some(TimeZone::UTC),
+                };
+                let text = self.name(cron, "`cron`")?;
+                let cron = Cron::parse(&text).map_err(|reason| {
+                    let message = format!("`cron` cannot be `{text}`: {reason}");
+                    let finding = Finding::error(Code::BadValue, &cron.span, message);
+                    self.add(finding.help("write `30 2 * * *` for half past two every night"));
+                });
+                Some(When::Cron { cron: cron.ok()?, zone: zone? })
+            }
+            (None, Some(every), None) => {
+                let duration = self.duration(every, "`every`", 1.0, EVERY_MAX)?;
+                if duration < EVERY_MIN {
+                    let message = "`every` must be a second at least";
+                    self.add(Finding::error(Code::OutOfRange, &every.span, message));
+                    return None;
+                }
+                Some(When::Every(duration))
+            }
+            (None, None, Some(at)) => {
+                let text = self.name(at, "`at`")?;
+                let instant = text.parse().map_err(|_| {
+                    let message = format!("`at` cannot be `{text}`");
+                    let finding = Finding::error(Code::BadValue, &at.span, message);
+                    self.add(finding.help("write an instant such as `2026-12-24T18:00:00Z`"));
+                });
+                instant.ok().map(When::Once)
+            }
+            _ => {
+                let message = "a schedule needs one of `cron`, `every` and `at`";
+                self.add(Finding::error(Code::MissingKey, &spec.span, message));
+                None
+            }
+        }
+    }
+
+    /// Of the database that is built in, so that every server has the same rules.
+    fn zone(&mut self, node: &Node) -> Option<TimeZone> {
+        let name = self.name(node, "`timezone`")?;
+        let zone = TimeZoneDatabase::bundled().get(&name);
+        if zone.is_err() {
+            let message = format!("there is no time zone `{name}`");
+            let finding = Finding::error(Code::UnknownWord, &node.span, message);
+            self.add(finding.help("write a name such as `Europe/Berlin` or `UTC`"));
+        }
+        zone.ok()
+    }
+}

@@ -1,0 +1,168 @@
+//! A schedule: when executions start by themselves, and which.
+//!
+//! Invariant: which instants a schedule has follows from its document alone, so that every server
+//! finds the same ones.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use noetl_model::{Digest, Timestamp};
+use serde_json::{Map, Value};
+
+use crate::cron::Cron;
+use crate::playbook::Metadata;
+
+/// How far back instants are looked for, a little at first; those of a schedule that has fewer are
+/// few altogether.
+const LOOKS_BACK: &[Duration] = &[
+    Duration::from_secs(3600),
+    Duration::from_secs(86400),
+    Duration::from_secs(7 * 86400),
+    Duration::from_secs(400 * 86400),
+];
+
+/// A validated document of `kind: Schedule`.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    pub metadata: Metadata,
+    pub when: When,
+    /// Executions start less than so much later than their instant.
+    pub jitter: Duration,
+    pub overlap: Overlap,
+    pub catch_up: CatchUp,
+    pub playbook: String,
+    pub pool: Option<String>,
+    /// What every execution is started with.
+    pub payload: Map<String, Value>,
+}
+
+/// Which instants a schedule has.
+#[derive(Debug, Clone)]
+pub enum When {
+    Cron {
+        cron: Cron,
+        zone: TimeZone,
+    },
+    /// Multiples of a duration since 1970, so that all servers mean the same.
+    Every(Duration),
+    Once(Timestamp),
+}
+
+/// What happens at an instant while an execution of the playbook runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overlap {
+    /// Another one starts beside it.
+    Allow,
+    /// Nothing starts.
+    Skip,
+    /// It is waited for.
+    Queue,
+    /// It is cancelled.
+    Cancel,
+}
+
+impl Overlap {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Overlap::Allow => "allow",
+            Overlap::Skip => "skip",
+            Overlap::Queue => "queue",
+            Overlap::Cancel => "cancel",
+        }
+    }
+}
+
+/// What happens about instants at which no server ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CatchUp {
+    /// They are over.
+    None,
+    /// The latest is made up for.
+    Last,
+    /// All are made up for, up to a limit.
+    All,
+}
+
+impl CatchUp {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CatchUp::None => "none",
+            CatchUp::Last => "last",
+            CatchUp::All => "all",
+        }
+    }
+}
+
+impl Schedule {
+    /// Which instants it has, in a line.
+    pub fn timing(&self) -> String {
+        match &self.when {
+            When::Cron { cron, zone } => {
+                format!("cron {} {}", cron.as_str(), zone.iana_name().unwrap_or("UTC"))
+            }
+            When::Every(every) => match jiff::SignedDuration::try_from(*every) {
+                Ok(every) => format!("every {every:#}"),
+                Err(_) => format!("every {}s", every.as_secs()),
+            },
+            When::Once(at) => format!("at {at}"),
+        }
+    }
+
+    /// The first instant after another one.
+    pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
+        match &self.when {
+            When::Cron { cron, zone } => {
+                let after = jiff::Timestamp::from_microsecond(after.as_micros()).ok()?;
+                let next = cron.next_after(after, zone)?;
+                Some(Timestamp::from_micros(next.as_microsecond()))
+            }
+            When::Every(every) => {
+                let every = i64::try_from(every.as_micros()).ok()?.max(1);
+                let next = after.as_micros().div_euclid(every) + 1;
+                next.checked_mul(every).map(Timestamp::from_micros)
+            }
+            When::Once(at) => Some(*at).filter(|at| *at > after),
+        }
+    }
+
+    /// The latest instants after one and up to another, at most `max`, in order.
+    pub fn latest(&self, after: Timestamp, until: Timestamp, max: usize) -> Vec<Timestamp> {
+        let mut found = VecDeque::new();
+        let looks = LOOKS_BACK.iter().map(|back| before(until, *back).max(after));
+        for from in looks.chain([after]) {
+            found.clear();
+            let mut reached = from;
+            while let Some(instant) = self.next_after(reached).filter(|it| *it <= until) {
+                found.push_back(instant);
+                if found.len() > max {
+                    found.pop_front();
+                }
+                reached = instant;
+            }
+            if found.len() >= max || from == after {
+                break;
+            }
+        }
+        found.into()
+    }
+
+    /// When the execution of an instant starts: as much later as its jitter says, and at the same time
+    /// on every server.
+    pub fn starts_at(&self, instant: Timestamp) -> Timestamp {
+        let jitter = u64::try_from(self.jitter.as_micros()).unwrap_or(0);
+        if jitter == 0 {
+            return instant;
+        }
+        let digest = Digest::of(format!("{} {instant}", self.metadata.path).as_bytes());
+        let drawn =
+            digest.as_bytes().iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        instant.after(Duration::from_micros(drawn % jitter))
+    }
+}
+
+/// An instant so much earlier.
+fn before(at: Timestamp, duration: Duration) -> Timestamp {
+    let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::from_micros(at.as_micros().saturating_sub(micros))
+}

@@ -1,0 +1,129 @@
+//! Schedules.
+
+use async_trait::async_trait;
+use noetl_model::{ScheduleEvent, Seq, Timestamp};
+use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
+use sqlx::postgres::PgRow;
+use sqlx::{query, query_scalar};
+
+use crate::PgStore;
+use crate::instant::Instant;
+use crate::row::{
+    at_most, get, instant, is_rivalry, json, number, plain, store_error, stored, to_json,
+};
+
+#[async_trait]
+impl Schedules for PgStore {
+    async fn record_schedule(
+        &self,
+        row: &ScheduleRow,
+        event: &ScheduleEvent,
+    ) -> Result<bool, StoreError> {
+        let written = query(include_str!("../sql/put_schedule.sql"))
+            .bind(plain(&row.path))
+            .bind(stored(row.seq.0))
+            .bind(to_json(&row.standing))
+            .bind(plain(&row.playbook))
+            .bind(plain(&row.timing))
+            .bind(row.next_at.map(Instant))
+            .bind(row.standing.queued.is_some())
+            .bind(Instant(row.updated_at))
+            .bind(to_json(event))
+            .execute(&self.pool)
+            .await;
+        match written {
+            Ok(written) => Ok(written.rows_affected() > 0),
+            Err(error) if is_rivalry(&error) => Ok(false),
+            Err(error) => Err(store_error(error)),
+        }
+    }
+
+    async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
+        let row = query(include_str!("../sql/find_schedule.sql"))
+            .bind(plain(path))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(store_error)?;
+        row.as_ref().map(schedule).transpose()
+    }
+
+    async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
+        let rows = query(include_str!("../sql/list_schedules.sql"))
+            .bind(plain(after.unwrap_or_default()))
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(schedule).collect()
+    }
+
+    async fn due_schedules(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
+        let rows = query(include_str!("../sql/due_schedules.sql"))
+            .bind(Instant(now))
+            .bind(at_most(limit, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(schedule).collect()
+    }
+
+    async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
+        let next: Option<Instant> = query_scalar(include_str!("../sql/next_schedule.sql"))
+            .fetch_one(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(next.map(|Instant(at)| at))
+    }
+
+    async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
+        let rows = query(include_str!("../sql/waiting_schedules.sql"))
+            .bind(plain(after.unwrap_or_default()))
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(schedule).collect()
+    }
+
+    async fn schedule_events(
+        &self,
+        path: &str,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<ScheduleRecord>, StoreError> {
+        let rows = query(include_str!("../sql/read_schedule_events.sql"))
+            .bind(plain(path))
+            .bind(before.map_or(i64::MAX, |seq| stored(seq.0)))
+            .bind(at_most(limit, READ_EVENTS_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        rows.iter()
+            .map(|row| {
+                Ok(ScheduleRecord {
+                    seq: Seq(number(row, "seq")?),
+                    event: json(get(row, "event")?, || format!("an event of schedule {path}"))?,
+                    at: instant(row, "created_at")?,
+                })
+            })
+            .collect()
+    }
+}
+
+fn schedule(row: &PgRow) -> Result<ScheduleRow, StoreError> {
+    let path: String = get(row, "path")?;
+    let next: Option<Instant> = get(row, "next_at")?;
+    Ok(ScheduleRow {
+        seq: Seq(number(row, "seq")?),
+        standing: json(get(row, "standing")?, || format!("schedule {path}"))?,
+        playbook: get(row, "playbook")?,
+        timing: get(row, "timing")?,
+        next_at: next.map(|Instant(at)| at),
+        updated_at: instant(row, "updated_at")?,
+        path,
+    })
+}

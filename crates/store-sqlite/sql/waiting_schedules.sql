@@ -1,0 +1,6 @@
+-- The first ?2 schedules after path ?1 with instants that wait, by path.
+SELECT path, seq, standing, playbook, timing, next_at, updated_at
+FROM schedule
+WHERE is_waiting = 1 AND path > ?1
+ORDER BY path
+LIMIT +?2
