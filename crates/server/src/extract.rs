@@ -43,6 +43,18 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
     }
 }
 
+/// A body as it comes.
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let bytes = Bytes::from_request(request, state).await.map_err(JsonRejection::from)?;
+        Ok(Self(bytes))
+    }
+}
+
 /// What stands in the path.
 pub(crate) struct InPath<T>(pub(crate) T);
 

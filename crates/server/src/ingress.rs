@@ -5,6 +5,7 @@
 
 mod listeners;
 mod message;
+mod secrets;
 mod verify;
 
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub(crate) use listeners::{Listener, Listeners};
-pub(crate) use message::wish;
+pub(crate) use message::{other_type, wish};
+use secrets::SenderSecrets;
 pub(crate) use verify::{Proof, verify};
 
 /// Where secrets come from that subscriptions name.
@@ -24,12 +26,12 @@ pub trait Secrets: Send + Sync {
 
 /// What the server keeps for senders.
 pub(crate) struct Ingress {
-    pub(crate) secrets: Arc<dyn Secrets>,
+    pub(crate) secrets: SenderSecrets,
     pub(crate) listeners: Listeners,
 }
 
 impl Ingress {
     pub(crate) fn new(secrets: Arc<dyn Secrets>) -> Self {
-        Self { secrets, listeners: Listeners::default() }
+        Self { secrets: SenderSecrets::new(secrets), listeners: Listeners::default() }
     }
 }

@@ -138,7 +138,7 @@ impl AppState {
     /// The same with other secrets for subscriptions than the stored credentials. To be said before the state is shared.
     pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
-        parts.ingress.secrets = secrets;
+        parts.ingress = Ingress::new(secrets);
         self
     }
 

@@ -1,6 +1,7 @@
 //! A contract test per route: the whole API as a value, on a store in memory and simulated time; and
 //! on every other store, over a socket.
 
+mod abuse;
 mod access;
 mod callback;
 mod catalog;

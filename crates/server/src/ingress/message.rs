@@ -1,13 +1,26 @@
 //! A message of a known sender, as far as its execution may see it.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use noetl_engine::{BadMessage, Wish};
 use noetl_model::{Arrival, Bytes};
-use noetl_playbook::{Subscription, Verify};
+use noetl_playbook::{PayloadFrom, Subscription, Verify};
 use serde_json::{Map, Value, json};
 
 /// Headers that hold secrets and are not for executions.
 const SECRET_HEADERS: &[&str] = &["authorization", "cookie", "proxy-authorization"];
+
+/// The content type of a message that is to be JSON and says to be something else. JSON may come
+/// without a type.
+pub(crate) fn other_type(subscription: &Subscription, headers: &HeaderMap) -> Option<String> {
+    match subscription.dispatch.payload_from {
+        PayloadFrom::Json => {}
+        PayloadFrom::Body | PayloadFrom::Attributes => return None,
+    }
+    let said = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes());
+    let essence = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = ["application/json", "text/json"].contains(&essence.as_str());
+    (!is_json && !essence.ends_with("+json")).then_some(essence)
+}
 
 /// Reads a message.
 pub(crate) fn wish(

@@ -117,7 +117,8 @@ fn check<'s>(secret: &[u8], parts: &[&[u8]], given: &[&'s str]) -> Result<&'s st
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+    // A sign would be taken for a digit, and so give one signature two spellings.
+    if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) || !text.len().is_multiple_of(2) {
         return None;
     }
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
@@ -184,6 +185,12 @@ mod tests {
             let expected = if bad == "é" { Unknown::Malformed } else { Unknown::Wrong };
             check_sender(&rule, GITHUB_SECRET, &headers, Err(expected));
         }
+    }
+
+    #[test]
+    fn a_signature_has_one_spelling_but_for_the_case() {
+        assert_eq!(unhex("0a0B"), Some(vec![10, 11]));
+        assert_eq!(unhex("+a0b"), None, "a replay would look like a new message");
     }
 
     #[test]

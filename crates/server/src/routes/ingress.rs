@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,11 +15,12 @@ use noetl_playbook::Verify;
 use noetl_store::{StartKey, SubscriptionRow};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use zeroize::Zeroizing;
 
 use super::execute::pool_of;
 use crate::error::ApiError;
-use crate::extract::InPath;
-use crate::ingress::{Listener, Proof, verify, wish};
+use crate::extract::{InPath, Raw};
+use crate::ingress::{Listener, Proof, other_type, verify, wish};
 use crate::state::AppState;
 
 /// How many bytes a message may have.
@@ -42,7 +42,7 @@ async fn take_message(
     State(state): State<AppState>,
     InPath(path): InPath<String>,
     headers: HeaderMap,
-    body: Bytes,
+    Raw(body): Raw,
 ) -> Result<Response, ApiError> {
     let listeners = &state.ingress().listeners;
     let listener =
@@ -52,6 +52,11 @@ async fn take_message(
     let row = state.control().subscription_for(&listener.path).await?;
     if !row.state().takes_messages() {
         return Ok(sent_away(&row));
+    }
+    if let Some(other) = other_type(&listener.subscription, &headers) {
+        let detail =
+            format!("this takes JSON, not `{other}`; say `content-type: application/json`");
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail));
     }
     let id = state.next_id().to_string();
     let rule = &listener.ingress.verify;
@@ -73,7 +78,7 @@ async fn known_sender(
         Verify::Hmac { secret, .. } | Verify::Bearer { secret, .. } => {
             secret_of(state, listener, secret).await?
         }
-        Verify::PubsubOidc { .. } => String::new(),
+        Verify::PubsubOidc { .. } => Zeroizing::default(),
     };
     verify(rule, secret.as_bytes(), headers, body, state.now()).map_err(|reason| {
         tracing::info!(path = listener.path, ?reason, "message refused");
@@ -81,7 +86,11 @@ async fn known_sender(
     })
 }
 
-async fn secret_of(state: &AppState, listener: &Listener, name: &str) -> Result<String, ApiError> {
+async fn secret_of(
+    state: &AppState,
+    listener: &Listener,
+    name: &str,
+) -> Result<Zeroizing<String>, ApiError> {
     state.ingress().secrets.secret(name).await.map_err(|reason| {
         tracing::error!(path = listener.path, reason, "the secret of a subscription is missing");
         let detail = "this subscription is not set up yet; its operator finds why in the log";
@@ -147,12 +156,12 @@ async fn ingress_config(
     let verify = match &listener.ingress.verify {
         Verify::Hmac { header, secret, .. } => IngressVerify {
             header: Some(header.clone()),
-            secret: Some(secret_of(&state, &listener, secret).await?),
+            secret: Some(secret_of(&state, &listener, secret).await?.to_string()),
             ..IngressVerify::of("hmac_sha256")
         },
         Verify::Bearer { header, secret } => IngressVerify {
             header: Some(header.clone()),
-            secret: Some(secret_of(&state, &listener, secret).await?),
+            secret: Some(secret_of(&state, &listener, secret).await?.to_string()),
             ..IngressVerify::of("bearer")
         },
         Verify::PubsubOidc { audience, service_account } => IngressVerify {

@@ -34,6 +34,7 @@ contract! {
     schedules::a_schedule_is_shown_paused_and_resumed,
     schedules::instants_of_a_schedule_are_told_and_made_up_for_once,
     schedules::what_is_no_schedule_and_no_time_is_refused,
+    abuse::each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing,
     catalog::a_valid_playbook_is_registered_once,
     catalog::a_playbook_in_base64_is_the_same_playbook,
     catalog::the_catalog_is_listed_whatever_the_case_of_the_kind,
