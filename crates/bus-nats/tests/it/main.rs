@@ -2,6 +2,7 @@
 
 mod hints;
 mod outage;
+mod relays;
 mod stream;
 
 use std::time::Duration;
