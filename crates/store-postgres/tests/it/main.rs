@@ -3,6 +3,7 @@
 mod conformance;
 mod database;
 mod differential;
+mod feed;
 mod golden;
 mod machine;
 mod partitions;

@@ -1,0 +1,52 @@
+//! The order of all events, when transactions commit in another order than they began.
+
+use noetl_store::conformance::TestClock;
+use noetl_store::conformance::given::{A, B, start};
+use noetl_store::{EventFeed as _, EventLog as _, FeedCursor};
+use noetl_store_postgres::PgStore;
+use sqlx::Executor as _;
+
+use crate::database::Database;
+
+/// What comes after a cursor, and the cursor after that.
+async fn read(store: &PgStore, after: &FeedCursor) -> (Vec<i64>, FeedCursor) {
+    let page = store.feed(after, 100).await.expect("the store reads");
+    (page.items.iter().map(|item| item.execution.0).collect(), page.next)
+}
+
+#[tokio::test]
+async fn nothing_is_shown_that_a_transaction_under_way_may_still_come_before() {
+    let database = Database::migrated().await;
+    let store = database.open(TestClock::default()).await;
+    store.append(&[start(A)]).await.expect("an append")[0].as_ref().expect("a start");
+    let mut beginning = read(&store, &FeedCursor::default()).await;
+    while beginning.0.is_empty() {
+        // Others may be writing to the same server.
+        beginning = read(&store, &FeedCursor::default()).await;
+    }
+    let (shown, cursor) = beginning;
+    assert_eq!(shown, [A.0]);
+
+    // It has its place, and takes its time.
+    let mut slow = database.connect().await;
+    let batch = format!(
+        "BEGIN; INSERT INTO noetl.feed_batch (position, executions, seqs, created_at)
+         VALUES (noetl.feed_position(), ARRAY[{}], ARRAY[1], now())",
+        A.0
+    );
+    slow.execute(sqlx::AssertSqlSafe(batch)).await.expect("a place");
+    store.append(&[start(B)]).await.expect("an append")[0].as_ref().expect("a start");
+    let (early, reached) = read(&store, &cursor).await;
+    assert_eq!(early, [0; 0], "what was committed first has to wait");
+    assert_eq!(reached, cursor, "nobody steps over what is to come");
+
+    slow.execute("COMMIT").await.expect("its end");
+    let mut all = Vec::new();
+    let mut reached = cursor;
+    while all.len() < 2 {
+        let (more, next) = read(&store, &reached).await;
+        all.extend(more);
+        reached = next;
+    }
+    assert_eq!(all, [A.0, B.0], "in the order in which they began");
+}
