@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::AnyId;
-use crate::wire::{LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply};
+use crate::wire::{
+    ForkAnswer, ForkBody, LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply,
+    SummaryReply, Verification, VerificationQuery,
+};
 
 /// How long an answer may take beyond the time that was asked for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -25,6 +28,9 @@ const TRIES_MAX: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// How long a server may make a client wait.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// How long an execution of a million events may take to be verified.
+const VERIFY_WAIT: Duration = Duration::from_mins(10);
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
@@ -210,6 +216,27 @@ impl Client {
         let body = json!({ "reason": reason, "cascade": below.is_cancelled() });
         let _told: Value = self.post(&path, &body, Repeat::TurnedAway).await?;
         Ok(())
+    }
+
+    /// Begins an execution with the past of another; the answer is its id.
+    pub async fn fork(
+        &self,
+        origin: ExecutionId,
+        body: &ForkBody,
+    ) -> Result<ExecutionId, ClientError> {
+        let path = format!("api/executions/{origin}/fork");
+        let answer: ForkAnswer = self.post(&path, body, Repeat::TurnedAway).await?;
+        Ok(answer.execution_id.into())
+    }
+
+    /// Whether what is stored about an execution is what was written.
+    pub async fn verification(
+        &self,
+        execution: ExecutionId,
+        query: &VerificationQuery,
+    ) -> Result<Verification, ClientError> {
+        let path = with_query(&format!("api/executions/{execution}/verify"), query);
+        self.get(&path, VERIFY_WAIT).await
     }
 
     /// Asks a route that has no method of its own; what is said to it may be said twice. An answer

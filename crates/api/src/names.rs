@@ -17,6 +17,7 @@ pub fn public_name(event: &Event) -> (&str, &'static str) {
 pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
     match tag {
         EventTag::ExecutionStarted => ("playbook_started", "STARTED"),
+        EventTag::ExecutionForked => ("execution.forked", "STARTED"),
         EventTag::StepEntered => ("step.enter", "ENTERED"),
         EventTag::StepSkipped => ("step.skipped", "SKIPPED"),
         EventTag::StepAwaited => ("step.awaited", "WAITING"),
@@ -118,6 +119,7 @@ mod tests {
             .collect();
         expect![[r#"
             execution.started    playbook_started     STARTED
+            execution.forked     execution.forked     STARTED
             step.entered         step.enter           ENTERED
             step.skipped         step.skipped         SKIPPED
             step.awaited         step.awaited         WAITING

@@ -131,7 +131,8 @@ enum Subject<'a> {
 fn subject(event: &Event) -> Subject<'_> {
     match event {
         Event::ExecutionStarted { playbook, .. } => Subject::Start { path: &playbook.path },
-        Event::ExecutionCompleted { .. }
+        Event::ExecutionForked { .. }
+        | Event::ExecutionCompleted { .. }
         | Event::ExecutionFailed { .. }
         | Event::ExecutionCancelled { .. }
         | Event::ExecutionStalled { .. } => Subject::Execution,
@@ -195,6 +196,12 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::ExecutionStarted { pool, trace, .. } => {
             json!({ "execution_pool": pool, "trace": trace })
         }
+        Event::ExecutionForked { origin, playbook, context, .. } => json!({
+            "forked_from": origin.execution.to_string(),
+            "forked_at": origin.seq,
+            "playbook": playbook,
+            "context": context,
+        }),
         Event::CommandIssued { pool, task, .. } => {
             json!({ "execution_pool": pool, "iteration_index": task.place.item() })
         }
@@ -254,6 +261,7 @@ fn result(event: &Event, status: &str) -> Option<Value> {
         Event::ContextUpdated { values, .. } => json!({ "values": values }),
         Event::Reported { body, .. } => body.clone(),
         Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
         | Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }
@@ -306,7 +314,7 @@ mod tests {
 
     fn recorded(seq: u64, event: Event) -> Recorded {
         let event_id = EventId(100 + seq.cast_signed());
-        Recorded { seq: Seq(seq), event_id, at: Timestamp::from_millis(0), event }
+        Recorded { seq: Seq(seq), event_id, at: Timestamp::from_millis(0), event, prev: None }
     }
 
     fn issued(place: Place) -> Recorded {

@@ -8,6 +8,7 @@ mod commands;
 mod execute;
 mod executions;
 mod feeds;
+mod fork;
 mod ingress;
 mod intake;
 mod native;
@@ -17,6 +18,7 @@ mod projector;
 mod schedules;
 mod stored;
 mod subscriptions;
+mod verification;
 mod workers;
 
 pub use catalog::{
@@ -38,6 +40,7 @@ pub use executions::{
 pub use feeds::{
     FeedAck, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
 };
+pub use fork::{ForkAnswer, ForkBody};
 pub use ingress::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
 pub use intake::{
     AttendCall, DeadChoice, DeadDropped, DeadFailure, DeadRetried, FailedMessageView,
@@ -66,4 +69,5 @@ pub use stored::{
 pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };
+pub use verification::{Verification, VerificationQuery};
 pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow};

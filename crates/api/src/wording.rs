@@ -105,7 +105,8 @@ impl Wording {
             Event::ChildStarted { command, .. } | Event::AttemptSuperseded { command, .. } => {
                 self.of_command(*command, envelope)
             }
-            Event::ExecutionCompleted { .. }
+            Event::ExecutionForked { .. }
+            | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. } => {
@@ -207,6 +208,7 @@ fn output_of(event: &Event) -> Option<&Payload> {
         | Event::StepCompleted { output, .. }
         | Event::IterationCompleted { output, .. } => output.as_ref(),
         Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
         | Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use noetl_model::{
-    Attempt, Bindings, CatalogId, CommandId, ErrorMode, Event, EventId, ExecutionId,
+    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId,
     ExecutionStatus, ItemCounts, ItemSource, Logs, LoopMode, Message, Origin, Payload, Place,
     PlaybookRef, Pool, Recorded, RunId, Seq, StepCounts, StepName, Summary, TaskAddress, Timestamp,
     ToolKind, WorkerId, first_id_at,
@@ -73,7 +73,7 @@ pub(crate) async fn owe(store: &dyn Store, messages: u64) -> Result<()> {
     let mut batch = Batch::default();
     for number in 0..count {
         let made = Made::new(number, AROUND_ITEMS, before(begun, count - number)?)?;
-        let mut append = made.append(0, AROUND_ITEMS)?;
+        let mut append = made.append(0, AROUND_ITEMS, &mut Digest::before(made.id))?;
         append.outbox = (1..=MESSAGES_EACH).map(|command| made.message(command)).collect();
         batch.appends.push(append);
         batch.events += AROUND_ITEMS;
@@ -99,9 +99,10 @@ struct Batch {
 impl Batch {
     async fn add(&mut self, store: &dyn Store, made: &Made) -> Result<()> {
         let mut written = 0;
+        let mut head = Digest::before(made.id);
         while written < made.length {
             let last = made.length.min(written + BATCH - self.events);
-            self.appends.push(made.append(written, last)?);
+            self.appends.push(made.append(written, last, &mut head)?);
             self.events += last - written;
             written = last;
             if self.events >= BATCH {
@@ -136,20 +137,24 @@ impl Made {
         Ok(Self { id, number, length, items: items / EVENTS_OF_ITEM, started_at })
     }
 
-    fn append(&self, after: u64, last: u64) -> Result<Append> {
+    /// The events after one of them, which has the digest `head`; that of the last is left there.
+    fn append(&self, after: u64, last: u64, head: &mut Digest) -> Result<Append> {
         let events = (after + 1..=last).map(|seq| {
-            Ok(Recorded {
+            let recorded = Recorded {
                 seq: Seq(seq),
                 event_id: EventId(self.id.0 + i64::try_from(seq)?),
                 at: self.started_at.after(Duration::from_micros(seq)),
                 event: self.event(seq),
-            })
+                prev: Some(*head),
+            };
+            *head = recorded.digest_after(head);
+            Ok(recorded)
         });
         Ok(Append {
             execution: self.id,
             expected: Seq(after),
             events: events.collect::<Result<_>>()?,
-            summary: self.summary(last),
+            summary: Summary { head: Some(*head), ..self.summary(last) },
             queue: Vec::new(),
             timers: Vec::new(),
             outbox: Vec::new(),
@@ -222,6 +227,8 @@ impl Made {
             steps: StepCounts { total: 1, running: 0, completed: 1, failed: 0 },
             items: ItemCounts { total: self.items, completed: self.items, failed: 0 },
             error: None,
+            head: None,
+            fork: None,
         }
     }
 }

@@ -5,8 +5,10 @@
 mod client;
 mod credential;
 mod events;
+mod fork;
 mod replay;
 mod schedule;
+mod verify;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -25,6 +27,8 @@ pub(crate) use credential::{
 use crate::candidates;
 use crate::config::Flags;
 use crate::workload::Assignment;
+pub(crate) use fork::{ChangeArgs, ForkArgs, RetryArgs};
+pub(crate) use verify::VerifyArgs;
 
 use client::{CATALOG_EXAMPLES, CONFIG_EXAMPLES, parse_server};
 pub(crate) use client::{
@@ -93,6 +97,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Cancel an execution and everything it has under way
     Cancel(CancelArgs),
+    /// Check that what is stored about executions is what was written
+    Verify(VerifyArgs),
     /// Continue executions that were interrupted, to their end
     Resume(ResumeArgs),
     /// Show an execution as it was at some moment, or what changed between two
@@ -152,6 +158,10 @@ pub(crate) enum ExecutionsCommand {
     Cancel(CancelArgs),
     /// Run the same playbook version again with the same workload
     Rerun(RerunArgs),
+    /// Begin a new execution with the past of another, up to one of its events
+    Fork(ForkArgs),
+    /// Do again what failed, in a new execution that keeps what succeeded
+    Retry(RetryArgs),
     /// Continue executions that were interrupted, to their end
     Resume(ResumeArgs),
 }

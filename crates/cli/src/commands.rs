@@ -20,6 +20,7 @@ mod status;
 mod subscription;
 mod tools;
 mod validate;
+mod verify;
 mod worker;
 
 use anyhow::Context as _;
@@ -40,6 +41,7 @@ pub(crate) async fn dispatch(
     match command {
         Command::Run(args) => run::run(args, config, terminal).await,
         Command::Validate(args) => validate::validate(args, terminal),
+        Command::Verify(args) => verify::verify(args, config, terminal).await,
         Command::Graph(args) => graph::graph(args, terminal),
         Command::Executions(command) => match command {
             ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
@@ -48,6 +50,8 @@ pub(crate) async fn dispatch(
             ExecutionsCommand::Timeline(args) => executions::timeline(args, config, terminal).await,
             ExecutionsCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
             ExecutionsCommand::Rerun(args) => executions::rerun(args, config, terminal).await,
+            ExecutionsCommand::Fork(args) => executions::fork(args, config, terminal).await,
+            ExecutionsCommand::Retry(args) => executions::retry(args, config, terminal).await,
             ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
         },
         Command::Status(args) => status::status(args, config, terminal).await,

@@ -102,7 +102,12 @@ impl History {
         Ok(listed)
     }
 
-    async fn listed(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, Failure> {
+    /// A page of executions, newest first.
+    pub(crate) async fn listed(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, Failure> {
         match self {
             History::Store(store) => store.list(filter, page).await.map_err(unread),
             History::Server(client) => {

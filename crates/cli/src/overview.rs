@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, Event, ExecutionId, ExecutionStatus, ItemSource, Logs, Payload, Place, PlaybookRef,
-    Recorded, RunId, StepName, StepStatus, Summary, TaskAddress, TimerPurpose, Timestamp,
-    ToolError, ToolKind,
+    CommandId, Event, ExecutionId, ExecutionStatus, ForkPoint, ItemSource, Logs, Payload, Place,
+    PlaybookRef, Recorded, RunId, StepName, StepStatus, Summary, TaskAddress, TimerPurpose,
+    Timestamp, ToolError, ToolKind,
 };
 
 /// One execution, as far as its events have been seen.
@@ -19,6 +19,8 @@ pub(crate) struct Overview {
     pub(crate) started_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,
     pub(crate) ending: Ending,
+    /// Where it left the execution whose past it shares.
+    pub(crate) fork: Option<ForkPoint>,
     /// In the order in which they were first reached.
     pub(crate) steps: Vec<StepView>,
     runs: BTreeMap<RunId, usize>,
@@ -102,6 +104,7 @@ impl Overview {
             started_at: summary.started_at,
             ended_at: None,
             ending: Ending::None,
+            fork: summary.fork,
             steps: Vec::new(),
             runs: BTreeMap::new(),
             commands: BTreeMap::new(),
@@ -172,6 +175,7 @@ impl Overview {
                 self.ended(at, Ending::Cancelled { reason: reason.clone() })
             }
             Event::ExecutionStarted { .. }
+            | Event::ExecutionForked { .. }
             | Event::StepAwaited { .. }
             | Event::FrameOpened { .. }
             | Event::CommandClaimed { .. }

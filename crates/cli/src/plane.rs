@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use noetl_control::{Follow, PlaybookChoice, StartRequest};
+use noetl_control::{Follow, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{Below, CatalogId, ExecutionId, Recorded, Summary};
 use url::Url;
 
@@ -39,6 +39,9 @@ pub(crate) trait Plane: Send + Sync {
     async fn is_registered(&self, path: &str) -> Result<bool, Failure>;
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure>;
+
+    /// Begins an execution with the past of another.
+    async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure>;
 
     /// The executions that nobody but this command continues, if it does, oldest first.
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure>;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use noetl_api::wire::{StartCall, WantedPlaybook};
-use noetl_api::{Client, ClientError, ClientSettings};
-use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_api::wire::{ForkBody, StartCall, WantedPlaybook};
+use noetl_api::{AnyId, Client, ClientError, ClientSettings};
+use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{Below, ExecutionId, Recorded, Seq, Summary};
 use url::Url;
 
@@ -123,6 +123,28 @@ impl Plane for Remote {
             }
             Err(error) => Err(refused(error)),
         }
+    }
+
+    async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure> {
+        let ForkRequest { origin, at, playbook, workload, context } = request;
+        let at_event = match at {
+            ForkAt::Event(seq) => Some(seq.0),
+            ForkAt::Failure => None,
+        };
+        let (catalog_id, version) = match playbook {
+            Some(PlaybookChoice::Id(id)) => (Some(AnyId(id.0)), None),
+            // A server forks to versions of the same path.
+            Some(PlaybookChoice::Path { version: Some(version), .. }) => {
+                (None, Some(version.into()))
+            }
+            Some(PlaybookChoice::Path { version: None, .. }) => (None, Some("latest".into())),
+            None => (None, None),
+        };
+        let (workload, context) = (Some(workload), Some(context.into_iter().collect()));
+        let body = ForkBody { at_event, workload, context, version, catalog_id };
+        let fork = self.client.fork(origin, &body).await.map_err(refused)?;
+        let summary = self.history().summary(fork).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
     }
 
     /// The server continues what it has.

@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use noetl_api::ControlPlane;
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
-    Answer, Control, RegisterError, Registered, Settings, StartError, StartRequest,
+    Answer, Control, ForkError, ForkRequest, RegisterError, Registered, Settings, StartError,
+    StartRequest,
 };
 use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
@@ -374,6 +375,12 @@ impl Plane for Session {
         summary.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
     }
 
+    async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure> {
+        let fork = self.control.fork(request).await.map_err(unforked)?;
+        let summary = self.history().summary(fork).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
+    }
+
     /// Without those that others wait for.
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
         let filter =
@@ -404,5 +411,19 @@ impl Plane for Session {
         self.worker.end().await;
         self.loops.end().await;
         self.numbering.end().await;
+    }
+}
+
+/// Why there is no fork, and the way out.
+fn unforked(error: ForkError) -> Failure {
+    match error {
+        ForkError::UnknownEvent(..) => {
+            Failure::bad_input(error).help("`noetl executions events ID` shows those there are")
+        }
+        ForkError::NotFailed { .. } => Failure::bad_input(error)
+            .help("`noetl executions fork ID --at-event SEQ` forks it at any of its events"),
+        ForkError::Unforkable(_) => Failure::bad_input(error).help("fork at an earlier event"),
+        ForkError::TooManyForks(_) => Failure::bad_input(error),
+        ForkError::Start(error) => Failure::broken(error),
     }
 }

@@ -1,5 +1,6 @@
 //! What a caller lays over a playbook's workload: `--payload`, then each `--set`.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::str::FromStr;
 
@@ -51,6 +52,11 @@ pub(crate) fn payload_of(args: &WorkloadArgs) -> Result<Map<String, Value>> {
         assign(&mut payload, keys, value.clone());
     }
     Ok(payload)
+}
+
+/// The values that some assignments make, by their dotted keys.
+pub(crate) fn by_key(assignments: &[Assignment]) -> BTreeMap<String, Value> {
+    assignments.iter().map(|it| (it.keys.join("."), it.value.clone())).collect()
 }
 
 /// Lays `over` on `base`; maps are merged, anything else replaces what was there.

@@ -32,9 +32,10 @@ impl Stamps {
         self.ids.next(self.now())
     }
 
-    fn record(&self, seq: Seq, event: Event) -> Recorded {
+    fn record(&self, seq: Seq, event: Event, prev: Digest) -> Recorded {
         let at = self.now();
-        Recorded { seq, event_id: EventId(self.ids.next(at)), at, event }
+        let event_id = EventId(self.ids.next(at));
+        Recorded { seq, event_id, at, event, prev: Some(prev) }
     }
 }
 
@@ -78,7 +79,7 @@ impl Draft {
         let mut pages = Pages::default();
         let mut loaded = Loaded::default();
         pages.move_out(&mut first, &mut loaded);
-        let recorded = stamps.record(Seq::ZERO.next(), first);
+        let recorded = stamps.record(Seq::ZERO.next(), first, Digest::before(execution));
         let state = begin(execution, &recorded)?;
         pages.note(&state, &recorded);
         pages.events.push(recorded);
@@ -95,7 +96,7 @@ impl Draft {
     /// Writes down an event that has been decided. On an error the draft is of no use any more.
     pub(crate) fn record(&mut self, mut event: Event, stamps: &Stamps) -> Result<(), Illegal> {
         self.pages.move_out(&mut event, &mut self.loaded);
-        let recorded = stamps.record(self.state.seq().next(), event);
+        let recorded = stamps.record(self.state.seq().next(), event, self.state.head());
         self.pages.note(&self.state, &recorded);
         evolve(&mut self.state, &recorded)?;
         self.pages.events.push(recorded);

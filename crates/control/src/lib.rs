@@ -16,6 +16,7 @@ mod control;
 mod draft;
 mod error;
 mod follow;
+mod fork;
 mod lease;
 mod load;
 mod mailbox;
@@ -38,6 +39,7 @@ mod tasks;
 mod timers;
 mod turn;
 mod vacancy;
+mod verify;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +48,7 @@ pub use catalog::Registered;
 pub use control::Control;
 pub use error::{Damage, LoadError, PayloadError, RegisterError, StartError, SubmitError};
 pub use follow::Follow;
+pub use fork::{ForkAt, ForkError, ForkRequest};
 pub use lease::Heartbeat;
 pub use mailbox::{Answer, MAILBOX_MAX};
 pub use projection::Advanced;
@@ -55,3 +58,4 @@ pub use schedules::{BACKFILL_MAX, Fired, ScheduleAction, ScheduleError};
 pub use settings::Settings;
 pub use start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest};
 pub use subscriptions::SubscriptionError;
+pub use verify::{Fault, Verdict, verify};

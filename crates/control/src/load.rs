@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use lru::LruCache;
-use noetl_engine::{Execution, begin, evolve};
+use noetl_engine::{Execution, begin, evolve_all};
 use noetl_model::{Cutoff, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_store::READ_EVENTS_MAX;
 
@@ -142,19 +142,20 @@ impl Control {
         loop {
             let after = state.as_ref().map_or(Seq::ZERO, Execution::seq);
             let page = self.read_page(execution, after).await?;
-            let ends = page.is_empty();
-            for recorded in &page {
-                if !cutoff.admits(recorded) {
-                    return state.ok_or(LoadError::NotFound(execution));
+            let admitted = page.iter().take_while(|recorded| cutoff.admits(recorded)).count();
+            let (events, rest) = page.split_at(admitted);
+            let illegal = |error| LoadError::damaged(execution, Damage::Illegal(error));
+            let events = match (&state, events) {
+                (None, [first, events @ ..]) => {
+                    state = Some(begin(execution, first).map_err(illegal)?);
+                    events
                 }
-                let folded = match state {
-                    None => begin(execution, recorded),
-                    Some(mut state) => evolve(&mut state, recorded).map(|()| state),
-                };
-                let illegal = |error| LoadError::damaged(execution, Damage::Illegal(error));
-                state = Some(folded.map_err(illegal)?);
+                (Some(_), events) | (None, events @ []) => events,
+            };
+            if let Some(state) = &mut state {
+                evolve_all(state, events, rest.first()).map_err(illegal)?;
             }
-            if ends {
+            if page.is_empty() || !rest.is_empty() {
                 return state.ok_or(LoadError::NotFound(execution));
             }
         }

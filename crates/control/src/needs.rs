@@ -32,7 +32,8 @@ impl Control {
     /// What a decision may look at, now.
     pub(crate) fn given<'a>(&self, playbook: &'a Playbook, loaded: &'a Loaded) -> Given<'a> {
         let Settings { events_max, attempts_max, .. } = self.parts.settings;
-        Given { playbook, now: self.parts.stamps.now(), loaded, events_max, attempts_max }
+        let now = self.parts.stamps.now();
+        Given { playbook, now, loaded, events_max, attempts_max, turn: None }
     }
 
     /// Decides on a draft, fetching what the decision asks for.

@@ -197,7 +197,7 @@ impl Control {
 
     /// Writes the start of an execution. The same append may be repeated after a lost answer: its id
     /// is its own, so at most one of them is written.
-    async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
+    pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
         let first = append.events.first().map(|recorded| recorded.event_id);
         let mut unanswered = 0;
@@ -209,7 +209,7 @@ impl Control {
                     return Err(StartError::KeyTaken(holder));
                 }
                 Err(AppendError::Conflict) => {
-                    let stored = self.read_page(execution, Seq::ZERO).await?;
+                    let stored = self.read_page(execution, append.expected).await?;
                     let stored = stored.first().map(|recorded| recorded.event_id);
                     return if stored == first {
                         Ok(execution)
@@ -228,7 +228,7 @@ impl Control {
         }
     }
 
-    async fn chosen(
+    pub(crate) async fn chosen(
         &self,
         execution: ExecutionId,
         choice: PlaybookChoice,

@@ -2,6 +2,7 @@
 
 mod children;
 mod faulty;
+mod forks;
 mod leases;
 mod life;
 mod notifying;

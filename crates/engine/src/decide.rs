@@ -5,6 +5,7 @@
 
 mod draft;
 mod end;
+mod fork;
 mod join;
 mod loops;
 mod step;
@@ -22,6 +23,7 @@ use crate::value::merge;
 use crate::{Decision, Ended, Execution, Given, Input, Needs, Refusal, Start};
 
 use draft::Draft;
+pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 
 /// Decides how an execution begins.
 pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<Decision, Needs> {
@@ -40,6 +42,7 @@ pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<
             pool: start.pool.clone(),
             trace: start.trace.clone(),
         },
+        prev: None,
     };
     let state = begin(execution, &started).expect("a start begins an execution");
     let mut draft = Draft::new(state, given, vec![started.event]);

@@ -101,6 +101,7 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
             effects
         }
         Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
         | Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }

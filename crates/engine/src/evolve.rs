@@ -5,18 +5,18 @@
 use std::sync::Arc;
 
 use noetl_model::{
-    Attempt, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemCounts, ItemSource,
-    Payload, Place, Recorded, RunId, ScopeTarget, Seq, StepCounts, StepName, StepStatus,
-    TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
+    Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
+    ItemCounts, ItemSource, Origin, Payload, Place, Recorded, RunId, ScopeTarget, Seq, StepCounts,
+    StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
 };
 use thiserror::Error;
 
-use crate::Execution;
 use crate::state::{
-    Body, Drawn, FrameRows, Holder, Item, LoopRun, OpenCommand, Pipeline, Run, StepRecord,
-    TaskResult,
+    Body, Drawn, FrameRows, Holder, Item, LoopRun, OpenCommand, OpenTimer, Pipeline, Run,
+    StepRecord, TaskResult,
 };
 use crate::value::assign;
+use crate::{Changes, Execution};
 
 /// An event that its own past rules out: a bug of ours, or a log somebody else has written to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -68,6 +68,8 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         failed_steps: Vec::new(),
         error: None,
         contested: imbl::OrdMap::new(),
+        head: first.digest_after(&first.prev.unwrap_or(Digest::UNKNOWN)),
+        fork: None,
     })
 }
 
@@ -88,6 +90,29 @@ pub fn replay(
 
 /// Folds one event. On an error the state is spoilt and must be thrown away.
 pub fn evolve(state: &mut Execution, recorded: &Recorded) -> Result<(), Illegal> {
+    evolve_without_digest(state, recorded)?;
+    state.head = recorded.digest_after(&state.head);
+    Ok(())
+}
+
+/// Folds events that follow one another and are followed by `next`, and comes to what folding each
+/// comes to. Digests cost more than folds: where the event after one tells its digest, it is taken
+/// at its word, as whoever appends to the log or verifies it will find out.
+pub fn evolve_all(
+    state: &mut Execution,
+    events: &[Recorded],
+    next: Option<&Recorded>,
+) -> Result<(), Illegal> {
+    for (recorded, next) in events.iter().zip(events.iter().skip(1).map(Some).chain([next])) {
+        evolve_without_digest(state, recorded)?;
+        let told = next.and_then(|next| next.prev);
+        state.head = told.unwrap_or_else(|| recorded.digest_after(&state.head));
+    }
+    Ok(())
+}
+
+/// Folds one event for somebody who only looks: the state's digest stays what it was.
+pub fn evolve_without_digest(state: &mut Execution, recorded: &Recorded) -> Result<(), Illegal> {
     let expected = state.seq.next();
     let folded = if recorded.seq == expected {
         fold(state, &recorded.event, recorded.at)
@@ -105,6 +130,10 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
     }
     match event {
         Event::ExecutionStarted { .. } => Err("the execution has been started before".to_owned()),
+        Event::ExecutionForked { origin, playbook, workload, context, again } => {
+            state.change(&Changes::of(playbook.as_ref(), workload.as_ref(), context));
+            state.forked(*origin, again, at)
+        }
         Event::StepEntered { run, step, from: _ } => state.step_entered(*run, step),
         Event::StepSkipped { step, reason: _ } => state.step_skipped(step),
         Event::StepAwaited { step, from } => state.step_awaited(step, from),
@@ -122,8 +151,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         }
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
             let (step, bindings) = (step.clone(), bindings.clone());
-            let holder = Holder::Nobody;
-            let issued = state.seq;
+            let (issued, holder) = (state.seq, Holder::Nobody);
             let open = OpenCommand { task: *task, step, tool: *tool, bindings, issued, holder };
             state.command_issued(*command, open)
         }
@@ -141,10 +169,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         }
         Event::ChildStarted { command, child } => state.child_started(*command, *child),
         Event::ContextUpdated { target, values } => state.context_updated(*target, values),
-        Event::TimerSet { timer, due_at: _, purpose } => {
-            state.draw_timer(*timer)?;
-            state.timers.insert(*timer, *purpose);
-            Ok(())
+        Event::TimerSet { timer, due_at, purpose } => {
+            state.timer_set(*timer, OpenTimer { purpose: *purpose, set_at: at, due_at: *due_at })
         }
         Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
             state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
@@ -281,6 +307,50 @@ impl Execution {
         Ok(())
     }
 
+    /// Lays the changes of a fork over what the past has left.
+    pub(crate) fn change(&mut self, changes: &Changes) {
+        let Changes { playbook, workload, context } = changes;
+        if let Some(playbook) = playbook {
+            self.playbook = playbook.clone();
+        }
+        if let Some(workload) = workload {
+            self.workload = workload.clone();
+        }
+        for (key, value) in context {
+            assign(&mut self.context, key, value.clone());
+        }
+    }
+
+    /// From here on the execution is its own: nobody waits for it, and nobody has its commands.
+    fn forked(
+        &mut self,
+        origin: ForkPoint,
+        again: &[TaskAddress],
+        at: Timestamp,
+    ) -> Result<(), String> {
+        if self.seq != origin.seq.next() {
+            return Err(format!("it leaves the other execution at event {}", origin.seq));
+        }
+        self.fork = Some(origin);
+        self.origin = Origin::Request;
+        self.started_at = at;
+        let commands: Vec<CommandId> = self.commands.keys().copied().collect();
+        for command in commands {
+            self.command_mut(command)?.holder = Holder::Nobody;
+        }
+        let items = again.iter().filter_map(|task| Some((task.run, task.place.item()?)));
+        for (run, index) in items {
+            let repeat = self.loop_mut(run)?;
+            if index >= repeat.next || repeat.open.contains_key(&index) || repeat.failed == 0 {
+                return Err(format!("item {index} has not failed"));
+            }
+            repeat.failed -= 1;
+            repeat.error = None;
+            repeat.open.insert(index, Item::default());
+        }
+        Ok(())
+    }
+
     fn command_claimed(
         &mut self,
         command: CommandId,
@@ -398,11 +468,12 @@ impl Execution {
         Ok(())
     }
 
-    fn draw_timer(&mut self, timer: TimerId) -> Result<(), String> {
+    fn timer_set(&mut self, timer: TimerId, open: OpenTimer) -> Result<(), String> {
         if timer.0 != self.drawn.timers {
             return Err(format!("timer {} is next", self.drawn.timers));
         }
         self.drawn.timers += 1;
+        self.timers.insert(timer, open);
         Ok(())
     }
 

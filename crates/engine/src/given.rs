@@ -9,7 +9,7 @@ use noetl_model::{
 use noetl_playbook::Playbook;
 use serde_json::Value;
 
-use crate::Refusal;
+use crate::{Changes, Refusal};
 
 /// What a decision may look at besides the execution itself.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,16 @@ pub struct Given<'a> {
     pub events_max: u64,
     /// How many workers may lose a command before it fails.
     pub attempts_max: u32,
+    /// Where a fork leaves within this decision, if one does.
+    pub turn: Option<Turn<'a>>,
+}
+
+/// A place in a decision from which on something is different.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn<'a> {
+    /// After how many of the decision's events.
+    pub after: usize,
+    pub changes: &'a Changes,
 }
 
 /// How many events an execution may have unless its operator says otherwise.
@@ -124,6 +134,7 @@ impl IterationCollector {
             | Event::LoopOpened { .. }
             | Event::FrameOpened { .. }
             | Event::ExecutionStarted { .. }
+            | Event::ExecutionForked { .. }
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }

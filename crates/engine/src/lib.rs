@@ -9,6 +9,7 @@
 //! is bounded by its playbook and its open work, not by its history.
 
 mod arrival;
+mod audit;
 mod decide;
 mod effect;
 mod evolve;
@@ -22,11 +23,13 @@ mod subscription;
 mod value;
 
 pub use arrival::{BadMessage, IDEMPOTENCY_KEY_MAX, Wish, once, order_key, wish};
-pub use decide::{decide, start};
+pub use audit::{Auditor, EventName, LogFault};
+pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
 pub use effect::{Effect, effects_of};
-pub use evolve::{Illegal, begin, evolve, replay};
+pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
 pub use given::{
     ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, IterationCollector, Iterations, Loaded, Need, Needs,
+    Turn,
 };
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{
@@ -36,7 +39,8 @@ pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,
     schedule_step,
 };
-pub use state::{Execution, StepView};
+pub use state::{Execution, OpenHolder, StepView};
 pub use subscription::{
     IllegalTransition, SubscriptionAction, UnknownAction, registers_anew, transition,
 };
+pub use value::merge;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use noetl_model::{
-    Attempt, Bindings, CommandId, ErrorMode, ExecutionId, ExecutionStatus, ItemCounts, ItemSource,
-    LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId, Seq, StepCounts, StepName,
-    StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind,
-    WorkerId,
+    Attempt, Bindings, CommandId, Digest, ErrorMode, ExecutionId, ExecutionStatus, ForkPoint,
+    ItemCounts, ItemSource, LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId, Seq,
+    StepCounts, StepName, StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp,
+    ToolError, ToolKind, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub struct Execution {
     /// Joins: the steps that have led to a step which still waits for others.
     pub(crate) awaited: OrdMap<StepName, Vec<StepName>>,
     pub(crate) commands: OrdMap<CommandId, OpenCommand>,
-    pub(crate) timers: OrdMap<TimerId, TimerPurpose>,
+    pub(crate) timers: OrdMap<TimerId, OpenTimer>,
     pub(crate) drawn: Drawn,
     /// The step entered last.
     pub(crate) current: Option<StepName>,
@@ -56,6 +56,18 @@ pub struct Execution {
     pub(crate) error: Option<ToolError>,
     /// Which attempt had a command when it ended, for those that were not their first's.
     pub(crate) contested: OrdMap<CommandId, Attempt>,
+    /// The digest of the last event.
+    pub(crate) head: Digest,
+    /// Where it left the execution whose past it shares.
+    pub(crate) fork: Option<ForkPoint>,
+}
+
+/// A timer that has not fired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OpenTimer {
+    pub(crate) purpose: TimerPurpose,
+    pub(crate) set_at: Timestamp,
+    pub(crate) due_at: Timestamp,
 }
 
 /// How many of each kind have been numbered so far.
@@ -161,17 +173,36 @@ pub(crate) enum Holder {
     Child(ExecutionId),
 }
 
+/// Who has a command that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenHolder<'a> {
+    Nobody,
+    Worker(&'a WorkerId),
+    Child,
+}
+
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 4;
+    pub const SHAPE: u32 = 5;
 
     pub fn id(&self) -> ExecutionId {
         self.id
     }
 
+    /// The same execution under another id: the past that a fork shares.
+    #[must_use]
+    pub fn shared_with(self, id: ExecutionId) -> Self {
+        Self { id, ..self }
+    }
+
     /// The last event folded.
     pub fn seq(&self) -> Seq {
         self.seq
+    }
+
+    /// The digest of the last event folded.
+    pub fn head(&self) -> Digest {
+        self.head
     }
 
     pub fn status(&self) -> ExecutionStatus {
@@ -247,6 +278,32 @@ impl Execution {
         !self.commands.is_empty() || !self.timers.is_empty()
     }
 
+    /// The tasks that a command works on, or that a timer will have done again.
+    pub(crate) fn tasks_under_way(&self) -> impl Iterator<Item = TaskAddress> {
+        let retried = self.timers.values().filter_map(|open| match open.purpose {
+            TimerPurpose::Retry { task } => Some(task),
+            TimerPurpose::StepTimeout { .. } | TimerPurpose::ExecutionTimeout => None,
+        });
+        self.commands.values().map(|open| open.task).chain(retried)
+    }
+
+    /// The commands that have not ended: how often each has been claimed, and who has it.
+    pub fn open_commands(&self) -> impl Iterator<Item = (CommandId, Attempt, OpenHolder<'_>)> {
+        self.commands.iter().map(|(command, open)| {
+            let holder = match &open.holder {
+                Holder::Nobody => OpenHolder::Nobody,
+                Holder::Worker { worker, .. } => OpenHolder::Worker(worker),
+                Holder::Child(_) => OpenHolder::Child,
+            };
+            (*command, open.attempt(), holder)
+        })
+    }
+
+    /// The timers that have not fired, with when they are due.
+    pub fn open_timers(&self) -> impl Iterator<Item = (TimerId, Timestamp)> {
+        self.timers.iter().map(|(timer, open)| (*timer, open.due_at))
+    }
+
     /// The row kept about the execution beside its events.
     pub fn summary(&self) -> Summary {
         let parent = match self.origin {
@@ -266,6 +323,8 @@ impl Execution {
             steps: self.counts,
             items: self.runs.values().fold(self.items, |items, run| items.and(run.items())),
             error: self.error.clone(),
+            head: Some(self.head),
+            fork: self.fork,
         }
     }
 }

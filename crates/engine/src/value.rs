@@ -51,7 +51,7 @@ pub(crate) fn put_at(target: &mut Value, path: &[&str], value: Value) {
 }
 
 /// Merges `over` into `base`: maps key by key, everything else replaced.
-pub(crate) fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+pub fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(key), value) {
             (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Attempt, Bindings, CatalogId, CommandId, ErrorMode, EventId, ExecutionId, Logs, Payload, Pool,
-    RunId, Seq, StepName, TimerId, Timestamp, ToolError, ToolKind, WorkerId,
+    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, EventId, ExecutionId, ForkPoint,
+    Logs, Payload, Pool, RunId, Seq, StepName, TimerId, Timestamp, ToolError, ToolKind, WorkerId,
 };
 
 /// Which version of which playbook an execution runs.
@@ -197,6 +197,22 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<Value>,
     },
+    /// What came before is another execution's; from here on this one goes its own way.
+    ExecutionForked = "execution.forked" {
+        origin: ForkPoint,
+        /// Another version, from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        playbook: Option<PlaybookRef>,
+        /// Another workload, from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workload: Option<Payload>,
+        /// Values of `ctx` that are set.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        context: BTreeMap<String, Value>,
+        /// Tasks that had failed and are done again; those of a loop's items from the first one on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        again: Vec<TaskAddress>,
+    },
     StepEntered = "step.entered" {
         run: RunId,
         step: StepName,
@@ -349,6 +365,9 @@ pub struct Recorded {
     pub event_id: EventId,
     pub at: Timestamp,
     pub event: Event,
+    /// The digest of the event before it; none if it was written before there were digests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prev: Option<Digest>,
 }
 
 impl Event {
@@ -363,6 +382,7 @@ impl Event {
             | Event::CommandIssued { step, .. } => Some(step),
             Event::Reported { step, .. } => step.as_ref(),
             Event::ExecutionStarted { .. }
+            | Event::ExecutionForked { .. }
             | Event::LoopOpened { .. }
             | Event::FrameOpened { .. }
             | Event::IterationCompleted { .. }
@@ -388,6 +408,7 @@ impl Event {
     pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         match self {
             Event::ExecutionStarted { workload, .. } => vec![workload],
+            Event::ExecutionForked { workload, .. } => workload.iter_mut().collect(),
             Event::LoopOpened { items: ItemSource::List { values, .. }, .. } => vec![values],
             Event::FrameOpened { rows, .. } => vec![rows],
             Event::IterationCompleted { output, .. } | Event::StepCompleted { output, .. } => {

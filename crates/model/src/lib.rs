@@ -8,6 +8,7 @@
 
 mod arrival;
 mod canonical;
+mod chain;
 mod command;
 mod cutoff;
 mod envelope;
@@ -47,6 +48,6 @@ pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
-pub use summary::{ItemCounts, Parent, ParentCommand, StepCounts, Summary};
+pub use summary::{ForkPoint, ItemCounts, Parent, ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool::{ToolKind, UnknownTool};

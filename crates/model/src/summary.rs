@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandId, ExecutionId, ExecutionStatus, PlaybookRef, Seq, StepName, Timestamp, ToolError,
+    CommandId, Digest, ExecutionId, ExecutionStatus, PlaybookRef, Seq, StepName, Timestamp,
+    ToolError,
 };
 
 /// The command of another execution that an execution was started for.
@@ -45,6 +46,13 @@ impl Parent {
             Self::Named { .. } => None,
         }
     }
+}
+
+/// An event of another execution, up to and including which an execution's past is the other's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    pub execution: ExecutionId,
+    pub seq: Seq,
 }
 
 /// How many steps have reached which status.
@@ -94,4 +102,8 @@ pub struct Summary {
     /// The items of every loop that was begun.
     pub items: ItemCounts,
     pub error: Option<ToolError>,
+    /// The digest of its last event; none if that was written before there were digests.
+    pub head: Option<Digest>,
+    /// Where it left the execution whose past it shares.
+    pub fork: Option<ForkPoint>,
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_engine::{Execution, Illegal, begin, evolve};
+use noetl_engine::{Execution, Illegal, begin, evolve_without_digest};
 use noetl_model::{
     CommandId, Event, ExecutionId, ItemSource, Payload, Place, Recorded, RunId, StepName,
     TaskAddress,
@@ -61,7 +61,7 @@ impl Picture {
     pub fn see(&mut self, recorded: &Recorded) -> Result<(), Illegal> {
         match &mut self.state {
             None => self.state = Some(begin(self.execution, recorded)?),
-            Some(state) => evolve(state, recorded)?,
+            Some(state) => evolve_without_digest(state, recorded)?,
         }
         self.note(&recorded.event);
         Ok(())
@@ -112,15 +112,7 @@ impl Picture {
                 self.runs.remove(run);
             }
             Event::CommandIssued { command, task, step, tool, .. } => {
-                let key = command_key(step, *task);
-                if self.commands.len() == COMMANDS_MAX {
-                    self.commands_left_out += 1;
-                    return;
-                }
-                self.open.insert(*command, key.clone());
-                let issued =
-                    CommandPicture { tool: tool.to_string(), status: "PENDING", attempts: 0 };
-                self.commands.insert(key, issued);
+                self.issued(*command, command_key(step, *task), tool.to_string());
             }
             Event::CommandClaimed { command, attempt, .. } => {
                 if let Some(command) = self.command(*command) {
@@ -160,6 +152,7 @@ impl Picture {
                     repeat.failed += 1;
                 }
             }
+            Event::ExecutionForked { again, .. } => self.forked(again),
             Event::ExecutionStarted { .. }
             | Event::StepSkipped { .. }
             | Event::StepAwaited { .. }
@@ -173,6 +166,24 @@ impl Picture {
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
             | Event::Reported { .. } => {}
+        }
+    }
+
+    fn issued(&mut self, command: CommandId, key: String, tool: String) {
+        if self.commands.len() == COMMANDS_MAX {
+            self.commands_left_out += 1;
+            return;
+        }
+        self.open.insert(command, key.clone());
+        self.commands.insert(key, CommandPicture { tool, status: "PENDING", attempts: 0 });
+    }
+
+    /// Items of loops that had failed are begun anew.
+    fn forked(&mut self, again: &[TaskAddress]) {
+        for task in again.iter().filter(|task| task.place.item().is_some()) {
+            if let Some(repeat) = self.repeat(task.run) {
+                repeat.failed = repeat.failed.saturating_sub(1);
+            }
         }
     }
 

@@ -192,6 +192,7 @@ impl TimelineFold {
             Event::ExecutionCancelled { .. } => self.outcome = Outcome::Cancelled,
             Event::TimerSet { .. }
             | Event::ExecutionStarted { .. }
+            | Event::ExecutionForked { .. }
             | Event::StepSkipped { .. }
             | Event::StepAwaited { .. }
             | Event::LoopOpened { .. }

@@ -1,11 +1,12 @@
-//! Clients: they ask for executions until they get one, and change their minds about some.
+//! Clients: they ask for executions until they get one, fork some, and change their minds about some.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_control::{Answer, PlaybookChoice, StartRequest};
+use noetl_control::{Answer, ForkAt, ForkError, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_engine::Refusal;
-use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus};
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, Seq};
 use serde_json::{Map, Value};
 
 use crate::fleet::Fleet;
@@ -20,6 +21,16 @@ pub(crate) struct Request {
     /// When it is made.
     pub(crate) at: Duration,
     pub(crate) regret: Option<Regret>,
+    pub(crate) fork: Option<ForkWish>,
+}
+
+/// A wish for a fork of an execution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForkWish {
+    /// How long after the start.
+    pub(crate) after: Duration,
+    /// At which of the events there are by then, in hundredths.
+    pub(crate) at: u64,
 }
 
 /// How an execution is ended by hand, and how long after its start.
@@ -46,6 +57,10 @@ impl Client {
         tokio::time::sleep(self.request.at).await;
         let execution = self.start().await;
         self.ledger.pages().started.insert(execution);
+        if let Some(wish) = self.request.fork {
+            tokio::time::sleep(wish.after).await;
+            self.fork(execution, wish).await;
+        }
         if let Some(regret) = self.request.regret {
             tokio::time::sleep(regret.after).await;
             self.interrupt(execution, regret.ending).await;
@@ -63,6 +78,41 @@ impl Client {
             let started = self.fleet.ask(async |control| control.start(request).await).await;
             if let Some(Ok(execution)) = started {
                 return execution;
+            }
+        }
+    }
+
+    /// Forks an execution, perhaps more than once if an answer is lost.
+    async fn fork(&self, origin: ExecutionId, wish: ForkWish) {
+        loop {
+            let forked = self
+                .fleet
+                .ask(async |control| {
+                    let summary = control.summary(origin).await.ok()??;
+                    let at = 1 + (summary.seq.0 - 1) * wish.at / 100;
+                    let request = ForkRequest {
+                        origin,
+                        at: ForkAt::Event(Seq(at)),
+                        playbook: None,
+                        workload: Map::new(),
+                        context: BTreeMap::new(),
+                    };
+                    Some((at, control.fork(request).await))
+                })
+                .await;
+            match forked.flatten() {
+                Some((_, Ok(fork))) => {
+                    let mut pages = self.ledger.pages();
+                    pages.started.insert(fork);
+                    pages.forks += 1;
+                    return;
+                }
+                Some((_, Err(ForkError::Start(_)))) | None => {}
+                Some((at, Err(error))) => {
+                    let complaint = format!("{origin} cannot be forked at {at}: {error}");
+                    self.ledger.pages().complaints.push(complaint);
+                    return;
+                }
             }
         }
     }

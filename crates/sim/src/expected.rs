@@ -72,6 +72,7 @@ fn wanted(story: &Story, command: CommandId) -> ChildRequest {
         loaded: &loaded,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,
+        turn: None,
     };
     match child_request(&story.state, command, given) {
         Ok(ChildCall::Start(request)) => request,

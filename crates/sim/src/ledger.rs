@@ -24,6 +24,8 @@ pub(crate) struct Pages {
     pub(crate) answers: BTreeMap<AttemptKey, ReportAnswer>,
     /// Starts that were answered.
     pub(crate) started: BTreeSet<ExecutionId>,
+    /// How many of them were forks.
+    pub(crate) forks: u64,
     /// The executions that were ended by hand, and as what.
     pub(crate) interrupted: BTreeMap<ExecutionId, ExecutionStatus>,
     /// Which commands a task has had, to know how often it ran before.

@@ -22,7 +22,7 @@ mod storm;
 mod worker;
 mod world;
 
-use noetl_model::Digest;
+use noetl_model::{Digest, Recorded, Summary};
 use thiserror::Error;
 
 /// What a world went through, to see that it went through something.
@@ -41,6 +41,16 @@ pub struct Tally {
     pub lost: u64,
     /// Servers that died or were stopped.
     pub deaths: u64,
+    /// Executions that were begun with the past of another.
+    pub forks: u64,
+}
+
+/// An execution of a world once everything has ended.
+#[derive(Debug, Clone)]
+pub struct History {
+    pub summary: Summary,
+    /// All of its events, those included that it shares with another.
+    pub log: Vec<Recorded>,
 }
 
 /// Something that must not be, and the world in which it is.
@@ -53,6 +63,15 @@ pub struct Violation {
 
 /// Lets a world live and looks at what is left of it.
 pub fn run(seed: u64) -> Result<Tally, Violation> {
+    lived(seed).map(|(tally, _)| tally)
+}
+
+/// The executions of a world, oldest first.
+pub fn histories(seed: u64) -> Result<Vec<History>, Violation> {
+    lived(seed).map(|(_, histories)| histories)
+}
+
+fn lived(seed: u64) -> Result<(Tally, Vec<History>), Violation> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -62,7 +81,7 @@ pub fn run(seed: u64) -> Result<Tally, Violation> {
     let lived = runtime.block_on(world::live(seed));
     let problem = match (panics::noticed(), lived) {
         (Some(panic), _) => panic,
-        (None, Ok(tally)) => return Ok(tally),
+        (None, Ok(lived)) => return Ok(lived),
         (None, Err(problem)) => problem,
     };
     Err(Violation { seed, problem })

@@ -6,7 +6,7 @@ mod results;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use noetl_control::{Control, ReportAnswer};
+use noetl_control::{Control, ReportAnswer, verify};
 use noetl_engine::{Execution, evolve, replay};
 use noetl_model::{
     Cutoff, Digest, ExecutionId, Outcome, Parent, ParentCommand, Payload, Recorded, Seq, Summary,
@@ -17,13 +17,13 @@ use noetl_store::{
 };
 use serde_json::Value;
 
-use crate::Tally;
 use crate::ledger::Pages;
 use crate::playbooks::Plan;
+use crate::{History, Tally};
 use log::{Account, Applied};
 
 /// At how many places of a log the past is looked at.
-const CUTOFFS_MAX: usize = 4;
+const CUTOFFS_MAX: usize = 12;
 
 /// An execution as it was found.
 pub(crate) struct Found {
@@ -42,7 +42,7 @@ pub(crate) struct Remains<'a> {
 }
 
 /// Compares everything with everything; the first disagreement is the error.
-pub(crate) async fn examine(remains: &Remains<'_>) -> Result<Tally, String> {
+pub(crate) async fn examine(remains: &Remains<'_>) -> Result<(Tally, Vec<History>), String> {
     if let Some(complaint) = remains.pages.complaints.first() {
         return Err(complaint.clone());
     }
@@ -57,7 +57,9 @@ pub(crate) async fn examine(remains: &Remains<'_>) -> Result<Tally, String> {
     remains.promises(&found)?;
     remains.nothing_is_left(&found).await?;
     let compared = results::compare(remains, &found).await?;
-    Ok(tally(&found, compared))
+    let tally = Tally { forks: remains.pages.forks, ..tally(&found, compared) };
+    let history = |Found { summary, log, account: _ }| History { summary, log };
+    Ok((tally, found.into_values().map(history).collect()))
 }
 
 /// A command has one child at most.
@@ -106,6 +108,7 @@ fn tally(found: &BTreeMap<ExecutionId, Found>, compared: u64) -> Tally {
         superseded: count(|account| account.superseded),
         lost: count(|account| account.lost),
         deaths: 0,
+        forks: 0,
     }
 }
 
@@ -128,14 +131,38 @@ impl Remains<'_> {
         }
         self.snapshot(execution, &log).await?;
         self.past(execution, &log).await?;
-        self.runs(execution, &account).await?;
+        self.runs(&self.lineage(&summary).await, &account).await?;
+        self.proof(execution).await?;
         Ok(Found { summary, log, account })
     }
 
+    /// An execution and those whose past it shares.
+    async fn lineage(&self, summary: &Summary) -> Vec<ExecutionId> {
+        let mut lineage = vec![summary.execution];
+        let mut fork = summary.fork;
+        while let Some(origin) = fork.map(|fork| fork.execution) {
+            lineage.push(origin);
+            let summary = self.store.summary(origin).await.expect("a store in memory answers");
+            fork = summary.and_then(|summary| summary.fork);
+        }
+        lineage
+    }
+
+    /// The log is a chain, and everything beside it follows from it.
+    async fn proof(&self, execution: ExecutionId) -> Result<(), String> {
+        let verdict = verify(self.store, execution, |_| ()).await;
+        let verdict = verdict.expect("a store in memory answers").ok_or("it is not there")?;
+        match verdict.fault {
+            Some(fault) => Err(format!("it cannot be proved: {fault}")),
+            None => Ok(()),
+        }
+    }
+
     /// Every outcome is that of a run by the worker that held the command.
-    async fn runs(&self, execution: ExecutionId, account: &Account) -> Result<(), String> {
+    async fn runs(&self, lineage: &[ExecutionId], account: &Account) -> Result<(), String> {
         for (&(command, attempt), (worker, applied)) in &account.outcomes {
-            let ran = self.pages.runs.get(&(execution, command, attempt));
+            let ran_for = |execution| self.pages.runs.get(&(execution, command, attempt));
+            let ran = lineage.iter().find_map(|execution| ran_for(*execution));
             let ran = ran.ok_or(format!("nobody ran attempt {attempt} of command {command}"))?;
             let outcome = self.outcome(applied).await?;
             if ran.worker != *worker || ran.outcome != outcome {

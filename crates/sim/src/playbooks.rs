@@ -7,7 +7,7 @@ use std::time::Duration;
 use noetl_model::{ErrorMode, ExecutionStatus};
 use serde_json::json;
 
-use crate::client::{Ending, Regret, Request};
+use crate::client::{Ending, ForkWish, Regret, Request};
 use crate::rng::Rng;
 use sketch::Sketch;
 
@@ -61,12 +61,15 @@ fn request(rng: &mut Rng, number: u64, path: String) -> Request {
             Ending::Finalized(ExecutionStatus::Failed),
         ]),
     });
+    let fork =
+        rng.chance(25).then(|| ForkWish { after: rng.millis(0..30_000), at: rng.between(0..101) });
     Request {
         path,
         payload: payload.as_object().expect("a map").clone(),
         error_mode: rng.chance(20).then_some(ErrorMode::Lenient),
         at: Duration::from_millis(rng.between(0..15_000)),
         regret,
+        fork,
     }
 }
 

@@ -19,8 +19,8 @@ use noetl_model::{
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, MemoryStore,
-    NewPlaybook, Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots,
-    StoreError, Tables, Take, TimerRow, Timers,
+    NewPlaybook, OpenRows, OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent,
+    Snapshot, Snapshots, StoreError, Tables, Take, TimerRow, Timers,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -255,6 +255,13 @@ impl Snapshots for Connection {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         self.ask(self.store.latest(execution)).await
+    }
+}
+
+#[async_trait]
+impl OpenRows for Connection {
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+        self.ask(self.store.open_work(execution)).await
     }
 }
 

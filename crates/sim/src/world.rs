@@ -13,7 +13,6 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Tally;
 use crate::bus::FaultyBus;
 use crate::client::{Client, Request};
 use crate::clock::SimulatedClock;
@@ -24,6 +23,7 @@ use crate::playbooks::Plan;
 use crate::rng::Rng;
 use crate::storm::Storm;
 use crate::worker::Bench;
+use crate::{History, Tally};
 
 /// How long after the storm everything must have ended.
 const CALM_MAX: Duration = Duration::from_secs(900);
@@ -35,7 +35,7 @@ const WORKERS_MAX: usize = 4;
 const EVENTS_MAX: u64 = 1000;
 
 /// Lives through a seed; the error is what must not be.
-pub(crate) async fn live(seed: u64) -> Result<Tally, String> {
+pub(crate) async fn live(seed: u64) -> Result<(Tally, Vec<History>), String> {
     let mut rng = Rng::new(seed);
     let world = World::made(&mut rng).await?;
     let life = world.populate(&mut rng);
@@ -43,8 +43,8 @@ pub(crate) async fn live(seed: u64) -> Result<Tally, String> {
     let World { store, observer, plan, ledger, .. } = &world;
     let pages = ledger.close();
     let remains = Remains { store, control: observer, plan, pages: &pages };
-    let tally = oracle::examine(&remains).await?;
-    Ok(Tally { deaths, ..tally })
+    let (tally, histories) = oracle::examine(&remains).await?;
+    Ok((Tally { deaths, ..tally }, histories))
 }
 
 struct World {

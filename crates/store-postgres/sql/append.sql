@@ -1,17 +1,20 @@
--- Writes all that a batch comes to, each table at once: its events ($1 to $7), executions ($8 to $25,
--- $52 to $54, and in $51 which of them are new), children ($26 to $28), open commands ($29 to $37), commands that
--- are over ($38, $39), timers ($40 to $42), timers that are over ($43, $44), messages ($45 to $47) and
--- large values ($48 to $50). The primary keys are what refuses a second writer: a row that should be
--- new is inserted or fails, and never waits for the lock of somebody who waits for ours.
+-- Writes all that a batch comes to, each table at once: its events ($1 to $7, and in $55 the digests
+-- before them), executions ($8 to $25, the items of their loops in $52 to $54, the digests of their last
+-- events in $56, the events of others after which new ones go on in $57 and $58, and in $51 which of
+-- them are new), children ($26 to $28), open commands ($29 to $37), commands that are over ($38, $39),
+-- timers ($40 to $42), timers that are over ($43, $44), messages ($45 to $47) and large values ($48 to
+-- $50). The primary keys are what refuses a second writer: a row that should be new is inserted or
+-- fails, and never waits for the lock of somebody who waits for ours.
 WITH events AS (
     INSERT INTO noetl.event (
-        execution_id, seq, event_id, event_type, node_name, created_at, body
+        execution_id, seq, event_id, event_type, node_name, created_at, body, prev_digest
     )
-    SELECT execution_id, seq, event_id, event_type, node_name, created_at, body::json
+    SELECT
+        execution_id, seq, event_id, event_type, node_name, created_at, body::json, prev_digest
     FROM unnest(
         $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::timestamptz[],
-        $7::text[]
-    ) AS new (execution_id, seq, event_id, event_type, node_name, created_at, body)
+        $7::text[], $55::bytea[]
+    ) AS new (execution_id, seq, event_id, event_type, node_name, created_at, body, prev_digest)
 ),
 places AS (
     INSERT INTO noetl.event_place (event_id, execution_id, seq)
@@ -28,23 +31,26 @@ new_executions AS (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
         steps_running, steps_completed, steps_failed, error, items_total, items_completed,
-        items_failed
+        items_failed, head_digest, fork_execution_id,
+        fork_seq
     )
     SELECT
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
         steps_running, steps_completed, steps_failed, error::json, items_total, items_completed,
-        items_failed
+        items_failed, head_digest, fork_execution_id,
+        fork_seq
     FROM unnest(
         $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::bigint[], $13::text[],
         $14::bigint[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::bigint[],
         $19::bigint[], $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
-        $25::text[], $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[]
+        $25::text[], $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[], $56::bytea[],
+        $57::bigint[], $58::bigint[]
     ) AS new (
         execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at,
         started_at, ended_at, parent_execution_id, parent_command_id, current_step, steps_total,
         steps_running, steps_completed, steps_failed, error, is_new, items_total, items_completed,
-        items_failed
+        items_failed, head_digest, fork_execution_id, fork_seq
     )
     WHERE is_new
 ),
@@ -64,15 +70,16 @@ continued_executions AS (
         items_total = changed.items_total,
         items_completed = changed.items_completed,
         items_failed = changed.items_failed,
-        error = changed.error::json
+        error = changed.error::json,
+        head_digest = changed.head_digest
     FROM unnest(
         $8::bigint[], $13::text[], $14::bigint[], $15::timestamptz[], $17::timestamptz[],
         $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[],
-        $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[]
+        $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[], $56::bytea[]
     ) AS changed (
         execution_id, status, seq, last_event_at, ended_at, current_step, steps_total,
         steps_running, steps_completed, steps_failed, error, is_new, items_total, items_completed,
-        items_failed
+        items_failed, head_digest
     )
     WHERE execution.execution_id = changed.execution_id AND NOT changed.is_new
 ),

@@ -1,6 +1,6 @@
 -- The $3 places after the $2-th of batch $1, each with its event, if that is still there.
 SELECT
-    batch.position, place.index, place.execution_id, place.seq, event.event_id, event.created_at,
+    batch.position, place.index, place.execution_id, place.seq, event.event_id, event.created_at, event.prev_digest,
     event.body::text AS body, execution.path
 FROM (
     SELECT position, executions, seqs

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
-use noetl_model::{CommandId, EventId, ExecutionId, Parent, Recorded, Seq, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
-    Append, AppendError, CommandKey, EventLog, Known, LogEnd, Plan, READ_EVENTS_MAX, StoreError,
+    Append, AppendError, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
+    StoreError, read_shared,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_as, query_scalar};
@@ -15,7 +16,9 @@ use crate::encode::bound;
 use crate::instant::Instant;
 use crate::key::{find_keys, put_keys};
 use crate::queue::lock_commands;
-use crate::row::{at_most, get, instant, is_rivalry, json, number, store_error, stored, unsigned};
+use crate::row::{
+    at_most, digest, get, instant, is_rivalry, json, number, store_error, stored, unsigned,
+};
 
 /// How often a batch is planned anew because another writer got in between.
 const RIVALRIES_MAX: u32 = 8;
@@ -63,14 +66,8 @@ impl EventLog for PgStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let rows = query(include_str!("../sql/read_events.sql"))
-            .bind(execution.0)
-            .bind(stored(after.0))
-            .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(store_error)?;
-        rows.iter().map(|row| recorded(execution, row)).collect()
+        let read = |execution, after, limit| self.own_events(execution, after, limit);
+        read_shared(execution, after, limit, read).await
     }
 
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
@@ -95,10 +92,37 @@ fn recorded(execution: ExecutionId, row: &PgRow) -> Result<Recorded, StoreError>
         event_id: EventId(get(row, "event_id")?),
         at: instant(row, "created_at")?,
         event: json(get(row, "body")?, what)?,
+        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
     })
 }
 
 impl PgStore {
+    /// What an execution's own log has to say to a read.
+    pub(crate) async fn own_events(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<OwnEvents, StoreError> {
+        let rows = query(include_str!("../sql/read_events.sql"))
+            .bind(execution.0)
+            .bind(stored(after.0))
+            .bind(at_most(limit, READ_EVENTS_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let mut own = OwnEvents::default();
+        for row in &rows {
+            if get::<Option<&str>>(row, "body")?.is_none() {
+                let execution = ExecutionId(get(row, "event_id")?);
+                own.shared = Some(ForkPoint { execution, seq: Seq(number(row, "seq")?) });
+            } else {
+                own.events.push(recorded(execution, row)?);
+            }
+        }
+        Ok(own)
+    }
+
     /// Writes a batch, planning it anew for as long as others get in between.
     pub(crate) async fn append_all(
         &self,
@@ -192,7 +216,9 @@ async fn lock_executions(
     let mut logs = HashMap::with_capacity(rows.len());
     for row in &rows {
         if let Some(execution) = get::<Option<i64>>(row, "execution_id")? {
-            let end = LogEnd { seq: Seq(number(row, "seq")?), at: instant(row, "last_event_at")? };
+            let head = get::<Option<&[u8]>>(row, "head_digest")?.map(digest).transpose()?;
+            let at = instant(row, "last_event_at")?;
+            let end = LogEnd { seq: Seq(number(row, "seq")?), at, head };
             logs.insert(ExecutionId(execution), end);
         }
     }

@@ -1,6 +1,6 @@
 //! A plan as the one statement that writes it takes it: an array for each column.
 
-use noetl_model::{EventTag, Parent, StepName, Timestamp};
+use noetl_model::{Digest, EventTag, Parent, StepName, Summary, Timestamp};
 use noetl_store::{CommandKey, Holder, OpenCommand, Plan};
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
@@ -23,7 +23,7 @@ pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp) -> Statement {
     let statement = payloads(statement, plan);
     let statement =
         statement.bind(plan.executions.values().map(|change| change.is_new).collect::<Vec<_>>());
-    items(statement, plan)
+    digests(items(statement, plan), plan)
 }
 
 /// One column of some rows.
@@ -80,6 +80,17 @@ fn items(statement: Statement, plan: &Plan<'_>) -> Statement {
         .bind(column(&rows, |items| stored(items.total)))
         .bind(column(&rows, |items| stored(items.completed)))
         .bind(column(&rows, |items| stored(items.failed)))
+}
+
+/// What chains events and executions to those before them.
+fn digests(statement: Statement, plan: &Plan<'_>) -> Statement {
+    let bytes = |digest: Digest| digest.as_bytes().to_vec();
+    let summaries: Vec<&Summary> = plan.executions.values().map(|change| change.summary).collect();
+    statement
+        .bind(column(&plan.events, |(_, recorded)| recorded.prev.map(bytes)))
+        .bind(column(&summaries, |summary| summary.head.map(bytes)))
+        .bind(column(&summaries, |summary| summary.fork.map(|fork| fork.execution.0)))
+        .bind(column(&summaries, |summary| summary.fork.map(|fork| stored(fork.seq.0))))
 }
 
 fn children(statement: Statement, plan: &Plan<'_>) -> Statement {

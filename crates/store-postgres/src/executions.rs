@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ItemCounts, Parent, PlaybookRef, Seq, StepCounts, StepName,
-    Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef, Seq, StepCounts,
+    StepName, Summary, Timestamp,
 };
 use noetl_store::{
     ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
@@ -13,7 +13,9 @@ use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, json, number, plain, store_error, stored, unsigned, word};
+use crate::row::{
+    at_most, digest, get, instant, json, number, plain, store_error, stored, unsigned, word,
+};
 
 /// What a listing is looked up by; what else it asks for is checked row by row.
 enum Lookup<'a> {
@@ -168,6 +170,13 @@ fn summary(row: &PgRow) -> Result<Summary, StoreError> {
     let command = command.map(|it| unsigned(it, "parent_command_id").map(CommandId)).transpose()?;
     let parent: Option<i64> = get(row, "parent_execution_id")?;
     let parent = parent.map(|execution| Parent::of(ExecutionId(execution), command));
+    let fork = match (get(row, "fork_execution_id")?, get(row, "fork_seq")?) {
+        (Some(execution), Some(seq)) => Some(ForkPoint {
+            execution: ExecutionId(execution),
+            seq: Seq(unsigned(seq, "fork_seq")?),
+        }),
+        _ => None,
+    };
     Ok(Summary {
         execution,
         playbook: PlaybookRef {
@@ -193,5 +202,7 @@ fn summary(row: &PgRow) -> Result<Summary, StoreError> {
             failed: number(row, "items_failed")?,
         },
         error: get::<Option<&str>>(row, "error")?.map(|error| json(error, what)).transpose()?,
+        head: get::<Option<&[u8]>>(row, "head_digest")?.map(digest).transpose()?,
+        fork,
     })
 }

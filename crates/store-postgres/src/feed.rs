@@ -11,7 +11,7 @@ use sqlx::{PgPool, query};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, json, number, store_error, to_json, word};
+use crate::row::{at_most, digest, get, instant, json, number, store_error, to_json, word};
 
 #[async_trait]
 impl EventFeed for PgStore {
@@ -62,6 +62,7 @@ fn item(row: &PgRow, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError
         seq,
         event_id: EventId(event_id),
         at: instant(row, "created_at")?,
+        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
         event: json(get(row, "body")?, what)?,
     };
     Ok(Some(FeedItem { execution, path, recorded, cursor: cursor.clone() }))

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use noetl_model::{Digest, ExecutionId, Timestamp};
+use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::{Append, KeptKey, KeyHolder, KeyName, StartKey, StoreError};
 use sqlx::{PgConnection, query};
 
 use crate::instant::Instant;
-use crate::row::{corrupt, get, instant, plain, store_error};
+use crate::row::{digest, get, instant, plain, store_error};
 
 /// A key as PostgreSQL takes it.
 fn stored_name(key: &StartKey) -> KeyName {
@@ -43,12 +43,6 @@ pub(crate) async fn find_keys(
     let named =
         keys.iter().filter_map(|key| Some((key.qualified(), *found.get(&stored_name(key))?)));
     Ok(named.collect())
-}
-
-/// A column that holds a digest.
-pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
-    let bytes = bytes.try_into().map_err(|source| corrupt("a digest".to_owned(), source))?;
-    Ok(Digest::from_bytes(bytes))
 }
 
 /// Writes the keys of a plan made at `now`, and forgets some that are no longer kept; false if

@@ -20,6 +20,7 @@ mod key;
 mod layout;
 mod machine;
 mod open;
+mod open_work;
 mod outbox;
 mod partitions;
 mod queue;

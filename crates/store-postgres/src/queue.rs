@@ -178,7 +178,7 @@ fn held(row: &PgRow) -> Result<Held, StoreError> {
     })
 }
 
-fn open_command(row: &PgRow) -> Result<(CommandKey, OpenCommand), StoreError> {
+pub(crate) fn open_command(row: &PgRow) -> Result<(CommandKey, OpenCommand), StoreError> {
     let Held { execution, command, attempt } = held(row)?;
     let holder = match get(row, "status")? {
         "ISSUED" => Holder::Nobody { since: instant(row, "created_at")? },

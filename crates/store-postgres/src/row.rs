@@ -5,7 +5,7 @@ use std::error::Error;
 use std::str::FromStr;
 use std::time::Duration;
 
-use noetl_model::Timestamp;
+use noetl_model::{Digest, Timestamp};
 use noetl_store::StoreError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -86,6 +86,12 @@ pub(crate) fn json<T: DeserializeOwned>(
     what: impl FnOnce() -> String,
 ) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|source| corrupt(what(), source))
+}
+
+/// A column that holds a digest.
+pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
+    let bytes = bytes.try_into().map_err(|source| corrupt("a digest".to_owned(), source))?;
+    Ok(Digest::from_bytes(bytes))
 }
 
 pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {

@@ -3,7 +3,8 @@
 INSERT INTO execution (
     execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at, started_at,
     ended_at, parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
-    steps_completed, steps_failed, items_total, items_completed, items_failed, error
+    steps_completed, steps_failed, items_total, items_completed, items_failed, error,
+    head_digest, fork_execution_id, fork_seq
 )
 SELECT
     value ->> 'execution_id',
@@ -26,7 +27,10 @@ SELECT
     value ->> 'items_total',
     value ->> 'items_completed',
     value ->> 'items_failed',
-    value ->> 'error'
+    value ->> 'error',
+    unhex(value ->> 'head_digest'),
+    value ->> 'fork_execution_id',
+    value ->> 'fork_seq'
 FROM json_each(?1)
 WHERE true
 ON CONFLICT (execution_id) DO UPDATE SET
@@ -42,4 +46,5 @@ ON CONFLICT (execution_id) DO UPDATE SET
     items_total = excluded.items_total,
     items_completed = excluded.items_completed,
     items_failed = excluded.items_failed,
-    error = excluded.error
+    error = excluded.error,
+    head_digest = excluded.head_digest

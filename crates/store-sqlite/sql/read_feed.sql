@@ -1,7 +1,7 @@
 -- The ?3 places after the ?2-th of batch ?1, each with its event, if that is still there.
 SELECT
     batch.position, place.key + 1 AS "index", place.value ->> 0 AS execution_id,
-    place.value ->> 1 AS seq, event.event_id, event.created_at, event.body, execution.path
+    place.value ->> 1 AS seq, event.event_id, event.created_at, event.prev_digest, event.body, execution.path
 FROM (
     SELECT position, places FROM feed_batch WHERE position >= ?1 ORDER BY position LIMIT 1 + ?3
 ) AS batch

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use noetl_model::{CommandId, EventId, ExecutionId, Parent, Recorded, Seq, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
-    Append, AppendError, CommandKey, EventLog, Known, LogEnd, Plan, READ_EVENTS_MAX, StoreError,
+    Append, AppendError, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
+    StoreError, read_shared,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
@@ -14,7 +15,7 @@ use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
 use crate::key::{KeyRow, find_keys, forget_keys};
 use crate::queue::find_commands;
-use crate::row::{NO_ROWS, array, at_most, get, json, store_error, stored};
+use crate::row::{NO_ROWS, array, at_most, digest, get, json, store_error, stored};
 use crate::store::begin;
 
 #[async_trait]
@@ -41,14 +42,8 @@ impl EventLog for SqliteStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let rows = query(include_str!("../sql/read_events.sql"))
-            .bind(execution.0)
-            .bind(stored(after.0))
-            .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
-        rows.iter().map(|row| recorded(execution, row)).collect()
+        let read = |execution, after, limit| self.own_events(execution, after, limit);
+        read_shared(execution, after, limit, read).await
     }
 
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
@@ -65,6 +60,33 @@ impl EventLog for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    async fn own_events(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<OwnEvents, StoreError> {
+        let rows = query(include_str!("../sql/read_events.sql"))
+            .bind(execution.0)
+            .bind(stored(after.0))
+            .bind(at_most(limit, READ_EVENTS_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        let mut own = OwnEvents::default();
+        for row in &rows {
+            if get::<Option<&str>>(row, "body")?.is_none() {
+                let execution = ExecutionId(get(row, "event_id")?);
+                own.shared = Some(ForkPoint { execution, seq: Seq(get(row, "seq")?) });
+            } else {
+                own.events.push(recorded(execution, row)?);
+            }
+        }
+        Ok(own)
+    }
+}
+
 fn recorded(execution: ExecutionId, row: &SqliteRow) -> Result<Recorded, StoreError> {
     let seq = Seq(get(row, "seq")?);
     let what = || format!("event {seq} of execution {execution}");
@@ -73,6 +95,7 @@ fn recorded(execution: ExecutionId, row: &SqliteRow) -> Result<Recorded, StoreEr
         event_id: EventId(get(row, "event_id")?),
         at: Timestamp::from_micros(get(row, "created_at")?),
         event: json(get(row, "body")?, what)?,
+        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
     })
 }
 
@@ -82,14 +105,18 @@ async fn read_up(
     batch: &[Append],
     now: Timestamp,
 ) -> Result<Known, StoreError> {
-    let logs: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/find_seqs.sql"))
-        .bind(array(batch.iter().map(|append| append.execution)))
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(store_error)?;
-    let logs = logs.into_iter().map(|(execution, seq, at)| {
-        (ExecutionId(execution), LogEnd { seq: Seq(seq), at: Timestamp::from_micros(at) })
+    let logs: Vec<(i64, u64, i64, Option<Vec<u8>>)> =
+        query_as(include_str!("../sql/find_seqs.sql"))
+            .bind(array(batch.iter().map(|append| append.execution)))
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(store_error)?;
+    let logs = logs.into_iter().map(|(execution, seq, at, head)| {
+        let head = head.map(|bytes| digest(&bytes)).transpose()?;
+        let end = LogEnd { seq: Seq(seq), at: Timestamp::from_micros(at), head };
+        Ok((ExecutionId(execution), end))
     });
+    let logs = logs.collect::<Result<HashMap<_, _>, StoreError>>()?;
     let event_ids: Vec<i64> = query_scalar(include_str!("../sql/find_event_ids.sql"))
         .bind(array(batch.iter().flat_map(|append| &append.events).map(|event| event.event_id)))
         .fetch_all(&mut *connection)
@@ -104,7 +131,7 @@ async fn read_up(
         .collect();
     Ok(Known {
         now,
-        logs: logs.collect(),
+        logs,
         event_ids: event_ids.into_iter().map(EventId).collect(),
         children: match &parents[..] {
             [] => HashMap::new(),

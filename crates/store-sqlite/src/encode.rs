@@ -1,7 +1,8 @@
 //! Rows as the statements take them: JSON objects whose keys are the names of columns.
 
 use noetl_model::{
-    Event, EventId, EventTag, ExecutionId, Parent, Recorded, Seq, StepName, Timestamp, ToolError,
+    Digest, Event, EventId, EventTag, ExecutionId, Parent, Recorded, Seq, StepName, Timestamp,
+    ToolError,
 };
 use noetl_store::{CommandKey, ExecutionChange, Holder, OpenCommand};
 use serde::Serialize;
@@ -15,11 +16,12 @@ pub(crate) struct EventRow<'a> {
     node_name: Option<&'a StepName>,
     created_at: Timestamp,
     body: &'a Event,
+    prev_digest: Option<Digest>,
 }
 
 impl<'a> EventRow<'a> {
     pub(crate) fn of(execution_id: ExecutionId, recorded: &'a Recorded) -> Self {
-        let Recorded { seq, event_id, at, event } = recorded;
+        let Recorded { seq, event_id, at, event, prev } = recorded;
         Self {
             event_id: *event_id,
             execution_id,
@@ -28,6 +30,7 @@ impl<'a> EventRow<'a> {
             node_name: event.step(),
             created_at: *at,
             body: event,
+            prev_digest: *prev,
         }
     }
 }
@@ -55,6 +58,9 @@ pub(crate) struct ExecutionRow<'a> {
     items_completed: u64,
     items_failed: u64,
     error: Option<&'a ToolError>,
+    head_digest: Option<Digest>,
+    fork_execution_id: Option<ExecutionId>,
+    fork_seq: Option<Seq>,
 }
 
 impl<'a> ExecutionRow<'a> {
@@ -82,6 +88,9 @@ impl<'a> ExecutionRow<'a> {
             items_completed: summary.items.completed,
             items_failed: summary.items.failed,
             error: summary.error.as_ref(),
+            head_digest: summary.head,
+            fork_execution_id: summary.fork.map(|fork| fork.execution),
+            fork_seq: summary.fork.map(|fork| fork.seq),
         }
     }
 }

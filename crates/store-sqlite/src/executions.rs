@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ItemCounts, Parent, PlaybookRef, Seq, StepCounts, StepName,
-    Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef, Seq, StepCounts,
+    StepName, Summary, Timestamp,
 };
 use noetl_store::{
     ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
@@ -12,7 +12,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, get, json, store_error, stored, word};
+use crate::row::{at_most, digest, get, json, store_error, stored, word};
 
 /// What a listing is looked up by; what else it asks for is checked row by row.
 enum Lookup<'a> {
@@ -144,6 +144,12 @@ fn summary(row: &SqliteRow) -> Result<Summary, StoreError> {
     let command = get::<Option<u64>>(row, "parent_command_id")?.map(CommandId);
     let parent: Option<i64> = get(row, "parent_execution_id")?;
     let parent = parent.map(|execution| Parent::of(ExecutionId(execution), command));
+    let fork = match (get(row, "fork_execution_id")?, get(row, "fork_seq")?) {
+        (Some(execution), Some(seq)) => {
+            Some(ForkPoint { execution: ExecutionId(execution), seq: Seq(seq) })
+        }
+        _ => None,
+    };
     Ok(Summary {
         execution,
         playbook: PlaybookRef {
@@ -169,5 +175,7 @@ fn summary(row: &SqliteRow) -> Result<Summary, StoreError> {
             failed: get(row, "items_failed")?,
         },
         error: get::<Option<&str>>(row, "error")?.map(|error| json(error, what)).transpose()?,
+        head: get::<Option<&[u8]>>(row, "head_digest")?.map(digest).transpose()?,
+        fork,
     })
 }

@@ -10,7 +10,7 @@ use sqlx::query;
 use sqlx::sqlite::SqliteRow;
 
 use crate::SqliteStore;
-use crate::row::{at_most, get, json, store_error, word};
+use crate::row::{at_most, digest, get, json, store_error, word};
 
 #[async_trait]
 impl EventFeed for SqliteStore {
@@ -61,6 +61,7 @@ fn item(row: &SqliteRow, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreE
         seq,
         event_id: EventId(event_id),
         at: Timestamp::from_micros(get(row, "created_at")?),
+        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
         event: json(get(row, "body")?, what)?,
     };
     Ok(Some(FeedItem { execution, path, recorded, cursor: cursor.clone() }))

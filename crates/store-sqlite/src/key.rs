@@ -7,7 +7,7 @@ use noetl_store::{Append, KeptKey, KeyHolder, KeyName, StoreError};
 use serde::Serialize;
 use sqlx::{SqliteConnection, query, query_as};
 
-use crate::row::{array, corrupt, store_error};
+use crate::row::{array, digest, store_error};
 
 /// Scope, name, execution, what was asked for, until when it is kept.
 type Row = (String, String, i64, Option<Vec<u8>>, i64);
@@ -52,12 +52,6 @@ pub(crate) async fn find_keys(
             Ok(((scope, name), KeptKey { holder, until: Timestamp::from_micros(until) }))
         })
         .collect()
-}
-
-/// A column that holds a digest.
-pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
-    let bytes = bytes.try_into().map_err(|source| corrupt("a digest".to_owned(), source))?;
-    Ok(Digest::from_bytes(bytes))
 }
 
 /// Forgets some keys that are no longer kept.

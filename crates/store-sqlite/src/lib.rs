@@ -18,6 +18,7 @@ mod integrity;
 mod key;
 mod layout;
 mod open;
+mod open_work;
 mod outbox;
 mod queue;
 mod records;

@@ -141,7 +141,7 @@ pub(crate) async fn find_commands(
     rows.iter().map(open_command).collect()
 }
 
-fn open_command(row: &SqliteRow) -> Result<(CommandKey, OpenCommand), StoreError> {
+pub(crate) fn open_command(row: &SqliteRow) -> Result<(CommandKey, OpenCommand), StoreError> {
     let key = (ExecutionId(get(row, "execution_id")?), CommandId(get(row, "command_id")?));
     let holder = match get(row, "status")? {
         "ISSUED" => Holder::Nobody { since: Timestamp::from_micros(get(row, "created_at")?) },

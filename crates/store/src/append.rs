@@ -14,7 +14,8 @@ use crate::{KeyHolder, StartKey, StoreError};
 #[derive(Debug, Clone)]
 pub struct Append {
     pub execution: ExecutionId,
-    /// The last event the decision has seen; [`Seq::ZERO`] starts an execution.
+    /// The last event the decision has seen; [`Seq::ZERO`] starts an execution, and the number of the
+    /// event it leaves the other's log at starts a fork.
     pub expected: Seq,
     /// Numbered from `expected + 1` on.
     pub events: Vec<Recorded>,
@@ -33,6 +34,13 @@ impl Append {
     /// The key that this starts an execution under.
     pub fn starts_under(&self) -> Option<&StartKey> {
         self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
+    }
+
+    /// Whether the first of the events names the event whose digest is `head` as the one before it,
+    /// as far as both are known.
+    pub fn follows(&self, head: Option<Digest>) -> bool {
+        let prev = self.events.first().and_then(|event| event.prev);
+        head.zip(prev).is_none_or(|(head, prev)| head == prev)
     }
 
     /// The number of the last event once this is written; `None` if the events are not numbered

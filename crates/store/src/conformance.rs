@@ -5,6 +5,7 @@
 //! `differential`, which tries what no case thought of.
 
 pub mod catalog;
+pub mod chain;
 #[cfg(feature = "conformance")]
 pub mod differential;
 pub mod events;
@@ -52,6 +53,14 @@ macro_rules! conformance {
             log::an_event_is_found_by_its_id_in_its_execution,
             log::concurrent_appends_to_one_execution_admit_exactly_one,
             log::payloads_are_found_by_digest_and_stored_once,
+            chain::digests_are_kept_with_events_and_with_the_summary,
+            chain::what_does_not_follow_the_last_event_is_refused,
+            chain::a_log_without_digests_goes_on_with_them,
+            chain::a_fork_is_read_after_the_past_it_shares,
+            chain::a_fork_of_a_fork_may_leave_before_the_first_one_did,
+            chain::a_fork_begins_after_the_event_it_leaves_at,
+            chain::a_long_shared_past_is_read_in_pages,
+            chain::the_open_work_of_an_execution_is_its_own,
             queue::a_command_is_ready_once_added,
             queue::a_leased_command_is_not_ready,
             queue::a_command_whose_lease_ran_out_is_ready_again,

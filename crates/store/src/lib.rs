@@ -16,6 +16,7 @@ mod feed;
 mod key;
 mod layout;
 mod memory;
+mod open_work;
 mod outbox;
 mod plan;
 mod port;
@@ -23,6 +24,7 @@ mod queue;
 mod records;
 mod row;
 mod schedule;
+mod shared;
 mod subscription;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
@@ -35,13 +37,15 @@ pub use feed::{
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{Connections, Layout, Tables};
 pub use memory::MemoryStore;
+pub use open_work::OpenWork;
 pub use outbox::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
     OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, is_for_bus,
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{
-    Catalog, CommandQueue, EventLog, Executions, Outbox, Payloads, Snapshots, Store, Timers,
+    Catalog, CommandQueue, EventLog, Executions, OpenRows, Outbox, Payloads, Snapshots, Store,
+    Timers,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
@@ -58,6 +62,8 @@ pub use row::{
 };
 pub use schedule::{ScheduleRecord, ScheduleRow, Schedules};
 pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
+
+pub use shared::{FORKS_MAX, OwnEvents, read_shared};
 
 /// How many events one read returns at most.
 pub const READ_EVENTS_MAX: usize = 1000;

@@ -8,6 +8,7 @@ mod catalog;
 mod executions;
 mod feed;
 mod layout;
+mod open_work;
 mod outbox;
 mod queue;
 mod records;
@@ -25,8 +26,8 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, READ_EVENTS_MAX,
-    Snapshot, StoreError, TimerChange,
+    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, OwnEvents, Snapshot,
+    StoreError, TimerChange, read_shared,
 };
 use feed::FeedTable;
 use outbox::OutboxTable;
@@ -63,7 +64,7 @@ struct Tables {
 
 struct ExecutionRow {
     summary: Summary,
-    /// The event numbered `n` is at index `n - 1`.
+    /// Its own events, without those of an execution whose past it shares.
     log: Vec<Recorded>,
 }
 
@@ -120,16 +121,25 @@ impl Tables {
         Ok(())
     }
 
+    fn own_events(&self, execution: ExecutionId, after: Seq, limit: usize) -> OwnEvents {
+        let Some(row) = self.executions.get(&execution) else {
+            return OwnEvents::default();
+        };
+        let seen = row.log.partition_point(|recorded| recorded.seq <= after);
+        let events = row.log.iter().skip(seen).take(limit).cloned().collect();
+        OwnEvents { shared: row.summary.fork.filter(|fork| after < fork.seq), events }
+    }
+
     /// The append continues the log where it ends, without a gap, under ids nobody has used.
     fn check_log(&self, append: &Append) -> Result<(), AppendError> {
-        let last = self
-            .executions
-            .get(&append.execution)
-            .and_then(|row| row.log.last())
-            .map_or(Seq::ZERO, |recorded| recorded.seq);
+        let row = self.executions.get(&append.execution);
+        let begins_after = append.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
+        let last = row.and_then(|row| row.log.last()).map_or(begins_after, |recorded| recorded.seq);
         let fresh =
             append.events.iter().all(|recorded| !self.places.contains_key(&recorded.event_id));
-        let continues = append.expected == last && append.last_seq().is_some();
+        let continues = append.expected == last
+            && append.last_seq().is_some()
+            && append.follows(row.and_then(|row| row.summary.head));
         if continues && fresh { Ok(()) } else { Err(AppendError::Conflict) }
     }
 
@@ -174,19 +184,18 @@ impl EventLog for MemoryStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let tables = self.tables();
-        let Some(row) = tables.executions.get(&execution) else {
-            return Ok(Vec::new());
+        let read = |execution, after, limit| {
+            std::future::ready(Ok(self.tables().own_events(execution, after, limit)))
         };
-        let seen = usize::try_from(after.0).unwrap_or(usize::MAX);
-        Ok(row.log.iter().skip(seen).take(limit.min(READ_EVENTS_MAX)).cloned().collect())
+        read_shared(execution, after, limit, read).await
     }
 
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
         let tables = self.tables();
         let found = tables.places.get(&event).and_then(|(execution, seq)| {
-            let before = usize::try_from(seq.0.checked_sub(1)?).ok()?;
-            Some((*execution, tables.executions.get(execution)?.log.get(before)?.clone()))
+            let log = &tables.executions.get(execution)?.log;
+            let place = log.binary_search_by_key(seq, |recorded| recorded.seq).ok()?;
+            Some((*execution, log.get(place)?.clone()))
         });
         Ok(found)
     }

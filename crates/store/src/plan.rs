@@ -42,6 +42,8 @@ pub struct Known {
 pub struct LogEnd {
     pub seq: Seq,
     pub at: Timestamp,
+    /// The digest of its last event; none if that was written before there were digests.
+    pub head: Option<Digest>,
 }
 
 /// What becomes of an execution.
@@ -188,13 +190,16 @@ impl Known {
     /// ids that are not known to be used.
     fn check_log(&self, append: &Append) -> Result<LogEnd, AppendError> {
         let end = self.logs.get(&append.execution).copied();
-        let end = end.unwrap_or(LogEnd { seq: Seq::ZERO, at: append.summary.started_at });
+        let begins_after = append.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
+        let end =
+            end.unwrap_or(LogEnd { seq: begins_after, at: append.summary.started_at, head: None });
         let seq = append.last_seq().ok_or(AppendError::Conflict)?;
         let used = append.events.iter().any(|event| self.event_ids.contains(&event.event_id));
-        if append.expected != end.seq || used {
+        if append.expected != end.seq || used || !append.follows(end.head) {
             return Err(AppendError::Conflict);
         }
-        Ok(LogEnd { seq, at: append.events.last().map_or(end.at, |event| event.at) })
+        let at = append.events.last().map_or(end.at, |event| event.at);
+        Ok(LogEnd { seq, at, head: append.summary.head })
     }
 
     /// The key that an append starts an execution under, if nobody holds it.

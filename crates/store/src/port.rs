@@ -10,8 +10,8 @@ use noetl_model::{
 
 use crate::{
     Append, AppendError, CatalogEntry, EventFeed, ExecutionFilter, Failure, Fate, Feeds, Held,
-    HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OutboxRow, Page, ReadyCommand, Schedules,
-    Sent, Snapshot, StartKey, StoreError, Subscriptions, Take, TimerRow,
+    HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenWork, OutboxRow, Page, ReadyCommand,
+    Schedules, Sent, Snapshot, StartKey, StoreError, Subscriptions, Take, TimerRow,
 };
 
 #[async_trait]
@@ -165,6 +165,12 @@ pub trait Executions: Send + Sync {
     ) -> Result<Option<ExecutionId>, StoreError>;
 }
 
+#[async_trait]
+pub trait OpenRows: Send + Sync {
+    /// The rows of the queue and of the timers that are an execution's.
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError>;
+}
+
 /// Everything the control plane keeps.
 pub trait Store:
     EventLog
@@ -180,6 +186,7 @@ pub trait Store:
     + Feeds
     + Subscriptions
     + Schedules
+    + OpenRows
 {
 }
 
@@ -197,5 +204,6 @@ impl<T> Store for T where
         + Feeds
         + Subscriptions
         + Schedules
+        + OpenRows
 {
 }

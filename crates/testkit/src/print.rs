@@ -10,6 +10,9 @@ use serde_json::Value;
 pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Option<String> {
     let line = match event {
         Event::ExecutionStarted { .. } | Event::CommandClaimed { .. } => return None,
+        Event::ExecutionForked { origin, .. } => {
+            format!("fork {} at {}", origin.execution, origin.seq)
+        }
         Event::StepEntered { step, from, .. } if from.is_empty() => format!("enter {step}"),
         Event::StepEntered { step, from, .. } => {
             let from: Vec<&str> = from.iter().map(noetl_model::StepName::as_str).collect();

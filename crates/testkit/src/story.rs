@@ -90,7 +90,14 @@ impl Story {
         let loaded = Loaded::default();
         let events_max = options.events_max;
         let attempts_max = ATTEMPTS_MAX;
-        let given = Given { playbook: &playbook, now, loaded: &loaded, events_max, attempts_max };
+        let given = Given {
+            playbook: &playbook,
+            now,
+            loaded: &loaded,
+            events_max,
+            attempts_max,
+            turn: None,
+        };
         let Ok(Decision::Accepted(events)) = start(Self::EXECUTION, &request, given) else {
             panic!("a start needs nothing that is stored");
         };
@@ -100,6 +107,7 @@ impl Story {
             event_id: EventId(1),
             at: now,
             event: events.next().expect("a start has events"),
+            prev: None,
         };
         let state = begin(Self::EXECUTION, &first).expect("a legal start");
         let mut story = Self {
@@ -128,6 +136,7 @@ impl Story {
                 loaded: &loaded,
                 events_max: self.events_max,
                 attempts_max: ATTEMPTS_MAX,
+                turn: None,
             };
             match decide(&self.state, input, given) {
                 Ok(Decision::Accepted(events)) => return Ok(self.record(events)),
@@ -309,8 +318,9 @@ impl Story {
                 *payload = self.keep(payload.clone());
             }
             let seq = self.state.seq().next();
-            let recorded =
-                Recorded { seq, event_id: EventId(seq.0.cast_signed()), at: self.now, event };
+            let event_id = EventId(seq.0.cast_signed());
+            let prev = Some(self.state.head());
+            let recorded = Recorded { seq, event_id, at: self.now, event, prev };
             for effect in effects_of(&self.state, &recorded) {
                 self.carry_out(effect);
             }

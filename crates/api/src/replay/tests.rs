@@ -140,6 +140,7 @@ fn what_others_told_is_folded_as_they_worded_it() {
         event_id: noetl_model::EventId(seq.cast_signed()),
         at: noetl_model::Timestamp::from_millis(0),
         event: Event::Reported { name: name.to_owned(), step: None, body },
+        prev: None,
     };
     let log = [reported(
         1,

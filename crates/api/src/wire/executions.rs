@@ -17,6 +17,9 @@ pub struct ExecutionItem {
     pub started_at: String,
     pub completed_at: Option<String>,
     pub parent_execution_id: Option<i64>,
+    /// The execution whose past it shares, and the last event of that.
+    pub forked_from: Option<String>,
+    pub forked_at: Option<u64>,
     pub event_count: u64,
     pub error: Option<String>,
 }

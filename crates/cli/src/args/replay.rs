@@ -3,16 +3,18 @@
 use std::str::FromStr;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use noetl_model::{Cutoff, EventId, ParseCutoffError, Timestamp};
 use noetl_replay::Projection;
 
-use super::{Chosen, DatabaseArgs, Format};
+use super::{Chosen, ClientArgs, Format};
+use crate::candidates;
 
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct ReplayArgs {
     /// An execution's id, or `last`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     /// As it was after this event: its place in the log (1, 2, 3, …) or its id
     #[arg(long, value_name = "N", conflicts_with = "at_time")]
@@ -32,7 +34,7 @@ pub(crate) struct ReplayArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 impl ReplayArgs {
@@ -49,12 +51,12 @@ impl ReplayArgs {
 #[command(after_help = TIMELINE_EXAMPLES)]
 pub(crate) struct TimelineArgs {
     /// An execution's id, or `last`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) client: ClientArgs,
 }
 
 /// Two moments of an execution.

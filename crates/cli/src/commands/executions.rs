@@ -2,6 +2,7 @@
 
 mod cancel;
 mod events;
+mod fork;
 mod get;
 mod list;
 mod rerun;
@@ -10,6 +11,7 @@ mod timeline;
 
 pub(crate) use cancel::cancel;
 pub(crate) use events::events;
+pub(crate) use fork::{fork, retry};
 pub(crate) use get::get;
 pub(crate) use list::list;
 pub(crate) use rerun::rerun;

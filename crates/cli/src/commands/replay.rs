@@ -6,11 +6,11 @@ use noetl_replay::{Picture, difference};
 
 use crate::args::{Moments, ReplayArgs};
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
 use crate::history::History;
 use crate::output::document;
 use crate::output::replay::{changes, projections};
+use crate::plane;
 use crate::terminal::Terminal;
 
 pub(crate) async fn replay(
@@ -18,7 +18,7 @@ pub(crate) async fn replay(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let history = History::open(&database::path_of(&args.database, config)).await?;
+    let (history, _) = plane::history(&args.client, config).await?;
     let execution = history.chosen(args.execution).await?.execution;
     let other = match args.against {
         Some(other) => Some(history.chosen(other).await?.execution),

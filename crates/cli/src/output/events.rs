@@ -18,7 +18,7 @@ const TAG_WIDTH: usize = 20;
 
 /// `   12  12:00:01.250  step.completed        fetch`
 pub(crate) fn event_line(recorded: &Recorded) -> String {
-    let Recorded { seq, at, event, event_id: _ } = recorded;
+    let Recorded { seq, at, event, event_id: _, prev: _ } = recorded;
     let tag = format!("{:TAG_WIDTH$}", event.tag().as_str());
     let tag = match event {
         Event::ExecutionCompleted { .. } | Event::StepCompleted { .. } => paint(GOOD, tag),
@@ -31,6 +31,7 @@ pub(crate) fn event_line(recorded: &Recorded) -> String {
         | Event::CommandCancelled { .. }
         | Event::AttemptSuperseded { .. } => paint(CAREFUL, tag),
         Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
         | Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }
@@ -57,6 +58,9 @@ fn about(event: &Event) -> String {
     match event {
         Event::ExecutionStarted { playbook, workload, .. } => {
             format!("{}@{}  {}", playbook.path, playbook.version, value(workload))
+        }
+        Event::ExecutionForked { origin, .. } => {
+            format!("from {} at event {}", origin.execution, origin.seq)
         }
         Event::StepEntered { step, from, .. } if from.is_empty() => step.to_string(),
         Event::StepEntered { step, from, .. } => format!("{step}  from {}", names(from)),

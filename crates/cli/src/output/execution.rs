@@ -34,6 +34,11 @@ pub(crate) struct ExecutionDocument {
     /// Why it was cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The execution whose past it shares, and the last event of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_at: Option<u64>,
     steps: Vec<StepDocument>,
     /// Where the history is; nowhere for an ephemeral one.
     db: Option<String>,
@@ -101,6 +106,8 @@ pub(crate) async fn document_of(
         output,
         error: error_of(overview),
         reason,
+        forked_from: overview.fork.map(|fork| fork.execution.to_string()),
+        forked_at: overview.fork.map(|fork| fork.seq.0),
         steps: overview.steps.iter().map(step_document).collect(),
         db,
         server,
@@ -181,6 +188,10 @@ pub(crate) fn text(overview: &Overview, output: &Value) -> String {
     ];
     if let (Some(ended_at), Some(duration)) = (overview.ended_at, overview.took()) {
         rows.push(vec!["ended".to_owned(), format!("{} after {}", day(ended_at), took(duration))]);
+    }
+    if let Some(fork) = overview.fork {
+        let from = format!("{} at event {}", fork.execution, fork.seq);
+        rows.push(vec!["forked from".to_owned(), from]);
     }
     if let Ending::Cancelled { reason } = &overview.ending {
         rows.push(vec!["reason".to_owned(), reason.clone()]);

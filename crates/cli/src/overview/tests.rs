@@ -22,12 +22,14 @@ fn check(events: &[Value], expected: &Expect) {
         steps: StepCounts::default(),
         items: ItemCounts::default(),
         error: None,
+        head: None,
+        fork: None,
     });
     let mut shown = String::new();
     for (event, second) in events.iter().zip(0..) {
         let at = Timestamp::from_millis(second * 1000);
         let event = serde_json::from_value(event.clone()).unwrap();
-        let recorded = Recorded { seq: Seq(1), event_id: EventId(1), at, event };
+        let recorded = Recorded { seq: Seq(1), event_id: EventId(1), at, event, prev: None };
         let change = overview.see(&recorded);
         shown.push_str(&format!("{} {change:?}\n", recorded.event.tag().as_str()));
     }

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use noetl_model::{CatalogId, CommandId, EventId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
-    Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, Outbox,
-    OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots, StoreError, Tables, Take,
-    TimerRow, Timers,
+    Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenRows,
+    OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots,
+    StoreError, Tables, Take, TimerRow, Timers,
 };
 
 use super::*;
@@ -194,6 +194,13 @@ impl Snapshots for FaultyStore {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         self.store.latest(execution).await
+    }
+}
+
+#[async_trait]
+impl OpenRows for FaultyStore {
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+        self.store.open_work(execution).await
     }
 }
 

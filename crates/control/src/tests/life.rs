@@ -320,6 +320,7 @@ async fn a_snapshot_of_another_shape_or_ahead_of_the_log_is_ignored() {
         event_id: noetl_model::EventId(1),
         at: Timestamp::from_millis(0),
         event,
+        prev: None,
     };
     noetl_engine::evolve(&mut ahead, &recorded).unwrap();
     let mut snapshot = crate::snapshot::encode(&ahead).unwrap();

@@ -151,7 +151,13 @@ async fn an_execution_with_a_broken_log_stands_still_and_others_do_not() {
     let summary = plane.control.summary(broken).await.unwrap().unwrap();
     let seq = summary.seq.next();
     let event = Event::TimerFired { timer: noetl_model::TimerId(77) };
-    let forged = Recorded { seq, event_id: noetl_model::EventId(1), at: world.clock.now(), event };
+    let forged = Recorded {
+        seq,
+        event_id: noetl_model::EventId(1),
+        at: world.clock.now(),
+        event,
+        prev: None,
+    };
     let append = Append {
         execution: broken,
         expected: summary.seq,

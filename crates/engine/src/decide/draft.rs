@@ -40,7 +40,9 @@ impl<'a> Draft<'a> {
                 Some((index_of(step)?, from.iter().filter_map(index_of).collect()))
             })
             .collect();
-        Self { state, given, events, arrivals, produced: BTreeMap::new() }
+        let mut draft = Self { state, given, events, arrivals, produced: BTreeMap::new() };
+        draft.turn();
+        draft
     }
 
     pub(super) fn into_events(self) -> Vec<Event> {
@@ -51,7 +53,20 @@ impl<'a> Draft<'a> {
     pub(super) fn emit(&mut self, event: Event) {
         fold(&mut self.state, &event, self.given.now)
             .unwrap_or_else(|reason| panic!("decided an illegal {event:?}: {reason}"));
+        self.push(event);
+    }
+
+    /// Keeps an event that has been folded.
+    pub(super) fn push(&mut self, event: Event) {
         self.events.push(event);
+        self.turn();
+    }
+
+    /// Changes what a fork changes, where it leaves.
+    fn turn(&mut self) {
+        if let Some(turn) = self.given.turn.filter(|turn| turn.after == self.events.len()) {
+            self.state.change(turn.changes);
+        }
     }
 
     /// Whether this decision has made so many events that it can only be going in circles.
@@ -82,7 +97,7 @@ impl<'a> Draft<'a> {
             .state
             .timers
             .iter()
-            .filter(|(_, purpose)| which(purpose))
+            .filter(|(_, open)| which(&open.purpose))
             .map(|(timer, _)| *timer)
             .collect();
         for timer in timers {

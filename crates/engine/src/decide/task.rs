@@ -215,7 +215,7 @@ impl Draft<'_> {
         }
     }
 
-    fn issue_again(&mut self, task: TaskAddress) -> Result<(), Needs> {
+    pub(super) fn issue_again(&mut self, task: TaskAddress) -> Result<(), Needs> {
         match task.place {
             Place::Task(index) => self.issue_task(task.run, None, index, task.retry),
             Place::Item { index, task: n } => self.issue_task(task.run, Some(index), n, task.retry),
@@ -224,7 +224,7 @@ impl Draft<'_> {
     }
 
     pub(super) fn timer_fired(mut self, timer: TimerId) -> Result<Decision, Needs> {
-        let Some(purpose) = self.state.timers.get(&timer).copied() else {
+        let Some(purpose) = self.state.timers.get(&timer).map(|open| open.purpose) else {
             return Ok(Decision::Refused {
                 refusal: Refusal::UnknownTimer(timer),
                 recorded: Vec::new(),

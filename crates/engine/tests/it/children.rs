@@ -38,6 +38,7 @@ fn call(story: &Story) -> ChildCall {
         loaded: &loaded,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,
+        turn: None,
     };
     child_request(&story.state, FIRST, given).expect("everything is here")
 }
@@ -119,6 +120,7 @@ fn cancelled(mut story: Story, below: Below) -> Vec<Effect> {
             event_id: noetl_model::EventId(1),
             at: story.now,
             event,
+            prev: None,
         };
         effects.extend(noetl_engine::effects_of(&before, &recorded));
         noetl_engine::evolve(&mut before, &recorded).expect("it was decided");

@@ -1,5 +1,6 @@
 //! The rules of an execution, as stories: a playbook, what its tasks produce, the history.
 
+mod audit;
 mod children;
 mod commands;
 mod endings;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use noetl_model::{
     Attempt, Below, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventId,
-    ExecutionId, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place, PlaybookRef, Pool,
-    Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId, TimerPurpose,
-    Timestamp, ToolError, ToolKind, WorkerId,
+    ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place,
+    PlaybookRef, Pool, Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress,
+    TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WorkerId,
 };
 use serde_json::json;
 
@@ -22,6 +22,7 @@ pub(crate) fn all() -> Vec<Recorded> {
             event_id: EventId(380_247_909_993_574_400 + n.cast_signed()),
             at: Timestamp::from_micros(1_794_741_966_505_656),
             event,
+            prev: None,
         })
         .collect()
 }
@@ -51,6 +52,21 @@ fn logs() -> Logs {
 
 fn executions() -> Vec<Event> {
     vec![
+        Event::ExecutionForked {
+            origin: ForkPoint { execution: ExecutionId(380_247_909_993_574_400), seq: Seq(17) },
+            playbook: Some(PlaybookRef {
+                catalog_id: CatalogId(760_495_645_126_819_842),
+                path: "etl/load".to_owned(),
+                version: 4,
+            }),
+            workload: Some(Payload::inline(json!({ "url": "https://example.test/" }))),
+            context: [("limit".to_owned(), json!(5))].into(),
+            again: vec![TaskAddress {
+                run: RUN,
+                place: Place::Item { index: 3, task: 0 },
+                retry: 0,
+            }],
+        },
         Event::ExecutionStarted {
             playbook: PlaybookRef {
                 catalog_id: CatalogId(760_495_645_126_819_841),

@@ -2,9 +2,11 @@
 
 mod end;
 mod events;
+mod fork;
 mod list;
 mod look;
 mod tree;
+mod verify;
 
 use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
 use noetl_model::{ExecutionId, ExecutionStatus, Summary, Timestamp};
@@ -22,6 +24,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(events::routes())
         .merge(tree::routes())
         .merge(end::routes())
+        .merge(verify::routes())
+        .merge(fork::routes())
 }
 
 /// The execution that a path names.
@@ -42,6 +46,8 @@ fn item_of(summary: Summary) -> ExecutionItem {
         started_at: summary.started_at.to_string(),
         completed_at: summary.ended_at.map(|at| at.to_string()),
         parent_execution_id: summary.parent.map(|parent| parent.execution().0),
+        forked_from: summary.fork.map(|fork| fork.execution.to_string()),
+        forked_at: summary.fork.map(|fork| fork.seq.0),
         event_count: summary.seq.0,
         error: summary.error.map(|error| error.message),
     }

@@ -168,6 +168,16 @@ contract! {
     intake::a_message_does_not_overtake_one_of_its_line,
     intake::a_runtime_is_told_what_to_fetch_and_how_the_subscription_stands,
     dashboard::the_widgets_show_the_newest_executions_by_name_and_by_the_hour,
+    replay::executions_of_chance_are_replayed_alike_on_every_store,
+    status::list_detail_and_status_agree_at_every_moment,
+    status::an_execution_runs_as_long_as_anything_is_under_way,
+    status::a_failed_command_fails_the_execution_unless_it_is_taken_care_of,
+    proof::an_execution_is_verified_and_compared_with_what_was_kept,
+    proof::a_fork_goes_on_from_any_event_and_names_its_origin,
+    proof::a_fork_may_have_other_values,
+    proof::what_failed_is_done_again_with_the_repaired_playbook,
+    proof::what_cannot_be_forked_says_why,
+    proof::the_commands_of_a_fork_are_its_own,
 }
 
 /// Cases for a server that does nothing by itself, so that others can.

@@ -53,6 +53,8 @@ pub(super) async fn executions_are_listed_newest_first(server: Server) {
             "started_at": "<time>",
             "completed_at": null,
             "parent_execution_id": null,
+            "forked_from": null,
+            "forked_at": null,
             "event_count": 3,
             "error": null
           }
@@ -79,6 +81,8 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
           "started_at": "<time>",
           "completed_at": null,
           "parent_execution_id": null,
+          "forked_from": null,
+          "forked_at": null,
           "event_count": 3,
           "error": null,
           "workload": {

@@ -1,5 +1,11 @@
 //! The contract of looking back in time.
 
+use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer};
+use noetl_engine::{begin, evolve};
+use noetl_model::{Cutoff, Recorded, Seq};
+use noetl_replay::Projection;
+use noetl_sim::History;
+use noetl_store::Append;
 use noetl_store::conformance::given::told_log;
 use serde_json::{Value, json};
 
@@ -115,4 +121,71 @@ async fn the_published_log_gives_the_published_answer() {
     assert_eq!(written, [Ok(())]);
     let answer = state(&server, "execution_id=990001").await;
     assert_eq!(answer.to_string(), golden["state"].to_string());
+}
+
+/// At how many places of a log the past is looked at.
+const CUTOFFS_MAX: usize = 12;
+
+/// A whole execution as one append.
+fn written(history: &History) -> Append {
+    let expected = history.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
+    Append {
+        execution: history.summary.execution,
+        expected,
+        events: history.log.iter().filter(|it| it.seq > expected).cloned().collect(),
+        summary: history.summary.clone(),
+        queue: Vec::new(),
+        timers: Vec::new(),
+        outbox: Vec::new(),
+        payloads: Vec::new(),
+        key: None,
+    }
+}
+
+/// The executions of a world that went through all kinds of faults.
+fn histories(seed: u64) -> Vec<History> {
+    let world = std::thread::spawn(move || noetl_sim::histories(seed));
+    world.join().expect("it does not panic").expect("a world in order")
+}
+
+/// What a store gives back of an execution is at any cutoff what its events come to.
+async fn is_the_same_at_any_cutoff(server: &Server, history: &History) {
+    let execution = history.summary.execution;
+    let mut replayer = Replayer::new(&ReplayQuestion {
+        execution,
+        tenant: DEFAULT_TENANT.to_owned(),
+        organization: DEFAULT_TENANT.to_owned(),
+        cutoff: Cutoff::Latest,
+        projection: Projection::All,
+        limit: u64::MAX,
+    });
+    let mut folded = None;
+    let step = history.log.len().div_ceil(CUTOFFS_MAX).max(1);
+    for (place, recorded) in history.log.iter().enumerate() {
+        let Recorded { seq, .. } = recorded;
+        replayer.see(recorded);
+        match &mut folded {
+            None => folded = Some(begin(execution, recorded).expect("a log in order")),
+            Some(folded) => evolve(folded, recorded).expect("a log in order"),
+        }
+        if place % step > 0 && place + 1 < history.log.len() {
+            continue;
+        }
+        let query = format!("execution_id={execution}&as_of_position={seq}");
+        let expected = serde_json::to_value(replayer.clone().finish()).expect("JSON");
+        assert_eq!(state(server, &query).await, expected, "{execution} at {seq}");
+        let served = server.state.control().state(execution, Cutoff::Seq(*seq)).await;
+        assert_eq!(served.ok().as_ref(), folded.as_ref(), "{execution} at {seq}");
+    }
+}
+
+pub(super) async fn executions_of_chance_are_replayed_alike_on_every_store(server: Server) {
+    let worlds = std::env::var("NOETL_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    for seed in 1..=worlds.unwrap_or(1) {
+        for history in histories(seed) {
+            let answers = server.state.store().append(&[written(&history)]).await;
+            assert_eq!(answers.expect("the store appends"), [Ok(())]);
+            is_the_same_at_any_cutoff(&server, &history).await;
+        }
+    }
 }

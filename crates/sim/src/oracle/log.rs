@@ -105,6 +105,7 @@ impl Account {
             }
             Event::ExecutionStalled { .. } => Err("it was found to be stalled".to_owned()),
             Event::ExecutionStarted { .. }
+            | Event::ExecutionForked { .. }
             | Event::StepEntered { .. }
             | Event::StepSkipped { .. }
             | Event::StepAwaited { .. }

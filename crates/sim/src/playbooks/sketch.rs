@@ -194,7 +194,8 @@ impl<'a> Sketch<'a> {
         ));
     }
 
-    /// A task that fails at first and is tried again, at once or later.
+    /// A task that fails at first and is tried again, at once or later: often enough for a fork, whose
+    /// tool fails at first once more.
     fn flaky(&mut self, rng: &mut Rng, name: &str, exit: &str) {
         let (last, times, delay) = (self.last.clone(), rng.between(1..3), rng.between(0..6));
         self.write(format_args!(
@@ -207,7 +208,7 @@ impl<'a> Sketch<'a> {
         policy:
           rules:
             - when: '{{{{ output.status == \"error\" }}}}'
-              then: {{do: retry, attempts: 4, delay: {delay}}}
+              then: {{do: retry, attempts: 6, delay: {delay}}}
     next: {exit}"
         ));
     }

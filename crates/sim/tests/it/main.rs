@@ -61,6 +61,7 @@ fn everything_comes_to_its_one_right_end_whatever_fails() {
         ("late reports", sum(|tally| tally.superseded)),
         ("commands lost", sum(|tally| tally.lost)),
         ("deaths of servers", sum(|tally| tally.deaths)),
+        ("forks", sum(|tally| tally.forks)),
     ];
     println!("{seen:?}");
     for (what, count) in seen {

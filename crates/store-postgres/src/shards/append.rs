@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
-use noetl_store::{Append, AppendError, CommandKey, EventLog, StartKey, StoreError};
+use noetl_store::{Append, AppendError, CommandKey, EventLog, StartKey, StoreError, read_shared};
 use sqlx::postgres::PgTransaction;
 use sqlx::query;
 
@@ -40,7 +40,9 @@ impl EventLog for Shards {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        self.shard(execution).read(execution, after, limit).await
+        let read =
+            |execution, after, limit| self.shard(execution).own_events(execution, after, limit);
+        read_shared(execution, after, limit, read).await
     }
 
     fn admits(&self, execution: ExecutionId, key: &StartKey) -> bool {

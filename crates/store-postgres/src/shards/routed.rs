@@ -1,10 +1,10 @@
-//! What has one home: snapshots with their execution, the catalog and subscriptions with the cluster.
+//! What has one home: snapshots and open work with their execution, the catalog and subscriptions with the cluster.
 
 use async_trait::async_trait;
 use noetl_model::{CatalogId, EventId, ExecutionId, Seq};
 use noetl_store::{
-    Catalog, CatalogEntry, NewPlaybook, Snapshot, Snapshots, StoreError, SubscriptionRecord,
-    SubscriptionRow, Subscriptions,
+    Catalog, CatalogEntry, NewPlaybook, OpenRows, OpenWork, Snapshot, Snapshots, StoreError,
+    SubscriptionRecord, SubscriptionRow, Subscriptions,
 };
 
 use super::Shards;
@@ -17,6 +17,13 @@ impl Snapshots for Shards {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         self.shard(execution).latest(execution).await
+    }
+}
+
+#[async_trait]
+impl OpenRows for Shards {
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+        self.shard(execution).open_work(execution).await
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use noetl_model::{
     Attempt, Below, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag,
-    ExecutionId, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place, PlaybookRef, Pool,
-    RunId, ScopeTarget, SkipReason, StepName, TaskAddress, TimerId, TimerPurpose, ToolError,
-    ToolKind, WorkerId,
+    ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place,
+    PlaybookRef, Pool, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId,
+    TimerPurpose, ToolError, ToolKind, WorkerId,
 };
 use serde_json::{Value, json};
 
@@ -82,6 +82,17 @@ fn executions() -> Vec<Event> {
         started(Origin::Request, ErrorMode::Strict, None),
         started(Origin::Linked { execution: ExecutionId(9), depth: 1 }, ErrorMode::Strict, None),
         started(parent, ErrorMode::Lenient, Some(json!({ "traceparent": "00-1-2-01" }))),
+        Event::ExecutionForked {
+            origin: ForkPoint { execution: ExecutionId(9), seq: Seq(3) },
+            playbook: Some(playbook.clone()),
+            workload: Some(large()),
+            context: [("key".to_owned(), fragile())].into(),
+            again: vec![TaskAddress {
+                run: RUN,
+                place: Place::Item { index: 4, task: 0 },
+                retry: 0,
+            }],
+        },
         Event::ExecutionCompleted { output: large() },
         Event::ExecutionFailed { error: error(), steps: vec![step()] },
         Event::ExecutionCancelled { reason: "enough".into(), below: Below::Cancelled },

@@ -37,6 +37,8 @@ pub fn summary(execution: ExecutionId, seq: Seq) -> Summary {
         steps: StepCounts::default(),
         items: ItemCounts::default(),
         error: None,
+        head: None,
+        fork: None,
     }
 }
 
@@ -44,7 +46,7 @@ pub fn summary(execution: ExecutionId, seq: Seq) -> Summary {
 pub fn recorded(seq: Seq, event: Event) -> Recorded {
     static LAST_EVENT_ID: AtomicI64 = AtomicI64::new(0);
     let event_id = EventId(LAST_EVENT_ID.fetch_add(1, Ordering::Relaxed) + 1);
-    Recorded { seq, event_id, at: T0, event }
+    Recorded { seq, event_id, at: T0, event, prev: None }
 }
 
 /// An event about nothing in particular.
@@ -76,6 +78,7 @@ pub fn told_log(published: &Value) -> Append {
         seq: Seq(seq),
         event_id: EventId(event["event_id"].as_i64().expect("an id")),
         at: T0,
+        prev: None,
         event: Event::Reported {
             name: event["event_type"].as_str().expect("a name").to_owned(),
             step: event["node_name"].as_str().map(StepName::new),

@@ -57,6 +57,12 @@ impl CommandTable {
         self.rows.range(all).next().is_some()
     }
 
+    /// The open commands of an execution.
+    pub(super) fn of(&self, execution: ExecutionId) -> BTreeMap<CommandId, OpenCommand> {
+        let all = (execution, CommandId(0))..=(execution, CommandId(u64::MAX));
+        self.rows.range(all).map(|((_, command), row)| (*command, row.open.clone())).collect()
+    }
+
     fn ready<'a>(
         &'a self,
         pool: &'a Pool,

@@ -92,7 +92,7 @@ struct EventDocument {
 }
 
 impl From<Recorded> for EventDocument {
-    fn from(Recorded { seq, event_id, at, event }: Recorded) -> Self {
+    fn from(Recorded { seq, event_id, at, event, prev: _ }: Recorded) -> Self {
         Self { seq, event_id: event_id.to_string(), at: at.to_string(), event }
     }
 }

@@ -30,6 +30,9 @@ struct Entry {
     duration_seconds: Option<f64>,
     /// The execution that waits for this one.
     parent_execution_id: Option<String>,
+    /// The execution whose past it shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from: Option<String>,
     current_step: Option<String>,
     error: Option<String>,
 }
@@ -69,6 +72,7 @@ fn entry(summary: &Summary) -> Entry {
         ended_at: summary.ended_at.as_ref().map(Timestamp::to_string),
         duration_seconds: duration.map(seconds),
         parent_execution_id: summary.parent.map(|parent| parent.execution().to_string()),
+        forked_from: summary.fork.map(|fork| fork.execution.to_string()),
         current_step: summary.current_step.as_ref().map(ToString::to_string),
         error: summary.error.as_ref().map(|error| error.message.clone()),
     }
@@ -82,7 +86,10 @@ fn text(summaries: &[Summary]) -> String {
         let now = match (summary.status, &summary.error, &summary.current_step) {
             (ExecutionStatus::Running, _, Some(step)) => step.to_string(),
             (_, Some(error), _) => line(&error.message, ERROR_CHARS_MAX),
-            (_, None, _) => String::new(),
+            (_, None, _) => match summary.fork {
+                Some(fork) => format!("fork of {} at event {}", fork.execution, fork.seq),
+                None => String::new(),
+            },
         };
         vec![
             summary.execution.to_string(),

@@ -6,11 +6,10 @@ use noetl_store::{Clock as _, SystemClock};
 
 use crate::args::TimelineArgs;
 use crate::config::Config;
-use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::history::History;
 use crate::output::document;
 use crate::output::timeline::drawn;
+use crate::plane;
 use crate::terminal::Terminal;
 
 pub(crate) async fn timeline(
@@ -18,7 +17,7 @@ pub(crate) async fn timeline(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let history = History::open(&database::path_of(&args.database, config)).await?;
+    let (history, _) = plane::history(&args.client, config).await?;
     let execution = history.chosen(args.execution).await?.execution;
     let mut fold = TimelineFold::new(execution);
     history

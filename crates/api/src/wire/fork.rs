@@ -1,0 +1,39 @@
+//! Bodies of the route that forks executions.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::AnyId;
+
+/// A wish for a fork.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct ForkBody {
+    /// The last event of the shared past; without it, what failed is done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_event: Option<u64>,
+    /// Merged over the workload.
+    #[serde(default, alias = "payload", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub workload: Option<Map<String, Value>>,
+    /// Written to `ctx`.
+    #[serde(default, alias = "ctx", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub context: Option<Map<String, Value>>,
+    /// Another version of the playbook: a number, or `latest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub version: Option<Value>,
+    /// Another playbook; wins over `version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog_id: Option<AnyId>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ForkAnswer {
+    pub execution_id: AnyId,
+    pub status: String,
+    pub forked_from: AnyId,
+    /// The last event of the shared past.
+    pub forked_at: u64,
+}

@@ -1,0 +1,66 @@
+//! The arguments of `noetl executions fork` and `retry`.
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+use noetl_model::Seq;
+
+use super::{Chosen, ClientArgs, WatchArgs, WorkloadArgs};
+use crate::candidates;
+use crate::workload::Assignment;
+
+const FORK_EXAMPLES: &str = "\
+Examples:
+  noetl executions fork last --at-event 12
+  noetl executions fork last --at-event 12 --set limit=5 --ctx seen=true
+  noetl executions fork 380248615345483776 --at-event 7 --playbook fixed.yaml
+
+The fork has the same past up to that event and goes on from there; what was under way is done again.
+An end is not shared: at the last event, the fork leaves before it.";
+
+const RETRY_EXAMPLES: &str = "\
+Examples:
+  noetl executions retry last
+  noetl executions retry last --playbook fixed.yaml
+  noetl executions retry 380248615345483776 --set url=https://example.test/
+
+What had succeeded is kept; of a loop only the items that failed are done again.";
+
+#[derive(Debug, Args)]
+#[command(after_help = FORK_EXAMPLES)]
+pub(crate) struct ForkArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Chosen,
+    /// The last event of the shared past
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) at_event: Seq,
+    #[command(flatten)]
+    pub(crate) changes: ChangeArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RETRY_EXAMPLES)]
+pub(crate) struct RetryArgs {
+    /// An execution's id, or `last`
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Chosen,
+    #[command(flatten)]
+    pub(crate) changes: ChangeArgs,
+}
+
+/// What is different in a fork.
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArgs {
+    /// Go on with this playbook: a file, or `latest` for the newest version of the same path
+    #[arg(long, value_name = "FILE")]
+    pub(crate) playbook: Option<String>,
+    /// Set a variable of `ctx`, as `--set` does of the workload
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) ctx: Vec<Assignment>,
+    #[command(flatten)]
+    pub(crate) workload: WorkloadArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}

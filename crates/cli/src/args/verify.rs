@@ -1,0 +1,43 @@
+//! The arguments of `noetl verify`.
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+use noetl_model::Digest;
+
+use super::{Chosen, ClientArgs, Format};
+use crate::candidates;
+
+const EXAMPLES: &str = "\
+Examples:
+  noetl verify last              check the execution started last
+  noetl verify --all             check every execution
+  noetl verify --all --server https://noetl.example.org:8082
+  noetl verify 380248615345483776 --expect 9f86d081...
+                                 compare with a digest that was kept elsewhere
+
+Checked are the log's chain of digests, that each event is legal after those before it, and that
+summary, queue, timers, snapshot and large values are what follows from the log. The first thing that
+is wrong is named, and the exit code is 1. The digest it prints is evidence, if it is kept elsewhere.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct VerifyArgs {
+    /// An execution's id, or `last`
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "all",
+        conflicts_with = "all",
+        add = ArgValueCandidates::new(candidates::executions)
+    )]
+    pub(crate) execution: Option<Chosen>,
+    /// Every execution there is
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// The digest that the last event must have
+    #[arg(long, value_name = "DIGEST", conflicts_with = "all")]
+    pub(crate) expect: Option<Digest>,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}

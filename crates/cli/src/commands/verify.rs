@@ -1,0 +1,149 @@
+//! `noetl verify`: whether what is stored is what was written.
+
+use std::sync::Mutex;
+
+use anyhow::anyhow;
+use noetl_api::wire::{Verification, VerificationQuery};
+use noetl_control::{Verdict, verify as judge};
+use noetl_model::{Digest, ExecutionId};
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
+
+use crate::args::VerifyArgs;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::history::History;
+use crate::output::document;
+use crate::plane;
+use crate::remote::refused;
+use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
+
+/// After how many events of one execution, or executions, a watcher is told how far it is.
+const PROGRESS_EVENTS: u64 = 100_000;
+const PROGRESS_EXECUTIONS: u64 = 1000;
+
+pub(crate) async fn verify(
+    args: &VerifyArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let (history, _) = plane::history(&args.client, config).await?;
+    match args.execution {
+        None => all(&history, args, terminal).await,
+        Some(chosen) => {
+            let execution = history.chosen(chosen).await?.execution;
+            let found = verified(&history, execution, args.expect, terminal).await?;
+            let shown = match args.output.document() {
+                Some(format) => document(format, &found),
+                None => text(&found),
+            };
+            terminal.data(&shown)?;
+            Ok(exit(found.valid))
+        }
+    }
+}
+
+fn exit(is_valid: bool) -> Exit {
+    if is_valid { Exit::Completed } else { Exit::Failed }
+}
+
+/// What is found about one execution, here or by the server that has it.
+async fn verified(
+    history: &History,
+    execution: ExecutionId,
+    expected: Option<Digest>,
+    terminal: &mut Terminal,
+) -> Result<Verification, Failure> {
+    let store = match history {
+        History::Store(store) => store,
+        History::Server(client) => {
+            let query = VerificationQuery { expect: expected.map(|kept| kept.to_string()) };
+            return client.verification(execution, &query).await.map_err(refused);
+        }
+    };
+    let terminal = Mutex::new(terminal);
+    let progress = |events: u64| {
+        let mut terminal = terminal.lock().expect("nothing panics while it speaks");
+        if terminal.is_watched && events > 0 && events.is_multiple_of(PROGRESS_EVENTS) {
+            terminal.say(format!("{execution}: {events} events"));
+        }
+    };
+    let verdict = judge(&**store, execution, progress).await.map_err(Failure::broken)?;
+    let verdict =
+        verdict.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))?;
+    Ok(verification(match expected {
+        Some(kept) => verdict.against(kept),
+        None => verdict,
+    }))
+}
+
+fn verification(verdict: Verdict) -> Verification {
+    let Verdict { execution, events, proven_from, head, fault } = verdict;
+    Verification {
+        execution_id: execution.to_string(),
+        valid: fault.is_none(),
+        events,
+        proven_from: proven_from.map(|seq| seq.0),
+        head: head.map(|head| head.to_string()),
+        fault: fault.map(|fault| fault.to_string()),
+    }
+}
+
+/// Verifies everything, newest first; as text only what is worth a line.
+async fn all(
+    history: &History,
+    args: &VerifyArgs,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let (mut checked, mut wrong, mut unproven) = (0u64, 0u64, 0u64);
+    let mut documents = Vec::new();
+    let mut before = None;
+    loop {
+        let page = Page { before, limit: PAGE_MAX };
+        let listed = history.listed(&ExecutionFilter::default(), page).await?;
+        let Some(last) = listed.last() else { break };
+        before = Some(last.execution);
+        for summary in listed {
+            let found = verified(history, summary.execution, None, terminal).await?;
+            checked += 1;
+            wrong += u64::from(!found.valid);
+            unproven += u64::from(found.proven_from != Some(1));
+            if terminal.is_watched && checked.is_multiple_of(PROGRESS_EXECUTIONS) {
+                terminal.say(format!("{checked} executions"));
+            }
+            if args.output.document().is_some() {
+                documents.push(found);
+            } else if !found.valid {
+                terminal.data(&text(&found))?;
+            }
+        }
+    }
+    match args.output.document() {
+        Some(format) => terminal.data(&document(format, &documents))?,
+        None => {
+            let unproven = match unproven {
+                0 => String::new(),
+                some => format!(", {some} with events from before there were digests"),
+            };
+            terminal.data(&format!("{checked} executions checked, {wrong} wrong{unproven}"))?;
+        }
+    }
+    Ok(exit(wrong == 0))
+}
+
+fn text(found: &Verification) -> String {
+    let Verification { execution_id, valid: _, events, proven_from, head, fault } = found;
+    if let Some(fault) = fault {
+        return format!("{execution_id} {} {fault}", paint(BAD, "wrong:"));
+    }
+    let mut lines = vec![format!("{execution_id} {}: {events} events", paint(GOOD, "verified"))];
+    let careful = match proven_from {
+        Some(1) => None,
+        Some(from) => Some(format!(
+            "the proof begins at event {from}: those before it are from before there were digests"
+        )),
+        None => Some("nothing is proved: all are from before there were digests".to_owned()),
+    };
+    lines.extend(careful.map(|line| paint(CAREFUL, line)));
+    lines.extend(head.as_ref().map(|head| format!("head {head}")));
+    lines.join("\n")
+}

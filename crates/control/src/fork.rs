@@ -1,0 +1,263 @@
+//! Forks: another execution with the same past up to an event, perhaps with something changed.
+//!
+//! Decisions leave several events each. A fork at one in the middle is given what the decision comes
+//! to from there on, by deciding it again; where the changes lead elsewhere, the fork leaves before
+//! the decision, and the work that led to it is done again.
+
+mod past;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use noetl_engine::{
+    Changes, Decision, Execution, Fork, Given, Loaded, Needs, Turn, Unforkable, changed, decide,
+    fits, fork, merge, start,
+};
+use noetl_model::{
+    Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload, Seq, is_shallow,
+};
+use noetl_playbook::Playbook;
+use noetl_store::FORKS_MAX;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::draft::Draft;
+use crate::error::{Damage, LoadError};
+use crate::needs::Log;
+use crate::payloads::json_len_within;
+use crate::{Control, PlaybookChoice, StartError};
+use past::{Beginning, Begun, Cause, Past, Reading};
+
+/// Where a fork leaves the other execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForkAt {
+    /// At an event. An end is not shared: at the last event, or after it, the fork leaves before
+    /// the end.
+    Event(Seq),
+    /// Where what failed can be done again.
+    Failure,
+}
+
+/// A wish for a fork.
+#[derive(Debug, Clone)]
+pub struct ForkRequest {
+    pub origin: ExecutionId,
+    pub at: ForkAt,
+    /// Another version of the playbook.
+    pub playbook: Option<PlaybookChoice>,
+    /// Merged over the workload.
+    pub workload: Map<String, Value>,
+    /// Written to `ctx`.
+    pub context: BTreeMap<String, Value>,
+}
+
+/// Why an execution was not forked.
+#[derive(Debug, Error)]
+pub enum ForkError {
+    #[error("execution {0} has no event {1}")]
+    UnknownEvent(ExecutionId, Seq),
+    #[error("execution {execution} is {status}; only one that has not completed can be retried")]
+    NotFailed { execution: ExecutionId, status: ExecutionStatus },
+    #[error("execution {0} goes back over {max} forks; fork one of those before it", max = FORKS_MAX)]
+    TooManyForks(ExecutionId),
+    #[error("the fork cannot go on from there")]
+    Unforkable(#[source] Unforkable),
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+impl From<LoadError> for ForkError {
+    fn from(error: LoadError) -> Self {
+        ForkError::Start(error.into())
+    }
+}
+
+/// The surroundings of a fork's first decision.
+struct Setting<'a> {
+    fork: ExecutionId,
+    origin: ExecutionId,
+    playbook: &'a Playbook,
+    changes: &'a Changes,
+}
+
+impl Control {
+    /// Forks an execution; the answer is the fork.
+    pub async fn fork(&self, request: ForkRequest) -> Result<ExecutionId, ForkError> {
+        let ForkRequest { origin, at, playbook, workload, context } = request;
+        self.check_lineage(origin).await?;
+        let (past, inherited) = self.settled_past(origin, at).await?;
+        let before = changed(&past.state, &inherited);
+        let id = ExecutionId(self.parts.stamps.next_id());
+        let (reference, playbook) = match playbook {
+            Some(choice) => {
+                let (reference, playbook) = self.chosen(id, choice).await?;
+                (Some(reference), playbook)
+            }
+            None => (inherited.playbook, self.playbook_of(&before).await?),
+        };
+        let reference = reference.filter(|it| *it != *past.state.playbook());
+        let workload = self.merged_workload(&before, workload).await?.or(inherited.workload);
+        let context = inherited.context.into_iter().chain(context).collect();
+        let changes = Changes { playbook: reference, workload, context };
+        let setting = Setting { fork: id, origin, playbook: &playbook, changes: &changes };
+        let draft = self.fork_draft(&setting, past).await?;
+        draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
+        let (append, state) = draft.finish();
+        self.write_start(append).await?;
+        tracing::info!(execution = %id, %origin, "execution forked");
+        self.committed(None, state);
+        Ok(id)
+    }
+
+    /// An execution may be a fork of a fork, but not without end.
+    async fn check_lineage(&self, origin: ExecutionId) -> Result<(), ForkError> {
+        let mut execution = origin;
+        for _ in 0..FORKS_MAX {
+            let summary = self.parts.store.summary(execution).await;
+            let summary = summary.map_err(|error| LoadError::of_store(execution, error))?;
+            match summary.ok_or(LoadError::NotFound(execution))?.fork {
+                Some(fork) => execution = fork.execution,
+                None => return Ok(()),
+            }
+        }
+        Err(ForkError::TooManyForks(origin))
+    }
+
+    /// The past a fork shares, and the changes of those before it that it makes again: one that leaves
+    /// another fork within its first decision leaves before that.
+    async fn settled_past(
+        &self,
+        origin: ExecutionId,
+        mut at: ForkAt,
+    ) -> Result<(Past, Changes), ForkError> {
+        let mut inherited = Changes::default();
+        let mut repeated = Vec::new();
+        loop {
+            match self.past(origin, at).await? {
+                Reading::Past(mut past) => {
+                    if !repeated.is_empty() {
+                        past.beginning = Beginning::Settled { again: repeated };
+                    }
+                    return Ok((*past, inherited));
+                }
+                Reading::Begun(Begun { at: before, changes, again }) => {
+                    (at, repeated) = (ForkAt::Event(before), again);
+                    let Changes { playbook, workload, mut context } = changes;
+                    context.extend(inherited.context);
+                    let playbook = inherited.playbook.or(playbook);
+                    let workload = inherited.workload.or(workload);
+                    inherited = Changes { playbook, workload, context };
+                }
+            }
+        }
+    }
+
+    /// The workload with some values merged over it; nothing if there are none.
+    async fn merged_workload(
+        &self,
+        state: &Execution,
+        over: Map<String, Value>,
+    ) -> Result<Option<Payload>, ForkError> {
+        if over.is_empty() {
+            return Ok(None);
+        }
+        let workload = self.resolve(state.id(), state.workload(), &Loaded::default()).await?;
+        let mut workload = match Arc::unwrap_or_clone(workload) {
+            Value::Object(workload) => workload,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                return Err(LoadError::damaged(state.id(), Damage::NoWorkload).into());
+            }
+        };
+        merge(&mut workload, &over);
+        if json_len_within(&workload, PAYLOAD_MAX).is_none() {
+            return Err(StartError::PayloadTooLarge.into());
+        }
+        if !workload.values().all(is_shallow) {
+            return Err(StartError::PayloadTooNested.into());
+        }
+        Ok(Some(Payload::inline(Value::Object(workload))))
+    }
+
+    /// The first events of a fork, decided but not written: at the event that was asked for if what
+    /// follows from it can be told, else before the decision it is part of.
+    async fn fork_draft(&self, setting: &Setting<'_>, past: Past) -> Result<Draft, ForkError> {
+        let (state, rest, again) = match past.beginning {
+            Beginning::Settled { again } => (past.state, Vec::new(), again),
+            Beginning::Within { before, input, since } => {
+                let whole = self.decided_again(setting, before.as_deref(), (&input, since.len()));
+                let whole = whole.await?;
+                let told = since.iter().zip(&whole).take_while(|(was, is)| was.is_like(is)).count();
+                match before {
+                    _ if told == since.len() => (past.state, whole[told..].to_vec(), Vec::new()),
+                    // Another decision, whose input is not known, came after this one.
+                    Some(before) if told == whole.len() => {
+                        let settled = Seq(before.seq().0 + told as u64);
+                        let state = self.state(setting.origin, Cutoff::Seq(settled));
+                        (state.await?, Vec::new(), Vec::new())
+                    }
+                    Some(before) => (*before, Vec::new(), Vec::new()),
+                    None => {
+                        let state = self.state(setting.origin, Cutoff::Seq(Seq(1))).await?;
+                        let whole = self.decided_again(setting, None, (&input, 1)).await?;
+                        (state, whole.get(1..).unwrap_or_default().to_vec(), Vec::new())
+                    }
+                }
+            }
+        };
+        let origin = ForkPoint { execution: setting.origin, seq: state.seq() };
+        let wish = Fork { origin, changes: setting.changes.clone(), rest, again };
+        let state = state.shared_with(setting.fork);
+        let log = Log { execution: setting.origin, expected: state.seq(), events: &[] };
+        let mut loaded = Loaded::default();
+        let events = self
+            .satisfy(log, &mut loaded, |loaded| {
+                fork(&state, &wish, self.given(setting.playbook, loaded))
+            })
+            .await?;
+        let events = events.map_err(ForkError::Unforkable)?;
+        let mut draft = Draft::onto(state);
+        for event in events {
+            draft.record(event, &self.parts.stamps).map_err(|illegal| {
+                let error = LoadError::damaged(setting.fork, Damage::Illegal(illegal));
+                tracing::error!(error = &error as &dyn std::error::Error, "fork cannot be folded");
+                error
+            })?;
+        }
+        Ok(draft)
+    }
+
+    /// What an input comes to if a fork leaves after some of the events.
+    async fn decided_again(
+        &self,
+        setting: &Setting<'_>,
+        before: Option<&Execution>,
+        (input, after): (&Cause, usize),
+    ) -> Result<Vec<Event>, ForkError> {
+        if let Some(state) = before {
+            fits(state, setting.playbook).map_err(ForkError::Unforkable)?;
+        }
+        let expected = before.map_or(Seq::ZERO, Execution::seq);
+        let log = Log { execution: setting.origin, expected, events: &[] };
+        let mut loaded = Loaded::default();
+        let turn = Some(Turn { after, changes: setting.changes });
+        let ask = |loaded: &Loaded| {
+            let given = Given { turn, ..self.given(setting.playbook, loaded) };
+            match (input, before) {
+                (Cause::Input(input), Some(state)) => decide(state, input, given),
+                (Cause::Start(request), _) => start(setting.fork, request, given),
+                (Cause::Note(event), _) => Ok(Decision::Accepted(vec![(**event).clone()])),
+                (Cause::Input(_), None) => Ok(Decision::Accepted(Vec::new())),
+            }
+        };
+        let decision: Result<Decision, LoadError> = self
+            .satisfy(log, &mut loaded, |loaded| -> Result<Decision, Needs> { ask(loaded) })
+            .await;
+        Ok(match decision? {
+            Decision::Accepted(events) | Decision::Refused { recorded: events, .. } => events,
+        })
+    }
+}

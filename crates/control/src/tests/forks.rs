@@ -1,0 +1,293 @@
+//! Forks: the same past, another way from there.
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use noetl_model::Event;
+use serde_json::json;
+
+use super::*;
+use crate::{ForkAt, ForkError, ForkRequest, verify};
+
+fn wish(origin: ExecutionId, at: ForkAt) -> ForkRequest {
+    let (playbook, workload, context) = (None, Map::new(), BTreeMap::new());
+    ForkRequest { origin, at, playbook, workload, context }
+}
+
+/// A pipeline, a parallel loop, branches, a join, `set`: more than fifty events.
+const RICH: &str = r#"
+workload: {n: 7}
+workflow:
+  - step: start
+    tool:
+      - one: {kind: noop, result: 1}
+      - two: {kind: noop, result: "{{ one + 1 }}"}
+    set: {ctx.two: "{{ two }}"}
+    next: {spec: {mode: inclusive}, arcs: [{step: left}, {step: right}]}
+  - step: left
+    loop: {in: "{{ n }}", iterator: i, spec: {mode: parallel, max_in_flight: 2}}
+    tool: {kind: noop, result: "{{ i * 10 }}"}
+    next: {arcs: [{step: end}]}
+  - step: right
+    tool: {kind: noop, result: "{{ ctx.two }}"}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop, result: "{{ left.results | join('-') }}/{{ right }}"}
+"#;
+
+/// The output of an execution, which must have completed.
+async fn output(control: &Control, execution: ExecutionId) -> Value {
+    match log(control, execution).await.pop().map(|recorded| recorded.event) {
+        Some(Event::ExecutionCompleted { output }) => {
+            let value = control.resolve(execution, &output, &noetl_engine::Loaded::default()).await;
+            (*value.expect("the output is stored")).clone()
+        }
+        other => panic!("it has not completed: {other:?}"),
+    }
+}
+
+async fn is_proven(world: &World, execution: ExecutionId) {
+    let verdict = verify(&*world.store, execution, |_| ()).await.expect("the store answers");
+    let verdict = verdict.expect("it exists");
+    assert_eq!(verdict.fault, None, "{execution}");
+    assert_eq!(verdict.proven_from, Some(Seq(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_from_every_event_completes_with_the_same_output() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, RICH).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    let expected = output(control, origin).await;
+    assert_eq!(expected, json!("0-10-20-30-40-50-60/2"));
+    let events = log(control, origin).await;
+    assert!(events.len() >= 50, "{}", events.len());
+    is_proven(&world, origin).await;
+    for recorded in &events {
+        let fork = control.fork(wish(origin, ForkAt::Event(recorded.seq))).await.unwrap();
+        work(control, fork).await;
+        assert_eq!(output(control, fork).await, expected, "at {recorded:?}");
+        is_proven(&world, fork).await;
+        let shared = control.summary(fork).await.unwrap().unwrap().fork.expect("a fork");
+        assert_eq!(shared.execution, origin);
+        assert!(shared.seq <= recorded.seq);
+        let own = log(control, fork).await;
+        let past = usize::try_from(shared.seq.0).unwrap();
+        assert_eq!(own[..past], events[..past], "the past is the same");
+    }
+    assert_eq!(log(control, origin).await, events, "the origin is not touched");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_fork_shares_both_pasts() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, RICH).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    let expected = output(control, origin).await;
+    let cut = Seq(log(control, origin).await.len() as u64 / 2);
+    let first = control.fork(wish(origin, ForkAt::Event(cut))).await.unwrap();
+    work(control, first).await;
+    for recorded in log(control, first).await {
+        let second = control.fork(wish(first, ForkAt::Event(recorded.seq))).await.unwrap();
+        work(control, second).await;
+        assert_eq!(output(control, second).await, expected, "at {}", recorded.seq);
+        is_proven(&world, second).await;
+        let shared = control.summary(second).await.unwrap().unwrap().fork.expect("a fork");
+        assert_eq!(shared.execution, first);
+    }
+    plane.stop().await;
+}
+
+async fn check_retry(broken: &str, repaired: Option<&str>, expected: Expect) {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, broken).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    let summary = control.summary(origin).await.unwrap().unwrap();
+    assert_eq!(summary.status, ExecutionStatus::Failed);
+    let mut request = wish(origin, ForkAt::Failure);
+    if let Some(repaired) = repaired {
+        register(control, repaired).await;
+        request.playbook = Some(by_path("p"));
+    }
+    let fork = control.fork(request).await.unwrap();
+    work(control, fork).await;
+    let shared = control.summary(fork).await.unwrap().unwrap().fork.unwrap().seq;
+    let own: Vec<String> = log(control, fork)
+        .await
+        .into_iter()
+        .filter(|recorded| recorded.seq > shared)
+        .filter_map(|recorded| {
+            history_line(&recorded.event, &|payload| match payload {
+                Payload::Inline(value) => value.clone(),
+                Payload::Ref(_) => Arc::new(Value::Null),
+            })
+        })
+        .filter(|line| !line.starts_with("fork"))
+        .map(|line| line + "\n")
+        .collect();
+    expected.assert_eq(&own.concat());
+    is_proven(&world, fork).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repaired_playbook_turns_a_failed_execution_into_a_completed_one() {
+    let steps = |second: &str| {
+        format!(
+            "workflow:\n  - step: start\n    tool: {{kind: noop, result: 1}}\n    next: second\n  - \
+             step: second\n    tool: {{kind: noop, {second}}}\n"
+        )
+    };
+    check_retry(
+        &steps("fail: no luck"),
+        Some(&steps("result: \"{{ start + 1 }}\"")),
+        expect![[r#"
+            issue 2: second (noop)
+
+            done 2: 2
+
+            leave second
+
+            COMPLETED 2
+
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_loop_only_the_failed_items_are_done_again() {
+    let steps = |tool: &str| {
+        format!(
+            "workflow:\n  - step: start\n    loop: {{in: 4, iterator: i, spec: {{mode: parallel, \
+             max_in_flight: 4}}}}\n    tool: {{kind: noop, {tool}}}\n"
+        )
+    };
+    check_retry(
+        &steps("result: \"{{ i }}\", fail: {times: \"{{ 100 if i % 2 else 0 }}\"}"),
+        Some(&steps("result: \"{{ i * 10 }}\"")),
+        expect![[r#"
+            issue 4: start item 1 (noop)
+
+            issue 5: start item 3 (noop)
+
+            done 4: 10
+
+            item 1 done
+
+            done 5: 30
+
+            item 3 done
+
+            leave start: {"results":[0,10,2,30],"data":[0,10,2,30],"stats":{"total":4,"completed":4,"failed":0}}
+
+            COMPLETED {"results":[0,10,2,30],"data":[0,10,2,30],"stats":{"total":4,"completed":4,"failed":0}}
+
+        "#]],
+    )
+    .await;
+}
+
+async fn check_time(workflow: &str) {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, workflow).await;
+    let origin = start(control).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let summary = control.summary(origin).await.unwrap().unwrap();
+    assert_eq!(summary.status, ExecutionStatus::Failed);
+    let fork = control.fork(wish(origin, ForkAt::Failure)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    work(control, fork).await;
+    assert_eq!(output(control, fork).await["stats"]["completed"], json!(3));
+    is_proven(&world, fork).await;
+    plane.stop().await;
+}
+
+const LOOP: &str = "    loop: {in: 3, iterator: i, spec: {mode: parallel, max_in_flight: 3}}\n    \
+                    tool: {kind: noop, result: 1}\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_ran_out_of_time_has_all_of_it_again() {
+    check_time(&format!("workflow:\n  - step: start\n    spec: {{timeout: 60}}\n{LOOP}")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_execution_that_ran_out_of_time_has_all_of_it_again() {
+    let head = "executor: {spec: {timeout: 60}}\nworkflow:\n  - step: start\n";
+    check_time(&format!("{head}{LOOP}")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_execution_goes_on_where_it_was() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, RICH).await;
+    let origin = start(control).await;
+    let first = lease(control, "w", 1).await;
+    let report = report(&first[0], "w", completed(json!(1)));
+    control.report(report).await.unwrap();
+    control.cancel(origin, "not now").await.unwrap();
+    let fork = control.fork(wish(origin, ForkAt::Failure)).await.unwrap();
+    work(control, fork).await;
+    assert_eq!(output(control, fork).await, json!("0-10-20-30-40-50-60/2"));
+    is_proven(&world, fork).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_may_change_workload_and_context() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, RICH).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    let workload = json!({ "n": 2 }).as_object().unwrap().clone();
+    let mut request = ForkRequest { workload, ..wish(origin, ForkAt::Event(Seq(4))) };
+    let fork = control.fork(request.clone()).await.unwrap();
+    work(control, fork).await;
+    assert_eq!(output(control, fork).await, json!("0-10/2"));
+
+    let left = log(control, origin).await.into_iter().find(|recorded| {
+        matches!(&recorded.event, Event::StepEntered { step, .. } if step.as_str() == "left")
+    });
+    request.at = ForkAt::Event(left.expect("it was entered").seq);
+    request.context.insert("two".to_owned(), json!("changed"));
+    let fork = control.fork(request).await.unwrap();
+    work(control, fork).await;
+    assert_eq!(output(control, fork).await, json!("0-10/changed"));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_forked_says_why() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, RICH).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    let at = |seq| wish(origin, ForkAt::Event(Seq(seq)));
+    assert!(matches!(control.fork(at(0)).await, Err(ForkError::UnknownEvent(..))));
+    assert!(matches!(control.fork(at(10_000)).await, Err(ForkError::UnknownEvent(..))));
+    let retry = control.fork(wish(origin, ForkAt::Failure)).await;
+    assert!(matches!(retry, Err(ForkError::NotFailed { .. })), "{retry:?}");
+    register_at(control, "other", "workflow:\n  - step: only\n    tool: {kind: noop}\n").await;
+    let other = ForkRequest { playbook: Some(by_path("other")), ..at(6) };
+    let refused = control.fork(other).await;
+    assert!(matches!(refused, Err(ForkError::Unforkable(_))), "{refused:?}");
+    plane.stop().await;
+}

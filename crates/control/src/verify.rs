@@ -1,0 +1,299 @@
+//! Proof: whether what is stored about an execution is what was written, and follows from its log.
+//!
+//! The log is read once, a page at a time. The rows beside it are compared with its fold while the
+//! execution stands still; one that keeps moving is looked at again.
+
+use std::collections::BTreeMap;
+
+use noetl_engine::{Auditor, Execution, LogFault, OpenHolder};
+use noetl_model::{
+    CommandId, Digest, ExecutionId, Payload, Recorded, Seq, Summary, TimerId, Timestamp,
+};
+use noetl_store::{FORKS_MAX, Holder, OpenCommand, OpenWork, READ_EVENTS_MAX, Store, StoreError};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::snapshot;
+
+/// How often the rows of an execution that keeps moving are looked at.
+const LOOKS_MAX: u32 = 10;
+
+/// What was found about an execution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub execution: ExecutionId,
+    /// How many events were read.
+    pub events: u64,
+    /// The first event that holds the digest of the one before it: where the proof begins.
+    pub proven_from: Option<Seq>,
+    /// The digest of the last event: evidence, if it is kept elsewhere.
+    pub head: Option<Digest>,
+    /// The first thing that is wrong.
+    pub fault: Option<Fault>,
+}
+
+/// What is wrong with what is stored about an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Fault {
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    #[error("{0} cannot be read")]
+    Unreadable(String),
+    #[error("execution {0}, whose past it shares, is gone")]
+    OriginGone(ExecutionId),
+    #[error("it has events and no summary, or a summary and no events")]
+    Half,
+    #[error("the log ends at event {end}, its summary at event {summary}")]
+    End { end: Seq, summary: Seq },
+    #[error("the summary says that `{field}` is {stored}; by the log it is {folded}")]
+    Summary { field: String, stored: String, folded: String },
+    #[error("command {command} is {stored} in the queue; by the log it is {folded}")]
+    Command { command: CommandId, stored: String, folded: String },
+    #[error("timer {timer} is {stored}; by the log it is {folded}")]
+    Timer { timer: TimerId, stored: String, folded: String },
+    #[error("the snapshot at event {0} is not the fold of the log up to there")]
+    Snapshot(Seq),
+    #[error("the value {digest}, which event {seq} refers to, is {what}")]
+    Payload { seq: Seq, digest: Digest, what: &'static str },
+    #[error("the last event has the digest {found}, not {kept}")]
+    Evidence { found: String, kept: Digest },
+}
+
+impl Verdict {
+    /// The verdict once the digest of the last event is compared with one that was kept elsewhere.
+    #[must_use]
+    pub fn against(mut self, kept: Digest) -> Self {
+        if self.fault.is_none() && self.head != Some(kept) {
+            let found = self.head.map_or_else(|| "nothing".to_owned(), |head| head.to_string());
+            self.fault = Some(Fault::Evidence { found, kept });
+        }
+        self
+    }
+}
+
+/// Verifies an execution; nothing if there is none of this id. `progress` is told how many events
+/// have been read.
+pub async fn verify(
+    store: &dyn Store,
+    execution: ExecutionId,
+    progress: impl Fn(u64) + Send + Sync,
+) -> Result<Option<Verdict>, StoreError> {
+    let mut verdict = Verdict { execution, events: 0, proven_from: None, head: None, fault: None };
+    match judge(store, &mut verdict, &progress).await {
+        Ok(is_there) => Ok(is_there.then_some(verdict)),
+        Err(Stop::Fault(fault)) => Ok(Some(Verdict { fault: Some(fault), ..verdict })),
+        Err(Stop::Store(StoreError::Corrupt { what, .. })) => {
+            Ok(Some(Verdict { fault: Some(Fault::Unreadable(what)), ..verdict }))
+        }
+        Err(Stop::Store(error @ StoreError::Unavailable(_))) => Err(error),
+    }
+}
+
+/// Why no more is looked at.
+enum Stop {
+    Fault(Fault),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Stop::Store(error)
+    }
+}
+
+impl<F: Into<Fault>> From<F> for Stop {
+    fn from(fault: F) -> Self {
+        Stop::Fault(fault.into())
+    }
+}
+
+async fn judge(
+    store: &dyn Store,
+    verdict: &mut Verdict,
+    progress: &(impl Fn(u64) + Send + Sync),
+) -> Result<bool, Stop> {
+    let execution = verdict.execution;
+    let root = root_of(store, execution).await?;
+    let saved = store.latest(execution).await?;
+    let saved = saved.and_then(|saved| match snapshot::decode(execution, &saved, saved.seq) {
+        Ok(state) => Some((saved.seq, Some(state))),
+        // One of another version is never used; one that is damaged should not be there.
+        Err(snapshot::Unusable::Shape) => None,
+        Err(_damaged) => Some((saved.seq, None)),
+    });
+    let mut reader = Reader { store, auditor: Auditor::new(execution, root), saved, events: 0 };
+    for _ in 0..LOOKS_MAX {
+        let read = reader.read_on(execution, progress).await;
+        verdict.events = reader.events;
+        verdict.proven_from = reader.auditor.proven_from();
+        verdict.head = reader.auditor.state().map(Execution::head);
+        read?;
+        let Some(summary) = store.summary(execution).await? else {
+            return if reader.events == 0 { Ok(false) } else { Err(Fault::Half.into()) };
+        };
+        let work = store.open_work(execution).await?;
+        let again = store.summary(execution).await?;
+        let is_still = again.as_ref() == Some(&summary)
+            && store.read(execution, Seq(reader.events), 1).await?.is_empty();
+        if is_still {
+            reader.auditor.end(summary.seq, summary.head)?;
+            let state = reader.auditor.state().ok_or(Fault::Half)?;
+            compare_end(state, &summary)?;
+            compare_summary(state, &summary)?;
+            compare_work(state, &work)?;
+            return Ok(true);
+        }
+    }
+    // It moves faster than it can be looked at; its log is in order as far as it was read.
+    Ok(true)
+}
+
+/// The execution whose first event a log begins with.
+async fn root_of(store: &dyn Store, execution: ExecutionId) -> Result<ExecutionId, Stop> {
+    let mut root = execution;
+    for _ in 0..FORKS_MAX {
+        let fork = match store.summary(root).await? {
+            Some(summary) => summary.fork,
+            None if root == execution => None,
+            None => return Err(Fault::OriginGone(root).into()),
+        };
+        match fork {
+            Some(fork) => root = fork.execution,
+            None => break,
+        }
+    }
+    Ok(root)
+}
+
+struct Reader<'a> {
+    store: &'a dyn Store,
+    auditor: Auditor,
+    /// A saved fold, and where it was saved; none if it is damaged.
+    saved: Option<(Seq, Option<Execution>)>,
+    events: u64,
+}
+
+impl Reader<'_> {
+    /// Reads what has not been read yet.
+    async fn read_on(
+        &mut self,
+        execution: ExecutionId,
+        progress: &(impl Fn(u64) + Send + Sync),
+    ) -> Result<(), Stop> {
+        loop {
+            let page = self.store.read(execution, Seq(self.events), READ_EVENTS_MAX).await?;
+            for recorded in &page {
+                self.auditor.see(recorded)?;
+                self.events = recorded.seq.0;
+                self.compare_snapshot()?;
+                self.look_up_payloads(recorded).await?;
+            }
+            progress(self.events);
+            if page.len() < READ_EVENTS_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    fn compare_snapshot(&mut self) -> Result<(), Fault> {
+        let here = self.auditor.state().map(Execution::seq);
+        match self.saved.take_if(|(seq, _)| Some(*seq) == here) {
+            Some((seq, saved)) if saved.as_ref() != self.auditor.state() => {
+                Err(Fault::Snapshot(seq))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The large values an event refers to are there, and are what they were.
+    async fn look_up_payloads(&self, recorded: &Recorded) -> Result<(), Stop> {
+        let mut event = recorded.event.clone();
+        for payload in event.payloads_mut() {
+            let Payload::Ref(reference) = payload else { continue };
+            let digest = reference.digest;
+            let what = match self.store.payload(&digest).await? {
+                Some(bytes) if Digest::of(&bytes) == digest => continue,
+                Some(_) => "not what was stored",
+                None => "missing",
+            };
+            return Err(Fault::Payload { seq: recorded.seq, digest, what }.into());
+        }
+        Ok(())
+    }
+}
+
+fn compare_end(state: &Execution, summary: &Summary) -> Result<(), Fault> {
+    if state.seq() == summary.seq {
+        return Ok(());
+    }
+    Err(Fault::End { end: state.seq(), summary: summary.seq })
+}
+
+/// Names the first field in which the stored summary is not the fold's.
+fn compare_summary(state: &Execution, stored: &Summary) -> Result<(), Fault> {
+    let folded = Summary { head: stored.head.and(Some(state.head())), ..state.summary() };
+    let fields = |summary: &Summary| match serde_json::to_value(summary) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => serde_json::Map::new(),
+    };
+    let (stored, folded) = (fields(stored), fields(&folded));
+    let different = stored.iter().find(|(field, value)| folded.get(*field) != Some(value));
+    match different {
+        Some((field, value)) => Err(Fault::Summary {
+            field: field.clone(),
+            stored: value.to_string(),
+            folded: folded.get(field).map_or_else(String::new, Value::to_string),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn compare_work(state: &Execution, work: &OpenWork) -> Result<(), Fault> {
+    let folded: BTreeMap<CommandId, String> = state
+        .open_commands()
+        .map(|(command, attempt, holder)| {
+            let holder = match holder {
+                OpenHolder::Nobody => "waiting".to_owned(),
+                OpenHolder::Worker(worker) => format!("held by {worker} as attempt {attempt}"),
+                OpenHolder::Child => "waiting for its child".to_owned(),
+            };
+            (command, holder)
+        })
+        .collect();
+    let stored: BTreeMap<CommandId, String> =
+        work.commands.iter().map(|(command, open)| (*command, held_by(open))).collect();
+    if let Some((command, stored, folded)) = first_difference(&stored, &folded, "not there") {
+        return Err(Fault::Command { command, stored, folded });
+    }
+    let due = |at: Timestamp| format!("due at {at}");
+    let folded: BTreeMap<TimerId, String> =
+        state.open_timers().map(|(timer, at)| (timer, due(at))).collect();
+    let stored: BTreeMap<TimerId, String> =
+        work.timers.iter().map(|(timer, at)| (*timer, due(*at))).collect();
+    match first_difference(&stored, &folded, "not set") {
+        Some((timer, stored, folded)) => Err(Fault::Timer { timer, stored, folded }),
+        None => Ok(()),
+    }
+}
+
+fn held_by(open: &OpenCommand) -> String {
+    match &open.holder {
+        Holder::Nobody { .. } => "waiting".to_owned(),
+        Holder::Worker { worker, .. } => format!("held by {worker} as attempt {}", open.attempt),
+        Holder::Parked => "waiting for its child".to_owned(),
+    }
+}
+
+/// The first key under which two maps have different words.
+fn first_difference<K: Ord + Copy>(
+    stored: &BTreeMap<K, String>,
+    folded: &BTreeMap<K, String>,
+    nothing: &str,
+) -> Option<(K, String, String)> {
+    let word = |words: &BTreeMap<K, String>, key| {
+        words.get(key).cloned().unwrap_or_else(|| nothing.to_owned())
+    };
+    let different =
+        stored.keys().chain(folded.keys()).find(|key| stored.get(key) != folded.get(key));
+    different.map(|key| (*key, word(stored, key), word(folded, key)))
+}

@@ -1,0 +1,189 @@
+//! Forks: another execution with the same past, which goes its own way from there.
+//!
+//! What is under way at the fork is the other execution's: the fork does it again, as commands and
+//! timers of its own.
+
+use std::collections::BTreeMap;
+
+use noetl_model::{
+    Below, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId, StepName, TaskAddress,
+    TimerId,
+};
+use noetl_playbook::Playbook;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::draft::Draft;
+use crate::evolve::fold;
+use crate::state::{Body, OpenTimer, Pipeline, Run};
+use crate::{Execution, Given, Needs};
+
+/// What is different in a fork.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Changes {
+    pub playbook: Option<PlaybookRef>,
+    pub workload: Option<Payload>,
+    /// Values of `ctx`, by name.
+    pub context: BTreeMap<String, Value>,
+}
+
+impl Changes {
+    /// As an event tells them.
+    pub fn of(
+        playbook: Option<&PlaybookRef>,
+        workload: Option<&Payload>,
+        context: &BTreeMap<String, Value>,
+    ) -> Self {
+        let (playbook, workload) = (playbook.cloned(), workload.cloned());
+        Self { playbook, workload, context: context.clone() }
+    }
+}
+
+/// How an execution is to be forked.
+#[derive(Debug, Clone)]
+pub struct Fork {
+    pub origin: ForkPoint,
+    pub changes: Changes,
+    /// What follows from the last event of the shared past, if that was not the end of a decision.
+    pub rest: Vec<Event>,
+    /// What failed and is done again.
+    pub again: Vec<TaskAddress>,
+}
+
+/// Why an execution cannot be forked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unforkable {
+    /// The other version of the playbook cannot go on from there.
+    #[error("step `{step}` is under way there, and {reason} in this version of the playbook")]
+    Unfit { step: StepName, reason: &'static str },
+    /// What was to follow does not follow any more.
+    #[error("the changes rule out what has happened before: {0}")]
+    RuledOut(String),
+}
+
+/// Decides how a fork begins. `state` is the fork's: the fold of the shared past under its own id.
+pub fn fork(
+    state: &Execution,
+    fork: &Fork,
+    given: Given<'_>,
+) -> Result<Result<Vec<Event>, Unforkable>, Needs> {
+    if let Err(unfit) = fits(state, given.playbook) {
+        return Ok(Err(unfit));
+    }
+    let (commands, timers): (Vec<CommandId>, Vec<(TimerId, OpenTimer)>) = (
+        state.commands.keys().copied().collect(),
+        state.timers.iter().map(|(timer, open)| (*timer, *open)).collect(),
+    );
+    let mut draft = Draft::new(state.clone(), given, Vec::new());
+    let Changes { playbook, workload, context } = fork.changes.clone();
+    let (origin, again) = (fork.origin, fork.again.clone());
+    let forked = Event::ExecutionForked { origin, playbook, workload, context, again };
+    for event in std::iter::once(forked).chain(fork.rest.iter().cloned()) {
+        if let Err(reason) = draft.try_emit(event) {
+            return Ok(Err(Unforkable::RuledOut(reason)));
+        }
+    }
+    if !draft.state.status.is_terminal() {
+        draft.take_over(commands, timers)?;
+        draft.do_again(&fork.again)?;
+        draft.rejoin();
+        draft.advance()?;
+    }
+    Ok(Ok(draft.into_events()))
+}
+
+/// An execution as if some changes had been made to it.
+pub fn changed(state: &Execution, changes: &Changes) -> Execution {
+    let mut state = state.clone();
+    state.change(changes);
+    state
+}
+
+/// Whether a playbook has everything that is under way, so that an execution can go on with it.
+pub fn fits(state: &Execution, playbook: &Playbook) -> Result<(), Unforkable> {
+    for (run, Run { step, body, .. }) in &state.runs {
+        let unfit = |reason| Unforkable::Unfit { step: step.clone(), reason };
+        let Some(index) = playbook.index_of(step.as_str()) else {
+            return Err(unfit("does not exist"));
+        };
+        let found = playbook.step(index);
+        let tasks: Vec<TaskAddress> =
+            state.tasks_under_way().filter(|task| task.run == *run).collect();
+        match (body, &found.repeat) {
+            (Body::Tasks(_), None) | (Body::Loop(_), Some(_)) => {}
+            // It has only been entered.
+            (Body::Tasks(done), Some(_)) if tasks.is_empty() && *done == Pipeline::default() => {}
+            (Body::Tasks(_), Some(_)) => return Err(unfit("has a loop")),
+            (Body::Loop(_), None) => return Err(unfit("has no loop")),
+        }
+        if tasks.into_iter().filter_map(task_index).any(|task| task as usize >= found.tasks.len()) {
+            return Err(unfit("has fewer tasks"));
+        }
+    }
+    match state.awaited.keys().find(|step| playbook.index_of(step.as_str()).is_none()) {
+        Some(step) => Err(Unforkable::Unfit { step: step.clone(), reason: "does not exist" }),
+        None => Ok(()),
+    }
+}
+
+fn task_index(task: TaskAddress) -> Option<u32> {
+    match task.place {
+        Place::Task(index) | Place::Item { task: index, .. } => Some(index),
+        Place::Claim { .. } => None,
+    }
+}
+
+impl Draft<'_> {
+    /// Makes an event that may turn out to be illegal.
+    fn try_emit(&mut self, event: Event) -> Result<(), String> {
+        let before = self.state.clone();
+        if let Err(reason) = fold(&mut self.state, &event, self.given.now) {
+            self.state = before;
+            return Err(reason);
+        }
+        self.push(event);
+        Ok(())
+    }
+
+    /// Does as the fork's own what was under way when it left: a timer from its beginning.
+    fn take_over(
+        &mut self,
+        commands: Vec<CommandId>,
+        timers: Vec<(TimerId, OpenTimer)>,
+    ) -> Result<(), Needs> {
+        for command in commands {
+            let Some(task) = self.state.commands.get(&command).map(|open| open.task) else {
+                continue;
+            };
+            let reason = "done again by the fork".to_owned();
+            // What the other execution has started for it is the other's.
+            self.emit(Event::CommandCancelled { command, reason, below: Below::Spared });
+            self.issue_again(task)?;
+        }
+        for (timer, open) in timers {
+            if self.state.timers.contains_key(&timer) {
+                self.emit(Event::TimerCancelled { timer });
+                self.set_timer(open.due_at.since(open.set_at), open.purpose);
+            }
+        }
+        Ok(())
+    }
+
+    fn do_again(&mut self, tasks: &[TaskAddress]) -> Result<(), Needs> {
+        for task in tasks {
+            self.issue_again(*task)?;
+        }
+        let of_loops = tasks.iter().filter(|task| task.place.item().is_some());
+        let mut loops: Vec<RunId> = of_loops.map(|task| task.run).collect();
+        loops.dedup();
+        for run in loops {
+            self.continue_loop(run)?;
+        }
+        Ok(())
+    }
+
+    /// Remembers the arcs that have led to joins, which the rest of a decision may have added to.
+    fn rejoin(&mut self) {
+        self.arrivals = Draft::new(self.state.clone(), self.given, Vec::new()).arrivals;
+    }
+}

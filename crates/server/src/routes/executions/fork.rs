@@ -1,0 +1,73 @@
+//! Forks: another execution with the same past up to an event.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use noetl_api::AnyId;
+use noetl_api::wire::{ForkAnswer, ForkBody};
+use noetl_control::{ForkAt, ForkError, ForkRequest, PlaybookChoice};
+use noetl_model::{ExecutionId, Seq};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::known;
+use crate::error::ApiError;
+use crate::extract::{InPath, MaybeBody};
+use crate::routes::execute::version_of;
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(fork_execution))
+}
+
+/// Forks an execution: at an event, or, if none is named, where what failed can be done again.
+#[utoipa::path(
+    post, path = "/api/executions/{execution_id}/fork", tag = "executions",
+    params(("execution_id" = String, Path)), request_body = ForkBody,
+    responses((status = 200, body = ForkAnswer))
+)]
+async fn fork_execution(
+    State(state): State<AppState>,
+    InPath(id): InPath<AnyId>,
+    MaybeBody(body): MaybeBody<ForkBody>,
+) -> Result<Json<ForkAnswer>, ApiError> {
+    let origin = ExecutionId::from(id);
+    let at = body.at_event.map_or(ForkAt::Failure, |seq| ForkAt::Event(Seq(seq)));
+    let playbook = match (body.catalog_id, body.version) {
+        (Some(id), _) => Some(PlaybookChoice::Id(id.into())),
+        (None, Some(version)) => {
+            let path = known(&state, origin).await?.playbook.path;
+            Some(PlaybookChoice::Path { path, version: version_of(Some(&version))? })
+        }
+        (None, None) => None,
+    };
+    let context: BTreeMap<_, _> = body.context.unwrap_or_default().into_iter().collect();
+    let workload = body.workload.unwrap_or_default();
+    let request = ForkRequest { origin, at, playbook, workload, context };
+    let fork = state.control().fork(request).await?;
+    let summary = known(&state, fork).await?;
+    Ok(Json(ForkAnswer {
+        execution_id: AnyId(fork.0),
+        status: "started".to_owned(),
+        forked_from: AnyId(origin.0),
+        forked_at: summary.fork.map_or(0, |fork| fork.seq.0),
+    }))
+}
+
+impl From<ForkError> for ApiError {
+    fn from(error: ForkError) -> Self {
+        match error {
+            ForkError::UnknownEvent(..) => Self::not_found("unknown-event", error.to_string()),
+            ForkError::NotFailed { .. } => {
+                let detail = format!("{error}; name an event with `at_event` to fork it there");
+                Self::conflict("not-failed", detail)
+            }
+            ForkError::TooManyForks(_) => Self::conflict("too-many-forks", error.to_string()),
+            ForkError::Unforkable(ref reason) => {
+                Self::conflict("unforkable", format!("{reason}; fork at an earlier event"))
+            }
+            ForkError::Start(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What is said about an execution at every moment of its life: list, detail and status agree, and
+//! none of them says that it is over before it is.
+
+use noetl_model::{Cutoff, ExecutionId};
+use serde_json::{Value, json};
+
+use super::Server;
+
+/// A fork into a loop and a step whose failure is taken care of, and a join.
+const BRANCHES: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: branches, path: tests/branches}
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: frail}]}
+  - step: each
+    loop: {in: 3, iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: {kind: noop, n: '{{ n }}'}
+    next: {arcs: [{step: end}]}
+  - step: frail
+    tool:
+      - once: {kind: noop, spec: {policy: {rules: [{when: '{{ outcome.status == \"error\" }}', then: {do: continue}}]}}}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop}
+";
+
+async fn lease(server: &Server) -> Option<Value> {
+    let body = json!({ "worker": "w", "pool": "shared", "max": 1, "wait_ms": 100 });
+    server.post("/api/worker/lease", body).await.body["leases"].get(0).cloned()
+}
+
+async fn report(server: &Server, lease: &Value, outcome: Value) {
+    let report = json!({
+        "execution": lease["execution"], "command": lease["command"], "attempt": lease["attempt"],
+        "worker": "w", "outcome": outcome,
+    });
+    let answer = server.post("/api/worker/report", json!({ "reports": [report] })).await;
+    assert_eq!(answer.body, json!({ "answers": ["accepted"] }));
+}
+
+fn completed() -> Value {
+    json!({ "status": "completed", "output": null })
+}
+
+fn failed() -> Value {
+    json!({ "status": "failed", "error": { "kind": "exception", "message": "no luck", "retryable": false } })
+}
+
+/// The status of an execution, which list, detail, status, summary and fold agree about.
+async fn agreed(server: &Server, id: &str) -> Value {
+    let status = server.get(&format!("/api/executions/{id}/status")).await.body;
+    let mut detail = server.get(&format!("/api/executions/{id}")).await.body;
+    let events = server.get(&format!("/api/executions/{id}/events")).await.body;
+    for more in ["workload", "events", "events_endpoint"] {
+        detail.as_object_mut().expect("an object").remove(more);
+    }
+    let state = status["status"].as_str().expect("a status");
+    let list = server.get(&format!("/api/executions?status={state}")).await.body;
+    let listed = list.as_array().expect("a list").iter();
+    let listed = listed.filter(|it| it["execution_id"] == detail["execution_id"]);
+    assert_eq!(listed.collect::<Vec<_>>(), [&detail], "list and detail");
+    let both = [("status", "status"), ("started_at", "start_time"), ("error", "error")];
+    for (of_detail, of_status) in both.into_iter().chain([("completed_at", "end_time")]) {
+        assert_eq!(detail[of_detail], status[of_status], "{of_detail}");
+    }
+    let last = events["events"].as_array().and_then(|events| events.last()).expect("an event");
+    assert_eq!(last["seq"], detail["event_count"]);
+    assert_eq!(events["total"], detail["event_count"]);
+
+    let execution = ExecutionId(id.parse().expect("an id"));
+    let stored = server.state.store().summary(execution).await.expect("the store answers");
+    let stored = stored.expect("it is there");
+    let folded = server.state.control().state(execution, Cutoff::Latest).await;
+    assert_eq!(folded.expect("it can be folded").summary(), stored, "fold and summary");
+    let progress = &status["progress"];
+    let counts = [
+        ("total_steps", u64::from(stored.steps.total)),
+        ("running_steps", u64::from(stored.steps.running)),
+        ("completed_steps", u64::from(stored.steps.completed)),
+        ("failed_steps", u64::from(stored.steps.failed)),
+        ("total_items", stored.items.total),
+        ("completed_items", stored.items.completed),
+        ("failed_items", stored.items.failed),
+    ];
+    for (name, count) in counts {
+        assert_eq!(progress[name], json!(count), "{name}");
+    }
+    assert_eq!(status["current_step"], json!(stored.current_step));
+    assert_eq!(status["is_cancelled"], json!(state == "CANCELLED"));
+    status
+}
+
+/// Numbers that look like chance and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// How many executions are tried; more with `NOETL_SEEDS`.
+fn seeds() -> u64 {
+    std::env::var("NOETL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(2)
+}
+
+/// Works on an execution in an order of chance until it is over; what is under way in the end.
+async fn live(server: &Server, id: &str, dice: &mut Dice) {
+    let mut held: Vec<Value> = Vec::new();
+    for _ in 0..100 {
+        let status = agreed(server, id).await;
+        if status["status"] != "RUNNING" {
+            return;
+        }
+        match dice.below(20) {
+            0 => {
+                server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
+            }
+            1..10 if !held.is_empty() => {
+                let chosen = usize::try_from(dice.below(held.len() as u64)).expect("small");
+                let outcome = if dice.below(8) == 0 { failed() } else { completed() };
+                report(server, &held.swap_remove(chosen), outcome).await;
+            }
+            _ => held.extend(lease(server).await),
+        }
+    }
+    panic!("it has not ended");
+}
+
+pub(super) async fn list_detail_and_status_agree_at_every_moment(server: Server) {
+    server.register(BRANCHES).await;
+    for seed in 1..=seeds() {
+        let id = server.start("tests/branches").await;
+        live(&server, &id, &mut Dice(seed)).await;
+        agreed(&server, &id).await;
+    }
+}
+
+pub(super) async fn an_execution_runs_as_long_as_anything_is_under_way(server: Server) {
+    server.register(BRANCHES).await;
+    let id = server.start("tests/branches").await;
+    let counts = async || {
+        let status = agreed(&server, &id).await;
+        let of = |name: &str| status["progress"][name].as_u64().expect("a count");
+        let (total, running, done) =
+            (of("total_steps"), of("running_steps"), of("completed_steps"));
+        (status["status"].as_str().expect("a status").to_owned(), total, running, done)
+    };
+    let state = |total, running, done| ("RUNNING".to_owned(), total, running, done);
+    assert_eq!(counts().await, state(1, 1, 0), "issued");
+    let start = lease(&server).await.expect("a command");
+    assert_eq!(counts().await, state(1, 1, 0), "claimed");
+    report(&server, &start, completed()).await;
+    assert_eq!(counts().await, state(3, 2, 1), "the only command so far has completed");
+    let mut left = 4;
+    while left > 0 {
+        let lease = lease(&server).await.expect("a command");
+        report(&server, &lease, completed()).await;
+        left -= 1;
+    }
+    assert_eq!(counts().await, state(4, 1, 3), "all but the last step");
+    let end = lease(&server).await.expect("a command");
+    assert_eq!(counts().await, state(4, 1, 3));
+    report(&server, &end, completed()).await;
+    assert_eq!(counts().await, ("COMPLETED".to_owned(), 4, 0, 4));
+}
+
+pub(super) async fn a_failed_command_fails_the_execution_unless_it_is_taken_care_of(
+    server: Server,
+) {
+    server.register(BRANCHES).await;
+    for (step, expected) in [("frail", "COMPLETED"), ("end", "FAILED")] {
+        let id = server.start("tests/branches").await;
+        while let Some(lease) = lease(&server).await {
+            let outcome = if lease["step"] == step { failed() } else { completed() };
+            report(&server, &lease, outcome).await;
+            agreed(&server, &id).await;
+        }
+        assert_eq!(server.status(&id).await, expected, "{step}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Whatever is done to a database behind our back is found and named, on both kinds of database.
+
+use noetl_control::verify;
+use noetl_engine::replay;
+use noetl_model::{Digest, EventId, EventTag, ExecutionId, Recorded, Seq};
+use noetl_store::{Append, Store};
+use noetl_testkit::{PostgresServer, Story, StoryOptions};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
+
+use super::Server;
+use super::stores::Backing;
+
+/// About a thousand events.
+const LOOP: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: loop, path: tests/loop}
+workflow:
+  - step: start
+    loop: {in: 250, iterator: n, spec: {mode: parallel, max_in_flight: 3}}
+    tool: {kind: noop, result: 'item {{ n }}'}
+";
+
+/// A database behind a server's back.
+enum Back {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Back {
+    async fn of(backing: &Backing) -> Self {
+        match backing {
+            Backing::Sqlite(directory) => {
+                let files = std::fs::read_dir(directory.path()).expect("a directory");
+                let path = files
+                    .map(|file| file.expect("a file").path())
+                    .find(|path| path.extension().is_some_and(|it| it == "db"));
+                let url = format!("sqlite://{}", path.expect("a database").display());
+                Self::Sqlite(SqliteConnection::connect(&url).await.expect("a database"))
+            }
+            Backing::Postgres { databases, .. } => {
+                let url = PostgresServer::shared().url(&databases[0]);
+                Self::Postgres(PgConnection::connect(&url).await.expect("a database"))
+            }
+        }
+    }
+
+    /// Does something that is written for both: `TABLE(x)` is a table, `DIGEST` a digest of nothing,
+    /// `TEXT(body)` the text of a JSON column, `TICK` the smallest time, `FAR` a late one.
+    async fn does(&mut self, statements: &str) {
+        match self {
+            Self::Sqlite(connection) => {
+                let statements = replaced(statements, |it| it.to_owned(), |it| it.to_owned())
+                    .replace("TICK", "1")
+                    .replace("FAR", "4102444800000000")
+                    .replace("DIGEST", "zeroblob(32)");
+                connection.execute(AssertSqlSafe(statements)).await.expect("it can be done");
+            }
+            Self::Postgres(connection) => {
+                let text = |it: &str| format!("{it}::text");
+                let statements = replaced(statements, |it| format!("noetl.{it}"), text)
+                    .replace("TICK", "interval '1 microsecond'")
+                    .replace("FAR", "timestamptz '2100-01-01T00:00:00Z'")
+                    .replace("DIGEST", "decode(repeat('00', 32), 'hex')");
+                connection.execute(AssertSqlSafe(statements)).await.expect("it can be done");
+            }
+        }
+    }
+
+    fn json(&self, text: &str) -> String {
+        match self {
+            Self::Sqlite(_) => text.to_owned(),
+            Self::Postgres(_) => format!("({text})::json"),
+        }
+    }
+}
+
+fn replaced(
+    statements: &str,
+    table: impl Fn(&str) -> String,
+    text: impl Fn(&str) -> String,
+) -> String {
+    let mut statements = statements.replace("TEXT(body)", &text("body"));
+    for name in ["event", "execution", "command", "timer"] {
+        statements = statements.replace(&format!("TABLE({name})"), &table(name));
+    }
+    statements
+}
+
+/// The same honest log for any execution, chained from its first event on.
+fn log_of(story: &Story, execution: ExecutionId) -> Vec<Recorded> {
+    let mut head = Digest::before(execution);
+    let chain = story.log.iter().map(|recorded| {
+        let event_id = EventId(execution.0 * 10_000 + recorded.event_id.0);
+        let chained = Recorded { event_id, prev: Some(head), ..recorded.clone() };
+        head = chained.digest_after(&head);
+        chained
+    });
+    chain.collect()
+}
+
+async fn write(store: &dyn Store, execution: ExecutionId, events: Vec<Recorded>) {
+    let state = replay(execution, events.clone()).expect("it is legal").expect("it has events");
+    let append = Append {
+        execution,
+        expected: Seq::ZERO,
+        events,
+        summary: state.summary(),
+        queue: Vec::new(),
+        timers: Vec::new(),
+        outbox: Vec::new(),
+        payloads: Vec::new(),
+        key: None,
+    };
+    assert_eq!(store.append(&[append]).await.expect("the store appends"), [Ok(())]);
+}
+
+/// A server with many executions that are all alike, and the database behind it.
+struct Tampering {
+    server: Server,
+    back: Back,
+    story: Story,
+    /// The execution that is tampered with next.
+    next: i64,
+    /// An event in the middle: the end of a command.
+    middle: Seq,
+}
+
+impl Tampering {
+    async fn on(backing: &Backing) -> Self {
+        let server = backing.server().await;
+        let back = Back::of(backing).await;
+        let mut story = Story::begin(LOOP, StoryOptions::default());
+        story.run();
+        assert!(story.log.len() >= 1000, "{}", story.log.len());
+        let mut later = story.log.iter().skip(500);
+        let middle = later.find(|it| it.event.tag() == EventTag::CommandCompleted);
+        let middle = middle.expect("commands end all the time").seq;
+        Self { server, back, story, next: 1, middle }
+    }
+
+    /// Tampers with an execution; in the statements, `ID` is its id, `MID` an event in the middle and
+    /// `LAST` the last one.
+    async fn check(&mut self, statements: &str, expected: &str) {
+        let execution = ExecutionId(self.next);
+        self.next += 1;
+        let store = self.server.state.store();
+        write(store, execution, log_of(&self.story, execution)).await;
+        let honest = verify(store, execution, |_| ()).await.expect("the store answers");
+        assert_eq!(honest.expect("it is there").fault, None);
+        let (middle, last) = (self.middle.to_string(), self.story.log.len().to_string());
+        let forged = r#"'{"type":"reported","name":"forged","body":null}'"#;
+        let statements = statements
+            .replace("FORGED", &self.back.json(forged))
+            .replace("BODY", &self.back.json("replace(TEXT(body), 'item ', 'Item ')"))
+            .replace("MID", &middle)
+            .replace("ID", &execution.to_string());
+        self.back.does(&statements).await;
+        let verdict = verify(store, execution, |_| ()).await.expect("the store answers");
+        let found =
+            verdict.expect("it is there").fault.map(|fault| without_ids(&fault.to_string()));
+        let next = self.middle.next().to_string();
+        let expected =
+            expected.replace("NEXT", &next).replace("MID", &middle).replace("LAST", &last);
+        let found = found.unwrap_or_else(|| "nothing".to_owned());
+        assert!(found.starts_with(&expected), "{statements}\nfound: {found}\nnot:   {expected}");
+    }
+}
+
+/// A fault without the ids of the events it names.
+fn without_ids(fault: &str) -> String {
+    let mut parts = fault.split(", id ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let is_id = |c: char| c.is_ascii_digit() || c == '-';
+    parts.fold(first, |text, part| text + part.trim_start_matches(is_id))
+}
+
+async fn everything_that_is_done_is_named(backing: Backing) {
+    let mut it = Tampering::on(&backing).await;
+    let of_log = "execution_id = ID AND seq";
+    it.check(
+        &format!("UPDATE TABLE(event) SET body = BODY WHERE {of_log} = MID"),
+        "event MID (command.completed) is not what was written",
+    )
+    .await;
+    it.check(
+        &format!("UPDATE TABLE(event) SET created_at = created_at + TICK WHERE {of_log} = MID"),
+        "event MID (command.completed) is not what was written",
+    )
+    .await;
+    it.check(&format!("DELETE FROM TABLE(event) WHERE {of_log} = MID"), "event MID is missing")
+        .await;
+    let last = "(SELECT max(seq) FROM TABLE(event) WHERE execution_id = ID)";
+    it.check(&format!("DELETE FROM TABLE(event) WHERE {of_log} = {last}"), "event LAST is missing")
+        .await;
+    it.check(
+        &format!(
+            "UPDATE TABLE(event) SET seq = seq + 100000 WHERE {of_log} >= MID; \
+             UPDATE TABLE(event) SET seq = seq - 99999 WHERE {of_log} > 100000; \
+             INSERT INTO TABLE(event) (execution_id, seq, event_id, event_type, node_name, \
+             created_at, body, prev_digest) SELECT ID, MID, -ID, 'reported', NULL, created_at, \
+             FORGED, prev_digest FROM TABLE(event) WHERE {of_log} = MID + 1"
+        ),
+        "event MID (reported) was inserted",
+    )
+    .await;
+    it.check(
+        &format!(
+            "UPDATE TABLE(event) SET seq = 100000 WHERE {of_log} = MID; \
+             UPDATE TABLE(event) SET seq = MID WHERE {of_log} = MID + 1; \
+             UPDATE TABLE(event) SET seq = MID + 1 WHERE {of_log} = 100000"
+        ),
+        "event MID (iteration.completed) and event NEXT (command.completed) have changed places",
+    )
+    .await;
+    beside_the_log(&mut it).await;
+}
+
+async fn beside_the_log(it: &mut Tampering) {
+    let of_it = "WHERE execution_id = ID";
+    it.check(
+        &format!("UPDATE TABLE(execution) SET status = 'FAILED' {of_it}"),
+        r#"the summary says that `status` is "FAILED"; by the log it is "COMPLETED""#,
+    )
+    .await;
+    it.check(
+        &format!("UPDATE TABLE(execution) SET steps_failed = 1 {of_it}"),
+        "the summary says that `steps` is ",
+    )
+    .await;
+    it.check(
+        &format!("UPDATE TABLE(execution) SET head_digest = DIGEST {of_it}"),
+        "event LAST (execution.completed) or the digest that is kept of it is not what was written",
+    )
+    .await;
+    it.check(
+        "INSERT INTO TABLE(timer) (execution_id, timer_id, due_at) VALUES (ID, 9, FAR)",
+        "timer 9 is due at 2100-01-01",
+    )
+    .await;
+    it.check(
+        "INSERT INTO TABLE(command) (execution_id, command_id, pool, step_name, attempt, status, \
+         created_at) VALUES (ID, 9, 'other', 'start', 0, 'ISSUED', FAR)",
+        "command 9 is waiting in the queue; by the log it is not there",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_done_to_a_file_is_found_and_named() {
+    everything_that_is_done_is_named(Backing::sqlite()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_done_to_postgresql_is_found_and_named() {
+    everything_that_is_done_is_named(Backing::postgres(1).await).await;
+}

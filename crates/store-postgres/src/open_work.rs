@@ -1,0 +1,34 @@
+//! What an execution has under way, as rows.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, TimerId};
+use noetl_store::{OpenRows, OpenWork, StoreError};
+use sqlx::query;
+
+use crate::PgStore;
+use crate::queue::open_command;
+use crate::row::{instant, number, store_error};
+
+#[async_trait]
+impl OpenRows for PgStore {
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+        let rows = query(include_str!("../sql/open_commands.sql"))
+            .bind(execution.0)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let commands = rows.iter().map(|row| {
+            let ((_, command), open) = open_command(row)?;
+            Ok((command, open))
+        });
+        let commands = commands.collect::<Result<_, StoreError>>()?;
+        let rows = query(include_str!("../sql/open_timers.sql"))
+            .bind(execution.0)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let timers =
+            rows.iter().map(|row| Ok((TimerId(number(row, "timer_id")?), instant(row, "due_at")?)));
+        Ok(OpenWork { commands, timers: timers.collect::<Result<_, StoreError>>()? })
+    }
+}

@@ -1,0 +1,37 @@
+//! What an execution has under way, as rows.
+
+use async_trait::async_trait;
+use noetl_model::{ExecutionId, TimerId, Timestamp};
+use noetl_store::{OpenRows, OpenWork, StoreError};
+use sqlx::{query, query_as};
+
+use crate::SqliteStore;
+use crate::queue::open_command;
+use crate::row::store_error;
+
+#[async_trait]
+impl OpenRows for SqliteStore {
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+        let rows = query(include_str!("../sql/open_commands.sql"))
+            .bind(execution.0)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        let commands = rows.iter().map(|row| {
+            let ((_, command), open) = open_command(row)?;
+            Ok((command, open))
+        });
+        let timers: Vec<(u64, i64)> = query_as(include_str!("../sql/open_timers.sql"))
+            .bind(execution.0)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        let timers = timers
+            .into_iter()
+            .map(|(timer, due_at)| (TimerId(timer), Timestamp::from_micros(due_at)));
+        Ok(OpenWork {
+            commands: commands.collect::<Result<_, StoreError>>()?,
+            timers: timers.collect(),
+        })
+    }
+}
