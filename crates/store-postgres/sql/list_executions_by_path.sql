@@ -1,15 +1,21 @@
--- As list_executions.sql, for the folded path $2, letter for letter $5 (any if none), that stand at
--- $4 (all if none).
+-- As list_executions.sql, for the folded path $2, letter for letter $5 (any if none), at one of the
+-- statuses $4.
 SELECT
-    execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
-    parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
-    items_total, items_completed, items_failed, error::text AS error,
+    listed.execution_id, catalog_id, path, version, listed.status, seq, started_at, ended_at,
+    parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
+    steps_completed, steps_failed, items_total, items_completed, items_failed, error::text AS error,
     head_digest, fork_execution_id, fork_seq
-FROM noetl.execution
-WHERE
-    path_folded = $2
-    AND execution_id < $1
-    AND ($4::text IS NULL OR status = $4)
-    AND ($5::text IS NULL OR path = $5)
-ORDER BY execution_id DESC
+FROM unnest($4::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM noetl.execution
+    WHERE
+        path_folded = $2
+        AND status = wanted.status
+        AND execution_id < $1
+        AND ($5::text IS NULL OR path = $5)
+    ORDER BY execution_id DESC
+    LIMIT $3
+) AS listed
+ORDER BY listed.execution_id DESC
 LIMIT $3

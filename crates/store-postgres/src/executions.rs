@@ -2,12 +2,10 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef, Seq, StepCounts,
-    StepName, Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts, Parent, PlaybookRef,
+    Seq, StepCounts, StepName, Summary, Timestamp,
 };
-use noetl_store::{
-    ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
-};
+use noetl_store::{ExecutionFilter, Executions, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
@@ -18,11 +16,13 @@ use crate::row::{
 };
 
 /// What a listing is looked up by; what else it asks for is checked row by row.
-enum Lookup<'a> {
+enum Lookup {
     Parent,
     Catalog,
-    /// A path in lower case.
-    Path(&'a str),
+    /// A whole path.
+    Path,
+    /// A part of paths.
+    Part,
     Status,
     All,
 }
@@ -43,7 +43,12 @@ impl Executions for PgStore {
         match (parent, catalog_id, path, status) {
             (Some(_), ..) => self.listed(Lookup::Parent, filter, page).await,
             (None, Some(_), ..) => self.listed(Lookup::Catalog, filter, page).await,
-            (None, None, Some(path), _) => self.list_by_path(path, filter, page).await,
+            (None, None, Some(PathFilter::Whole(_)), _) => {
+                self.listed(Lookup::Path, filter, page).await
+            }
+            (None, None, Some(PathFilter::Part(_)), _) => {
+                self.listed(Lookup::Part, filter, page).await
+            }
             (None, None, None, Some(_)) => self.listed(Lookup::Status, filter, page).await,
             (None, None, None, None) => self.listed(Lookup::All, filter, page).await,
         }
@@ -93,69 +98,45 @@ impl PgStore {
 }
 
 impl PgStore {
-    async fn list_by_path(
-        &self,
-        path: &PathFilter,
-        filter: &ExecutionFilter,
-        page: Page,
-    ) -> Result<Vec<Summary>, StoreError> {
-        let paths = match path {
-            PathFilter::Whole(_) => vec![path.folded()],
-            PathFilter::Part(_) => self.matching_paths(&path.folded()).await?,
-        };
-        if paths.len() > MATCHED_PATHS_MAX {
-            let lookup = if filter.status.is_some() { Lookup::Status } else { Lookup::All };
-            return self.listed(lookup, filter, page).await;
-        }
-        let mut parts = Vec::with_capacity(paths.len());
-        for path in &paths {
-            parts.push(self.listed(Lookup::Path(path), filter, page).await?);
-        }
-        Ok(page.of(parts))
-    }
-
-    /// Folded paths that contain a text; one more than are looked up one by one at most.
-    async fn matching_paths(&self, part: &str) -> Result<Vec<String>, StoreError> {
-        query_scalar(include_str!("../sql/match_paths.sql"))
-            .bind(plain(part).into_owned())
-            .bind(at_most(MATCHED_PATHS_MAX + 1, PAGE_MAX))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(store_error)
-    }
-
     async fn listed(
         &self,
-        lookup: Lookup<'_>,
+        lookup: Lookup,
         filter: &ExecutionFilter,
         page: Page,
     ) -> Result<Vec<Summary>, StoreError> {
         let text = |text: &str| plain(text).into_owned();
-        let part = || filter.path.as_ref().map(|path| text(&path.folded()));
+        let path = filter.path.as_ref().map(|path| text(&path.folded()));
         let whole = || filter.path.as_ref().and_then(PathFilter::whole).map(text);
-        let status = filter.status.map(|status| status.as_str());
-        let catalog_id = filter.catalog_id.map(|id| id.0);
-        let (statement, path) = match lookup {
-            Lookup::Parent => (include_str!("../sql/list_executions_by_parent.sql"), part()),
-            Lookup::Catalog => (include_str!("../sql/list_executions_by_catalog.sql"), part()),
-            Lookup::Path(path) => {
-                (include_str!("../sql/list_executions_by_path.sql"), Some(text(path)))
-            }
-            Lookup::Status => (include_str!("../sql/list_executions_by_status.sql"), part()),
-            Lookup::All => (include_str!("../sql/list_executions.sql"), part()),
+        let status = filter.status.map(ExecutionStatus::as_str);
+        let statuses = || match status {
+            Some(status) => vec![status],
+            None => ExecutionStatus::ALL.iter().map(|status| status.as_str()).collect(),
         };
-        let statement = query(statement)
-            .bind(page.before.map_or(i64::MAX, |before| before.0))
-            .bind(path)
-            .bind(at_most(page.limit, PAGE_MAX));
+        let catalog_id = filter.catalog_id.map(|id| id.0);
         let statement = match lookup {
-            Lookup::All => statement,
-            Lookup::Status => statement.bind(status),
-            Lookup::Path(_) => statement.bind(status).bind(whole()),
-            Lookup::Catalog => statement.bind(status).bind(whole()).bind(catalog_id),
+            Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
+            Lookup::Catalog => include_str!("../sql/list_executions_by_catalog.sql"),
+            Lookup::Path => include_str!("../sql/list_executions_by_path.sql"),
+            Lookup::Part => include_str!("../sql/list_executions_by_part.sql"),
+            Lookup::Status => include_str!("../sql/list_executions_by_status.sql"),
+            Lookup::All => include_str!("../sql/list_executions.sql"),
+        };
+        let (before, limit) =
+            (page.before.map_or(i64::MAX, |before| before.0), at_most(page.limit, PAGE_MAX));
+        let statement = query(statement).bind(before);
+        let statement = match lookup {
+            Lookup::All => statement.bind(limit),
+            Lookup::Status => statement.bind(limit).bind(status),
+            Lookup::Part => statement.bind(path).bind(limit).bind(statuses()),
+            Lookup::Path => statement.bind(path).bind(limit).bind(statuses()).bind(whole()),
+            Lookup::Catalog => {
+                let statement = statement.bind(path).bind(limit).bind(status);
+                statement.bind(whole()).bind(catalog_id)
+            }
             Lookup::Parent => {
                 let parent = filter.parent.map(|parent| parent.0);
-                statement.bind(status).bind(whole()).bind(catalog_id).bind(parent)
+                let statement = statement.bind(path).bind(limit).bind(status);
+                statement.bind(whole()).bind(catalog_id).bind(parent)
             }
         };
         let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;

@@ -5,6 +5,6 @@ SELECT
     items_total, items_completed, items_failed, error,
     head_digest, fork_execution_id, fork_seq
 FROM execution
-WHERE status = ?4 AND execution_id < ?1 AND (?2 IS NULL OR instr(path_folded, ?2) > 0)
+WHERE status = ?4 AND execution_id < ?1
 ORDER BY execution_id DESC
 LIMIT +?3

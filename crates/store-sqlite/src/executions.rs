@@ -2,24 +2,24 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef, Seq, StepCounts,
-    StepName, Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts, Parent, PlaybookRef,
+    Seq, StepCounts, StepName, Summary, Timestamp,
 };
-use noetl_store::{
-    ExecutionFilter, Executions, MATCHED_PATHS_MAX, PAGE_MAX, Page, PathFilter, StoreError,
-};
+use noetl_store::{ExecutionFilter, Executions, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, digest, get, json, store_error, stored, word};
+use crate::row::{array, at_most, digest, get, json, store_error, stored, word};
 
 /// What a listing is looked up by; what else it asks for is checked row by row.
-enum Lookup<'a> {
+enum Lookup {
     Parent,
     Catalog,
-    /// A path in lower case.
-    Path(&'a str),
+    /// A whole path.
+    Path,
+    /// A part of paths.
+    Part,
     Status,
     All,
 }
@@ -40,7 +40,12 @@ impl Executions for SqliteStore {
         match (parent, catalog_id, path, status) {
             (Some(_), ..) => self.listed(Lookup::Parent, filter, page).await,
             (None, Some(_), ..) => self.listed(Lookup::Catalog, filter, page).await,
-            (None, None, Some(path), _) => self.list_by_path(path, filter, page).await,
+            (None, None, Some(PathFilter::Whole(_)), _) => {
+                self.listed(Lookup::Path, filter, page).await
+            }
+            (None, None, Some(PathFilter::Part(_)), _) => {
+                self.listed(Lookup::Part, filter, page).await
+            }
             (None, None, None, Some(_)) => self.listed(Lookup::Status, filter, page).await,
             (None, None, None, None) => self.listed(Lookup::All, filter, page).await,
         }
@@ -76,58 +81,35 @@ impl Executions for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn list_by_path(
-        &self,
-        path: &PathFilter,
-        filter: &ExecutionFilter,
-        page: Page,
-    ) -> Result<Vec<Summary>, StoreError> {
-        let paths = match path {
-            PathFilter::Whole(_) => vec![path.folded()],
-            PathFilter::Part(_) => self.matching_paths(&path.folded()).await?,
-        };
-        if paths.len() > MATCHED_PATHS_MAX {
-            let lookup = if filter.status.is_some() { Lookup::Status } else { Lookup::All };
-            return self.listed(lookup, filter, page).await;
-        }
-        let mut parts = Vec::with_capacity(paths.len());
-        for path in &paths {
-            parts.push(self.listed(Lookup::Path(path), filter, page).await?);
-        }
-        Ok(page.of(parts))
-    }
-
-    /// Folded paths that contain a text; one more than are looked up one by one at most.
-    async fn matching_paths(&self, part: &str) -> Result<Vec<String>, StoreError> {
-        query_scalar(include_str!("../sql/match_paths.sql"))
-            .bind(part)
-            .bind(at_most(MATCHED_PATHS_MAX + 1, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)
-    }
-
     async fn listed(
         &self,
-        lookup: Lookup<'_>,
+        lookup: Lookup,
         filter: &ExecutionFilter,
         page: Page,
     ) -> Result<Vec<Summary>, StoreError> {
-        let part = || filter.path.as_ref().map(PathFilter::folded);
-        let (statement, path) = match lookup {
-            Lookup::Parent => (include_str!("../sql/list_executions_by_parent.sql"), part()),
-            Lookup::Catalog => (include_str!("../sql/list_executions_by_catalog.sql"), part()),
-            Lookup::Path(path) => {
-                (include_str!("../sql/list_executions_by_path.sql"), Some(path.to_owned()))
+        let statement = match lookup {
+            Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
+            Lookup::Catalog => include_str!("../sql/list_executions_by_catalog.sql"),
+            Lookup::Path => include_str!("../sql/list_executions_by_path.sql"),
+            Lookup::Part => include_str!("../sql/list_executions_by_part.sql"),
+            Lookup::Status => include_str!("../sql/list_executions_by_status.sql"),
+            Lookup::All => include_str!("../sql/list_executions.sql"),
+        };
+        let status = match lookup {
+            Lookup::Path | Lookup::Part => {
+                let one = filter.status.as_ref().map(std::slice::from_ref);
+                let wanted = one.unwrap_or(ExecutionStatus::ALL);
+                Some(array(wanted.iter().map(|status| status.as_str())))
             }
-            Lookup::Status => (include_str!("../sql/list_executions_by_status.sql"), part()),
-            Lookup::All => (include_str!("../sql/list_executions.sql"), part()),
+            Lookup::Parent | Lookup::Catalog | Lookup::Status | Lookup::All => {
+                filter.status.map(|status| status.as_str().to_owned())
+            }
         };
         let rows = query(statement)
             .bind(page.before.map_or(i64::MAX, |before| before.0))
-            .bind(path)
+            .bind(filter.path.as_ref().map(PathFilter::folded))
             .bind(at_most(page.limit, PAGE_MAX))
-            .bind(filter.status.map(|status| status.as_str()))
+            .bind(status)
             .bind(filter.path.as_ref().and_then(PathFilter::whole))
             .bind(filter.catalog_id.map(|id| id.0))
             .bind(filter.parent.map(|parent| parent.0))

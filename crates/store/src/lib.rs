@@ -69,6 +69,3 @@ pub use shared::{FORKS_MAX, OwnEvents, read_shared};
 pub const READ_EVENTS_MAX: usize = 1000;
 /// How many rows one listing returns at most.
 pub const PAGE_MAX: usize = 500;
-/// Up to how many paths that contain a text their executions are looked up path by path; where it is
-/// in more, it is no rarity, and executions are looked through.
-pub const MATCHED_PATHS_MAX: usize = 32;

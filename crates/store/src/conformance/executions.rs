@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Subject;
 use super::given::{A, B, C, add, after, at, park, remove, start, summary};
-use crate::{Append, AppendError, ExecutionFilter, MATCHED_PATHS_MAX, PathFilter, TimerChange};
+use crate::{Append, AppendError, ExecutionFilter, PathFilter, TimerChange};
 
 pub async fn a_summary_is_what_was_written_last(subject: Subject) {
     let find = async |execution| subject.store.summary(execution).await.expect("the store answers");
@@ -103,7 +103,7 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
 }
 
 pub async fn a_part_is_found_in_few_paths_and_in_many(subject: Subject) {
-    let many = i64::try_from(MATCHED_PATHS_MAX).expect("a small number") + 2;
+    let many = 40;
     for id in 1..=2 * many {
         let mut append = start(ExecutionId(id));
         append.summary.playbook.path = format!("some/path_{}", id % many);
@@ -115,9 +115,18 @@ pub async fn a_part_is_found_in_few_paths_and_in_many(subject: Subject) {
     };
     let last = 2 * many;
     assert_eq!(subject.list(part("SOME/"), None, 2).await, [last, last - 1]);
-    assert_eq!(subject.list(part("Path_3"), None, 3).await, [many + 33, many + 32, many + 31]);
+    assert_eq!(subject.list(part("Path_3"), None, 3).await, [many + 39, many + 38, many + 37]);
     assert_eq!(subject.list(part("path_7"), None, 9).await, [many + 7, 7]);
     assert_eq!(subject.list(part("path_7"), Some(ExecutionId(many + 7)), 9).await, [7]);
+    let mut failed = start(ExecutionId(last + 1));
+    failed.summary.playbook.path = "some/path_5".into();
+    failed.summary.status = ExecutionStatus::Failed;
+    assert_eq!(subject.append(failed).await, Ok(()));
+    let at = |status| ExecutionFilter { status: Some(status), ..part("path_") };
+    assert_eq!(subject.list(at(ExecutionStatus::Failed), None, 9).await, [last + 1]);
+    assert_eq!(subject.list(at(ExecutionStatus::Running), None, 1).await, [last]);
+    assert_eq!(subject.list(at(ExecutionStatus::Completed), None, 9).await, [] as [i64; 0]);
+    assert_eq!(subject.list(part("path_5"), None, 2).await, [last + 1, many + 5]);
 }
 
 pub async fn stalled_finds_only_executions_with_nothing_under_way(subject: Subject) {
