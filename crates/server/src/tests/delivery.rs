@@ -1,5 +1,7 @@
 //! Feeds that go onto subjects of a real broker.
 
+use std::time::Duration;
+
 use noetl_testkit::{NatsServer, Publisher};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -7,6 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::stores::Backing;
 use super::{HELLO, Server};
 use crate::routes::deliver_feeds;
+
+/// How long events may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many events the executions of a server have together.
 async fn told(server: &Server, executions: &[String]) -> u64 {
@@ -18,9 +23,12 @@ async fn told(server: &Server, executions: &[String]) -> u64 {
 }
 
 async fn arrive(publisher: &Publisher, count: u64) {
-    while publisher.count("noetl_events").await != Some(count) {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    let arriving = async {
+        while publisher.count("noetl_events").await != Some(count) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, arriving).await.expect("every event arrives");
 }
 
 #[tokio::test(flavor = "multi_thread")]
