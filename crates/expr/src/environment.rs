@@ -13,7 +13,9 @@ use crate::{filters, methods, operators, syntax};
 const RECURSION_MAX: usize = 64;
 
 /// Functions a template may call.
-pub(crate) const FUNCTIONS: &[&str] = &["dict", "namespace", "range"];
+pub(crate) const FUNCTIONS: &[&str] = &["dict", "namespace", "now", "range"];
+/// The variable that says what time it is; the function of that name reads it.
+pub(crate) const NOW: &str = "_now";
 
 /// The environment lone expressions run in; text templates run in a copy that holds them.
 pub(crate) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -34,6 +36,7 @@ pub(crate) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(||
     add_tests(&mut environment);
     environment.add_function("dict", dict);
     environment.add_function("namespace", namespace);
+    environment.add_function("now", now);
     environment.add_function("range", range);
     environment
 });
@@ -133,6 +136,12 @@ fn dict(state: &mut State<'_, '_>, members: Option<Value>, kwargs: Kwargs) -> Re
 fn namespace(state: &mut State<'_, '_>, members: Option<ValueOrKwargs>) -> Result<Value, Error> {
     allow_elements(state, members.as_ref().and_then(|it| it.len()).unwrap_or(0))?;
     functions::namespace(members)
+}
+
+/// The time of the decision that asks for it, as text. Whoever renders says what it is, so that a
+/// template gives the same whenever it is rendered again; a zone is not heeded, it is always UTC.
+fn now(state: &mut State<'_, '_>, _zone: Option<Value>) -> Value {
+    state.lookup(NOW).unwrap_or_default()
 }
 
 /// `range(stop)` or `range(start, stop, step)`, as a list.

@@ -156,6 +156,14 @@ fn on_plain_text(
             let (wanted,): (&str,) = from_args(arguments)?;
             Ok(Value::from(text.matches(wanted).count()))
         }
+        // What says when is text already, as Python writes it.
+        "isoformat" => Ok(Value::from(text)),
+        "strftime" => {
+            let (pattern,): (&str,) = from_args(arguments)?;
+            let written = written(text, pattern)?;
+            allow_text(state, written.len())?;
+            Ok(Value::from(written))
+        }
         "isdigit" => Ok(Value::from(is_all(text, |it| it.is_ascii_digit()))),
         "isalpha" => Ok(Value::from(is_all(text, char::is_alphabetic))),
         "zfill" => {
@@ -170,6 +178,43 @@ fn on_plain_text(
         }
         _ => Err(unknown()),
     }
+}
+
+/// A time of the form `2026-01-31T09:30:00.5Z`, written in a pattern of `strftime`.
+fn written(time: &str, pattern: &str) -> Result<String, Error> {
+    let wrong = |told: String| Error::new(ErrorKind::InvalidOperation, told);
+    let parts: Vec<&str> = time.split(|c: char| !c.is_ascii_digit()).collect();
+    let [year, month, day, hour, minute, second, fraction, ..] = &parts[..] else {
+        return Err(wrong(format!("`{time}` is not a time")));
+    };
+    let mut written = String::new();
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '%' {
+            written.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('Y') => written.push_str(year),
+            Some('y') => written.push_str(year.get(2..).unwrap_or(year)),
+            Some('m') => written.push_str(month),
+            Some('d') => written.push_str(day),
+            Some('H') => written.push_str(hour),
+            Some('M') => written.push_str(minute),
+            Some('S') => written.push_str(second),
+            Some('f') => written.push_str(&format!("{fraction:0<6}")),
+            Some('F') => written.push_str(&format!("{year}-{month}-{day}")),
+            Some('T') => written.push_str(&format!("{hour}:{minute}:{second}")),
+            Some('z') => written.push_str("+0000"),
+            Some('Z') => written.push_str("UTC"),
+            Some('%') => written.push('%'),
+            other => {
+                let other = other.map(String::from).unwrap_or_default();
+                return Err(wrong(format!("`%{other}` is not a part of a time")));
+            }
+        }
+    }
+    Ok(written)
 }
 
 /// Whether it holds for a text, or for any of a list of texts.

@@ -21,6 +21,12 @@ impl Mentions {
         self.local.iter().any(|names| names.contains(name))
     }
 
+    /// Notes a variable that a function reads.
+    pub(super) fn need(&mut self, name: &str) {
+        self.variables.insert(name.to_owned());
+        self.roots.insert(name.to_owned());
+    }
+
     /// Notes a variable and the first steps into it.
     pub(super) fn record(&mut self, path: &Path, steps: usize) {
         if self.is_local(&path.root) {

@@ -1,6 +1,6 @@
 //! What stands between operators: literals, names with what follows them, lists and maps.
 
-use crate::environment::{FUNCTIONS, known_function};
+use crate::environment::{FUNCTIONS, NOW, known_function};
 use crate::syntax::guard::{Bond, Guard, Guarded, unknown};
 use crate::syntax::lexer::{Kind, Token};
 use crate::syntax::{Fault, Path, PathStep};
@@ -57,6 +57,9 @@ impl Guard<'_, '_> {
         if let Some(path) = path {
             let is_function =
                 closed == Some(0) && known_function(&path.root) && path.steps.is_empty();
+            if is_function && path.root == "now" {
+                self.mentions.need(NOW);
+            }
             if !is_function {
                 self.mentions.record(&path, closed.unwrap_or(path.steps.len()));
             }

@@ -43,7 +43,7 @@ fn names_that_do_not_exist() {
         "{{ a is strng }}",
         expect!["unknown test `strng`, did you mean `string`? | strng"],
     );
-    check_parse("x {{ now() }}", expect!["unknown function `now` | now"]);
+    check_parse("x {{ today() }}", expect!["unknown function `today` | today"]);
     check_parse("{{ rang(3) }}", expect!["unknown function `rang`, did you mean `range`? | rang"]);
     check_parse(
         "{% for x in a | lst %}{% endfor %}",

@@ -35,6 +35,12 @@ fn a_method_is_no_attribute() {
 }
 
 #[test]
+fn the_time_is_a_variable() {
+    check("{{ now().x ~ a.b }}", expect!["_now a.b"]);
+    check("{{ now }}", expect!["now"]);
+}
+
+#[test]
 fn every_place_is_looked_at() {
     check("{{ a if b else c }}", expect!["a b c"]);
     check("{{ a is divisibleby b }} {{ c is eq(d) }}", expect!["a b c d"]);

@@ -318,3 +318,19 @@ fn templates_are_shared_between_threads() {
     check::<Template>();
     check::<crate::Condition>();
 }
+
+#[test]
+fn now_is_what_whoever_renders_says() {
+    let check = |template: &str, then: Expect| {
+        let variables = json!({"_now": "2026-01-31T09:30:00.25Z"});
+        then.assert_eq(&render(json!(template), variables).unwrap().to_string());
+    };
+    check("{{ now() }}", expect![[r#""2026-01-31T09:30:00.25Z""#]]);
+    check(
+        "on {{ now().strftime('%d.%m.%Y %H:%M:%S.%f') }}",
+        expect![[r#""on 31.01.2026 09:30:00.250000""#]],
+    );
+    check("{{ now('utc').isoformat() }}", expect![[r#""2026-01-31T09:30:00.25Z""#]]);
+    check("{{ now()[:10] }}", expect![[r#""2026-01-31""#]]);
+    assert_eq!(render(json!("{{ now() }}"), json!({})), Ok(Value::Null), "nobody says");
+}
