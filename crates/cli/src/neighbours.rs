@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use noetl_model::ToolKind;
-use noetl_playbook::{LoopSource, Playbook, Problems, parse};
+use noetl_playbook::{LoopSource, Playbook, Problems, Workers, parse_for};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -21,9 +21,11 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
+    /// Reads a playbook for these workers.
+    pub(crate) fn read(file: &Path, workers: Workers) -> Result<Self, Failure> {
         let bytes = files::read(file)?;
-        let checked = parse(&file.display().to_string(), &bytes).map_err(Failure::Invalid)?;
+        let checked =
+            parse_for(workers, &file.display().to_string(), &bytes).map_err(Failure::Invalid)?;
         let content = String::from_utf8(bytes).expect("what parses is UTF-8");
         Ok(Self {
             file: file.to_owned(),
@@ -36,7 +38,10 @@ impl Document {
 
 /// The playbooks that these call, directly or not, and that lie beside them; and the paths of those
 /// that do not.
-pub(crate) fn called_by(documents: &[Document]) -> Result<(Vec<Document>, Vec<String>), Failure> {
+pub(crate) fn called_by(
+    documents: &[Document],
+    workers: Workers,
+) -> Result<(Vec<Document>, Vec<String>), Failure> {
     let mut known: BTreeSet<String> =
         documents.iter().map(|document| document.playbook.metadata.path.clone()).collect();
     let mut waiting: Vec<(PathBuf, String)> = documents.iter().flat_map(calls).collect();
@@ -49,7 +54,7 @@ pub(crate) fn called_by(documents: &[Document]) -> Result<(Vec<Document>, Vec<St
         let files = beside.entry(directory).or_insert_with_key(|directory| by_path(directory));
         match files.get(&path) {
             Some(file) => {
-                let document = Document::read(file)?;
+                let document = Document::read(file, workers)?;
                 waiting.extend(calls(&document));
                 found.push(document);
             }
@@ -125,8 +130,8 @@ mod tests {
             let file = directory.path().join(format!("{name}.yaml"));
             std::fs::write(file, playbook(name, tool)).unwrap();
         }
-        let start = Document::read(&directory.path().join(start)).unwrap();
-        let (found, missing) = called_by(&[start]).unwrap();
+        let start = Document::read(&directory.path().join(start), Workers::Ours).unwrap();
+        let (found, missing) = called_by(&[start], Workers::Ours).unwrap();
         let found: Vec<&str> = found.iter().map(|it| it.playbook.metadata.path.as_str()).collect();
         assert_eq!(found, expected_found);
         assert_eq!(missing, expected_missing);

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use noetl_engine::{Effect, Execution, Illegal, Loaded, begin, effects_of, evolve};
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, Message,
-    PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, Timestamp,
+    PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, StepName, Timestamp,
 };
+use noetl_playbook::Playbook;
 use noetl_store::{Append, Clock, QueueChange, TimerChange};
 use serde_json::Value;
 
@@ -61,6 +62,8 @@ struct Pages {
     offered: BTreeMap<Digest, Arc<Large>>,
     /// Values moved out already, by address; the value is kept so that its address stays its own.
     moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
+    /// The steps whose output is kept by itself above so many bytes, which are fewer than usual.
+    kept_apart: BTreeMap<StepName, usize>,
 }
 
 impl Draft {
@@ -78,7 +81,7 @@ impl Draft {
     ) -> Result<Self, Illegal> {
         let mut pages = Pages::default();
         let mut loaded = Loaded::default();
-        pages.move_out(&mut first, &mut loaded);
+        pages.move_out(&mut first, PAYLOAD_INLINE_MAX, &mut loaded);
         let recorded = stamps.record(Seq::ZERO.next(), first, Digest::before(execution));
         let state = begin(execution, &recorded)?;
         pages.note(&state, &recorded);
@@ -93,9 +96,20 @@ impl Draft {
         self.pages.offered.insert(digest, Arc::clone(large));
     }
 
+    /// Heeds what a playbook says about the outputs of its steps: those that show where they are
+    /// kept are kept by themselves, however small they are.
+    pub(crate) fn heed(&mut self, playbook: &Playbook) {
+        let steps = playbook.steps.iter().filter_map(|step| {
+            let above = usize::try_from(step.output.reference_above).ok()?;
+            (above < PAYLOAD_INLINE_MAX).then(|| (step.name.clone(), above))
+        });
+        self.pages.kept_apart = steps.collect();
+    }
+
     /// Writes down an event that has been decided. On an error the draft is of no use any more.
     pub(crate) fn record(&mut self, mut event: Event, stamps: &Stamps) -> Result<(), Illegal> {
-        self.pages.move_out(&mut event, &mut self.loaded);
+        let inline_max = self.pages.inline_max(&self.state, &event);
+        self.pages.move_out(&mut event, inline_max, &mut self.loaded);
         let recorded = stamps.record(self.state.seq().next(), event, self.state.head());
         self.pages.note(&self.state, &recorded);
         evolve(&mut self.state, &recorded)?;
@@ -118,8 +132,7 @@ impl Draft {
 
     /// What is to be written, and the state it leads to.
     pub(crate) fn finish(self) -> (Append, Execution) {
-        let Pages { events, queue, timers, mut outbox, payloads, offered: _, moved: _ } =
-            self.pages;
+        let Pages { events, queue, timers, mut outbox, payloads, .. } = self.pages;
         let leased: BTreeSet<CommandId> = queue.iter().filter_map(leased_at_once).collect();
         // Whoever has a command need not be told that it waits.
         outbox.retain(|message| !ready_command(message).is_some_and(|it| leased.contains(&it)));
@@ -163,9 +176,7 @@ fn ready_command(message: &Message) -> Option<CommandId> {
 
 impl Pages {
     /// Replaces every large value of an event by a reference to it.
-    fn move_out(&mut self, event: &mut Event, loaded: &mut Loaded) {
-        let is_command = event.tag() == EventTag::CommandIssued;
-        let inline_max = if is_command { BINDING_INLINE_MAX } else { PAYLOAD_INLINE_MAX };
+    fn move_out(&mut self, event: &mut Event, inline_max: usize, loaded: &mut Loaded) {
         for payload in event.payloads_mut() {
             match payload {
                 Payload::Ref(reference) => {
@@ -180,6 +191,21 @@ impl Pages {
                 }
             }
         }
+    }
+
+    /// How long the JSON of an event's values may be.
+    fn inline_max(&self, state: &Execution, event: &Event) -> usize {
+        if event.tag() == EventTag::CommandIssued {
+            return BINDING_INLINE_MAX;
+        }
+        // A step without an output of its own has its last command's.
+        let step = if let Event::CommandCompleted { command, .. } = event {
+            state.step_of_command(*command)
+        } else {
+            event.step().filter(|_| event.tag() == EventTag::StepCompleted)
+        };
+        let kept_apart = step.and_then(|step| self.kept_apart.get(step));
+        kept_apart.copied().unwrap_or(PAYLOAD_INLINE_MAX)
     }
 
     fn moved_out(&mut self, value: &Arc<Value>, loaded: &mut Loaded) -> PayloadRef {

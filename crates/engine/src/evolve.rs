@@ -9,6 +9,7 @@ use noetl_model::{
     ItemCounts, ItemSource, Origin, Payload, Place, Recorded, RunId, ScopeTarget, Seq, StepCounts,
     StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
 };
+use serde_json::json;
 use thiserror::Error;
 
 use crate::state::{
@@ -443,8 +444,12 @@ impl Execution {
         handled: bool,
     ) -> Result<(), String> {
         let ended = self.take_run(run, step)?;
+        let output = match &ended.body {
+            Body::Tasks(pipeline) => pipeline.last_output(),
+            Body::Loop(repeat) => Payload::inline(json!({ "stats": repeat.stats() })),
+        };
         let record = self.set_status(step, StepStatus::Failed);
-        record.output = ended.last_output();
+        record.output = output;
         record.error = Some(error.clone());
         if !handled {
             self.failed_steps.push(step.clone());

@@ -236,6 +236,7 @@ impl<'a> Reader<'a> {
             "execution_id" => json!(state.id.to_string()),
             "catalog_id" => json!(state.playbook.catalog_id.to_string()),
             "path" => json!(state.playbook.path),
+            "_now" => json!(self.scope.given.now.to_string()),
             "job" => json!({ "uuid": state.id.to_string(), "id": state.id.to_string() }),
             _ => return None,
         };

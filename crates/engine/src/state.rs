@@ -15,7 +15,7 @@ use noetl_model::{
     ToolError, ToolKind, WorkerId,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Names and values that a `set` has written.
 pub(crate) type Variables = OrdMap<String, Value>;
@@ -183,7 +183,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 5;
+    pub const SHAPE: u32 = 6;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -266,6 +266,12 @@ impl Execution {
     /// What has been written to `ctx`.
     pub fn context(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.context.iter()
+    }
+
+    /// The step that an open command belongs to.
+    pub fn step_of_command(&self, command: CommandId) -> Option<&StepName> {
+        let run = self.commands.get(&command)?.task.run;
+        self.runs.get(&run).map(|run| &run.step)
     }
 
     /// The event that issued a command which is open.
@@ -366,6 +372,11 @@ impl Run {
 }
 
 impl LoopRun {
+    /// How many items there were and how they ended.
+    pub(crate) fn stats(&self) -> Value {
+        json!({ "total": self.total(), "completed": self.completed, "failed": self.failed })
+    }
+
     /// A loop that has just been opened.
     pub(crate) fn over(items: ItemSource, mode: LoopMode, in_flight_max: u32) -> Self {
         Self {

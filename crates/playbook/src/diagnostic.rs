@@ -60,6 +60,7 @@ codes! {
     BadTemplate = "bad-template", "A template or condition does not parse.";
     BadValue = "bad-value", "A value cannot be what its place asks for.";
     ByteOrderMark = "byte-order-mark", "The document begins with a byte order mark.";
+    Contradiction = "contradiction", "Two keys say the same thing in different ways, and only one counts.";
     CustomTag = "custom-tag", "A value has a tag that only some program understands.";
     DuplicateKey = "duplicate-key", "A map has the same key twice.";
     DuplicateLabel = "duplicate-label", "Two tasks of one step have the same label.";
@@ -358,15 +359,18 @@ pub(crate) struct Findings {
     list: Vec<Diagnostic>,
     errors: usize,
     omitted: usize,
+    /// Whether what would be an error is a warning.
+    pub(crate) is_mild: bool,
 }
 
 impl Findings {
     pub(crate) fn new(source: Source) -> Self {
-        Self { source, list: Vec::new(), errors: 0, omitted: 0 }
+        Self { source, list: Vec::new(), errors: 0, omitted: 0, is_mild: false }
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
         let Finding { severity, code, span, message, help } = finding;
+        let severity = if self.is_mild { Severity::Warning } else { severity };
         if severity == Severity::Error {
             self.errors += 1;
         }

@@ -22,11 +22,14 @@ mod yaml;
 pub use cron::Cron;
 pub use diagnostic::{Code, Diagnostic, Problems, Report, Severity};
 pub use graph::Graph;
-pub use parse::{Checked, CheckedSchedule, CheckedSubscription, Document, parse, parse_document};
+pub use parse::{
+    Checked, CheckedSchedule, CheckedSubscription, Document, Workers, parse, parse_document,
+    parse_document_for, parse_for,
+};
 pub use playbook::{
     AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
     LoopSource, Metadata, OutputView, Playbook, Retry, Router, RouterMode, Rule, Selected, Step,
-    StepIndex, Task, Verdict,
+    StepIndex, StoreWord, Task, Verdict,
 };
 pub use schedule::{CatchUp, Overlap, Schedule, When};
 pub use schema::schema;

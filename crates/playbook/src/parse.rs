@@ -57,9 +57,27 @@ enum Read {
     Schedule(Schedule),
 }
 
+/// Whose workers will run a playbook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// Those of this program: a tool that is not built in cannot be run.
+    Ours,
+    /// Anybody's, who may bring tools of their own.
+    Any,
+}
+
 /// Reads a document of any kind; one that names no other is a playbook. `name` is what messages call
 /// it: a file name, or a catalog path.
 pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
+    parse_document_for(Workers::Any, name, source)
+}
+
+/// Reads a document of any kind for these workers.
+pub fn parse_document_for(
+    workers: Workers,
+    name: &str,
+    source: &[u8],
+) -> Result<Document, Problems> {
     if let Ok(text) = decode(source) {
         let mut findings = Findings::new(Source::new(name, text.to_owned()));
         let root = load(&mut findings);
@@ -85,11 +103,17 @@ pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
             None => Err(said),
         };
     }
-    parse(name, source).map(Document::Playbook)
+    parse_for(workers, name, source).map(Document::Playbook)
 }
 
-/// Reads a playbook. `name` is what messages call it: a file name, or a catalog path.
+/// Reads a playbook for whoever will run it. `name` is what messages call it: a file name, or a
+/// catalog path.
 pub fn parse(name: &str, source: &[u8]) -> Result<Checked, Problems> {
+    parse_for(Workers::Any, name, source)
+}
+
+/// Reads a playbook for these workers.
+pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked, Problems> {
     let mut findings = match decode(source) {
         Ok(text) => Findings::new(Source::new(name, text.to_owned())),
         Err((text, finding)) => {
@@ -100,7 +124,7 @@ pub fn parse(name: &str, source: &[u8]) -> Result<Checked, Problems> {
     };
     let root = load(&mut findings);
     let playbook = match root {
-        Some(root) => read(&root, &mut findings),
+        Some(root) => read(&root, workers, &mut findings),
         None => {
             if !findings.has_errors() {
                 findings.add(Finding::error(Code::MissingKey, &(0..0), "the document is empty"));

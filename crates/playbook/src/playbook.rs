@@ -76,11 +76,35 @@ pub struct OutputView {
     pub reference_above: u64,
     /// How many bytes `_preview` shows.
     pub preview_max: usize,
+    /// What `_store` says, if not by size.
+    pub store: Option<StoreWord>,
+}
+
+/// The author's word for where a large output is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreWord {
+    Memory,
+    Kv,
+    Disk,
+    Db,
+    Eventlog,
+}
+
+impl StoreWord {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            StoreWord::Memory => "memory",
+            StoreWord::Kv => "kv",
+            StoreWord::Disk => "disk",
+            StoreWord::Db => "db",
+            StoreWord::Eventlog => "eventlog",
+        }
+    }
 }
 
 impl Default for OutputView {
     fn default() -> Self {
-        Self { selected: Vec::new(), reference_above: 64 * 1024, preview_max: 1024 }
+        Self { selected: Vec::new(), reference_above: 64 * 1024, preview_max: 1024, store: None }
     }
 }
 

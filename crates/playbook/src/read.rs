@@ -6,12 +6,14 @@
 
 mod arcs;
 mod document;
+mod foreign;
 mod intake;
 mod output;
 mod policy;
 mod repeat;
 mod schedule;
 mod set;
+mod settings;
 mod step;
 mod subscription;
 mod task;
@@ -36,6 +38,8 @@ struct Reader<'a> {
     /// Where each step is, by name.
     steps: BTreeMap<String, StepIndex>,
     workbook: workbook::Workbook,
+    /// Tools that were met and are not built in.
+    foreign: foreign::ForeignTools,
 }
 
 impl Reader<'_> {

@@ -4,6 +4,7 @@ mod attacks;
 mod cron;
 mod findings;
 mod schedules;
+mod settings;
 mod shapes;
 mod subscriptions;
 

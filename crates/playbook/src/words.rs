@@ -5,6 +5,7 @@
 
 pub(crate) mod schedule;
 pub(crate) mod subscription;
+pub(crate) mod tools;
 
 use noetl_model::ToolKind;
 
@@ -89,6 +90,8 @@ pub(crate) const LOOP_MODES: &[&str] = &["sequential", "parallel", "cursor"];
 pub(crate) const ROUTER_MODES: &[&str] = &["exclusive", "inclusive"];
 pub(crate) const ERROR_MODES: &[&str] = &["strict", "lenient"];
 pub(crate) const PROCESSES: &[&str] = &["row", "frame"];
+pub(crate) const STORES: &[&str] =
+    &["auto", "memory", "kv", "disk", "object", "s3", "gcs", "db", "duckdb", "eventlog"];
 /// Where a jump may lead besides to a label.
 pub(crate) const PREVIOUS: &[&str] = &["previous", "prev", "_previous", "@previous"];
 
@@ -167,7 +170,11 @@ pub(crate) const EXECUTOR: &Table = &Table {
         now("kind", Shape::Text, "Which runtime the author had in mind."),
         now("profile", Shape::Text, "Which runtime the author had in mind."),
         now("version", Shape::Any, "Its version."),
-        now("requires", Shape::Any, "What it has to offer."),
+        now(
+            "requires",
+            Shape::Any,
+            "What it has to offer: the tools that workers of your own bring.",
+        ),
         now(
             "spec",
             Shape::Table("executor-spec"),
@@ -267,10 +274,34 @@ pub(crate) const OUTPUT: &Table = &Table {
         now("output_select", Shape::Any, "Paths of parts that are called by their last word."),
         now("inline_max_bytes", Shape::Integer, "Above this, `_ref` says where it is kept."),
         now("preview_max_bytes", Shape::Integer, "How much of it `_preview` shows."),
-        now("store", Shape::Any, "A hint; large output is stored once, by its content."),
+        now("store", Shape::Table("store"), "What `_store` calls the place it is kept in."),
         now("scope", Shape::Any, "A hint; output is kept as long as its execution."),
         now("accumulate", Shape::Any, "A hint; a loop always has all its results."),
         now("as", Shape::Text, "A hint; output is called by the step's name."),
+    ],
+};
+
+const KEPT: &str = "output is kept as long as its execution";
+
+pub(crate) const STORE: &Table = &Table {
+    name: "store",
+    title: "`store`",
+    required: &[],
+    open: true,
+    words: &[
+        now(
+            "kind",
+            Shape::OneOf(STORES),
+            "What `_store` says; by size if left out or `auto`. Where large values are is the \
+             operator's choice: the database, or a directory.",
+        ),
+        ignored("ttl", Shape::Any, KEPT, "After how long it was forgotten."),
+        ignored(
+            "compression",
+            Shape::Any,
+            "databases compress by themselves",
+            "How it was packed.",
+        ),
     ],
 };
 
@@ -595,6 +626,7 @@ pub(crate) const TABLES: &[&Table] = &[
     EXECUTOR_SPEC,
     STEP,
     OUTPUT,
+    STORE,
     SELECTED,
     STEP_SPEC,
     STEP_POLICY,

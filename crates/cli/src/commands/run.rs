@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_playbook::Workers;
 use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
@@ -38,7 +39,9 @@ pub(crate) async fn run(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let payload = payload_of(&args.workload).map_err(Failure::bad_input)?;
-    let target = target_of(args)?;
+    // A server may have workers of others; here there are only ours.
+    let is_far = !args.ephemeral && plane::server_of(&args.client, config)?.is_some();
+    let target = target_of(args, if is_far { Workers::Any } else { Workers::Ours })?;
     let plane: Box<dyn Plane> = if args.ephemeral {
         Box::new(Session::ephemeral(config)?)
     } else {
@@ -76,21 +79,21 @@ async fn run_in(
     conclusion.of_one(execution, terminal).await
 }
 
-fn target_of(args: &RunArgs) -> Result<Target, Failure> {
+fn target_of(args: &RunArgs, workers: Workers) -> Result<Target, Failure> {
     let mut others = args
         .with
         .iter()
-        .map(|file| Document::read(file))
+        .map(|file| Document::read(file, workers))
         .collect::<Result<Vec<Document>, Failure>>()?;
     if !files::is_file_name(&args.target) {
         let (path, version) = choice_of(&args.target)?;
-        let (called, _) = called_by(&others)?;
+        let (called, _) = called_by(&others, workers)?;
         others.extend(called);
         return Ok(Target::Catalog { choice: PlaybookChoice::Path { path, version }, others });
     }
-    let document = Document::read(Path::new(&args.target))?;
+    let document = Document::read(Path::new(&args.target), workers)?;
     others.insert(0, document);
-    let (called, missing) = called_by(&others)?;
+    let (called, missing) = called_by(&others, workers)?;
     let document = others.remove(0);
     others.extend(called);
     Ok(Target::File { document: Box::new(document), others, missing })

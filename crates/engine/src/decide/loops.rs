@@ -143,7 +143,7 @@ impl Draft<'_> {
 
     fn complete_loop(&mut self, run: RunId) -> Result<(), Needs> {
         let repeat = self.loop_run(run);
-        let stats = stats(repeat);
+        let stats = repeat.stats();
         let output = match &repeat.items {
             ItemSource::Cursor => {
                 json!({ "cursor": "drained", "frames": repeat.frames, "stats": stats })
@@ -231,9 +231,4 @@ impl Draft<'_> {
             Body::Tasks(_) => unreachable!("the step has a loop"),
         }
     }
-}
-
-/// How many items there were and how they ended.
-pub(super) fn stats(repeat: &LoopRun) -> Value {
-    json!({ "total": repeat.total(), "completed": repeat.completed, "failed": repeat.failed })
 }

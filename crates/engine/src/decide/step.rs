@@ -2,7 +2,7 @@
 
 use noetl_model::{Event, Payload, RunId, TimerPurpose, ToolError};
 use noetl_playbook::{Arc, BodyForm, RouterMode, Step, StepIndex};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::draft::{Attempted, Draft, Targets, Written, policy_error, settled};
 use crate::Needs;
@@ -65,8 +65,7 @@ impl Draft<'_> {
         let (output, way) = match &self.state.runs.get(&run).expect("the run is open").body {
             Body::Tasks(pipeline) => (pipeline.last_output(), EndWay::Tasks),
             Body::Loop(repeat) => {
-                let stats = super::loops::stats(repeat);
-                (Payload::inline(serde_json::json!({ "stats": stats })), EndWay::Loop)
+                (Payload::inline(json!({ "stats": repeat.stats() })), EndWay::Loop)
             }
         };
         let end = StepEnd { step: &step.name, output: &output, error: Some(&error), way };

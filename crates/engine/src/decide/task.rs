@@ -9,7 +9,7 @@ use noetl_model::{
     TimerId, TimerPurpose, ToolError, ToolKind,
 };
 use noetl_playbook::{Backoff, BodyForm, Retry, Rule, Step, Task, Verdict};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, Targets, policy_error, settled};
 use crate::scope::{Moment, Scope};
@@ -44,8 +44,12 @@ impl Draft<'_> {
             Place::Task(_) | Place::Claim { .. } => None,
         };
         let scope = self.scope().inside(address.run, item);
-        let mut bindings = settled(scope.bind(&mentioned(scope, step, task, item)))?
-            .expect("binding only looks values up");
+        let names = mentioned(scope, step, task, item);
+        let mut bindings = settled(scope.bind(&names))?.expect("binding only looks values up");
+        let about_itself = [("_attempt", json!(address.retry + 1)), ("_task", json!(task.label))];
+        for (name, value) in about_itself.into_iter().filter(|(name, _)| names.contains(*name)) {
+            bindings.0.insert(name.to_owned(), Payload::inline(value));
+        }
         if let Place::Claim { .. } = address.place {
             let rows = self.frame_rows(address.run)?;
             bindings.0.insert("__frame_max_rows".to_owned(), Payload::inline(rows.into()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use noetl_expr::Condition;
 use noetl_model::{Digest, Payload, PayloadRef, StepName, StepStatus, ToolError, ToolKind};
-use noetl_playbook::{OutputView, Step};
+use noetl_playbook::{OutputView, Step, StoreWord};
 use serde_json::{Map, Value, json};
 
 use super::Reader;
@@ -219,7 +219,7 @@ fn shown_part(
     if let Some((word, _)) = path.split_first()
         && REFERENCE_WORDS.contains(word)
         && let Some(reference) = reference_of(payload, shown.reference_above)
-        && let Some(value) = reference_word(reader, payload, reference, (word, shown.preview_max))
+        && let Some(value) = reference_word(reader, payload, reference, (word, shown))
     {
         return Some((1, value));
     }
@@ -245,7 +245,7 @@ fn reference_word(
     reader: &Reader<'_>,
     payload: &Payload,
     reference: PayloadRef,
-    (word, preview_max): (&str, usize),
+    (word, shown): (&str, &OutputView),
 ) -> Option<Value> {
     let PayloadRef { digest, size } = reference;
     match word {
@@ -255,10 +255,13 @@ fn reference_word(
             "sha256": digest.to_string(),
             "bytes": size,
         })),
-        "_store" => Some(json!(if size < STORE_DISK_FROM { "kv" } else { "disk" })),
+        "_store" => {
+            let by_size = if size < STORE_DISK_FROM { StoreWord::Kv } else { StoreWord::Disk };
+            Some(json!(shown.store.unwrap_or(by_size).as_str()))
+        }
         "_preview" => {
             let text = reader.load(payload)?.to_string();
-            let end = text.floor_char_boundary(preview_max.min(text.len()));
+            let end = text.floor_char_boundary(shown.preview_max.min(text.len()));
             Some(json!(text[..end]))
         }
         _ => None,

@@ -347,3 +347,56 @@ fn two_thousand_items_leave_the_state_as_small_as_twenty() {
     let (small, large) = (size_at_the_end(20), size_at_the_end(2_000));
     assert!(large < small + 500, "{small} bytes after 10 items, {large} after 1,990");
 }
+
+#[test]
+fn a_loop_that_failed_tells_how_many_items_did() {
+    check(
+        "
+  - step: start
+    loop: {in: [1, 2], iterator: n, spec: {mode: parallel}}
+    tool: {kind: noop, fail: {message: 'not {{ n }}', times: 9}}
+    next: {arcs: [{step: sorry, when: \"event.name == 'step.failed' and output.stats.failed > 0\"}]}
+  - {step: sorry, tool: {kind: noop, result: '{{ start.stats.failed }} of {{ start.stats.total }}'}}
+",
+        expect![[r#"
+            enter start
+            loop over 2 items, Parallel, 500 in flight
+            issue 0: start item 0 (noop)
+            issue 1: start item 1 (noop)
+            fail 0: not 1 (exception)
+            item 0 failed: not 1
+            fail 1: not 2 (exception)
+            item 1 failed: not 2
+            step start failed, handled: not 1
+            enter sorry from start
+            issue 2: sorry (noop)
+            done 2: "2 of 2"
+            leave sorry
+            COMPLETED "2 of 2"
+        "#]],
+    );
+}
+
+#[test]
+fn a_task_knows_its_label_its_attempt_and_the_time_of_its_command() {
+    check(
+        "
+  - step: start
+    tool:
+      - name: first
+        kind: noop
+        fail: {message: 'not yet', times: 1}
+        result: '{{ _task }} {{ _attempt }} {{ now()[:4] | int > 2000 }}'
+        spec: {policy: {rules: [{when: \"{{ output.status == 'error' }}\", then: {do: retry, attempts: 3, delay: 0}}]}}
+",
+        expect![[r#"
+            enter start
+            issue 0: start (noop)
+            fail 0: not yet (exception)
+            issue 1: start retry 1 (noop)
+            done 1: "first 2 true"
+            leave start: {"first":"first 2 true"}
+            COMPLETED {"first":"first 2 true"}
+        "#]],
+    );
+}

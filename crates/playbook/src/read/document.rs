@@ -8,9 +8,11 @@ use noetl_model::ErrorMode;
 use serde_json::{Map, Value};
 
 use super::Reader;
+use super::foreign::ForeignTools;
 use super::workbook::Workbook;
 use crate::diagnostic::{Code, Finding, Findings};
 use crate::graph::Graph;
+use crate::parse::Workers;
 use crate::playbook::{Metadata, Playbook, Step, StepIndex};
 use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
 use crate::yaml::{Node, to_object};
@@ -25,8 +27,13 @@ const ERROR_MODES: &[(&str, ErrorMode)] =
     &[("strict", ErrorMode::Strict), ("lenient", ErrorMode::Lenient)];
 
 /// The playbook of a document; `None` if there is an error among the findings.
-pub(crate) fn read(root: &Rc<Node>, findings: &mut Findings) -> Option<Playbook> {
-    let mut reader = Reader { findings, steps: BTreeMap::new(), workbook: Workbook::default() };
+pub(crate) fn read(root: &Rc<Node>, workers: Workers, findings: &mut Findings) -> Option<Playbook> {
+    let mut reader = Reader {
+        findings,
+        steps: BTreeMap::new(),
+        workbook: Workbook::default(),
+        foreign: ForeignTools::of(workers),
+    };
     let playbook = reader.document(root);
     playbook.filter(|_| !findings.has_errors())
 }
@@ -70,6 +77,8 @@ impl Reader<'_> {
         self.check_arcs(root, &steps)?;
         let entry =
             executor.entry.or_else(|| self.steps.get(START).copied()).unwrap_or(StepIndex(0));
+        let places: Vec<_> = named.iter().map(|named| named.node.span.clone()).collect();
+        self.note_foreign(root, &places, &steps, entry);
         if !self.findings.has_errors() {
             self.find_unreachable(&steps, &named, [Some(entry), executor.final_step]);
         }

@@ -3,12 +3,35 @@
 use std::rc::Rc;
 
 use super::Reader;
-use crate::playbook::{OutputView, Selected};
-use crate::words::{OUTPUT, SELECTED};
+use crate::playbook::{OutputView, Selected, StoreWord};
+use crate::words::{OUTPUT, SELECTED, STORE};
 use crate::yaml::Node;
 
 /// The largest number of bytes that may be said.
 const BYTES_MAX: u32 = 64 * 1024 * 1024;
+
+/// What each kind of store is called afterwards; those that we do not have are as `auto`.
+const STORE_WORDS: &[(&str, Option<StoreWord>)] = &[
+    ("auto", None),
+    ("memory", Some(StoreWord::Memory)),
+    ("kv", Some(StoreWord::Kv)),
+    ("disk", Some(StoreWord::Disk)),
+    ("object", None),
+    ("s3", None),
+    ("gcs", None),
+    ("db", Some(StoreWord::Db)),
+    ("duckdb", None),
+    ("eventlog", Some(StoreWord::Eventlog)),
+];
+
+/// Where a step says how its output is seen: beside its tool, or below it, in either of two ways.
+fn places(step: &Node) -> impl Iterator<Item = &Rc<Node>> {
+    let tool = step.get("tool");
+    let result = tool.and_then(|tool| tool.get("spec")).and_then(|spec| spec.get("result"));
+    let below = tool.and_then(|tool| tool.get("output"));
+    let found = [result, below, step.get("output")].into_iter().flatten();
+    found.filter(|output| output.entries().is_some())
+}
 
 impl Reader<'_> {
     pub(super) fn step_output(&mut self, node: &Node) -> OutputView {
@@ -16,9 +39,13 @@ impl Reader<'_> {
         if let Some(list) = node.get("output_select") {
             self.selected(list, &mut view.selected);
         }
-        let Some(output) = node.get("output").filter(|output| output.entries().is_some()) else {
-            return view;
-        };
+        for output in places(node) {
+            self.output_view(output, &mut view);
+        }
+        view
+    }
+
+    fn output_view(&mut self, output: &Node, view: &mut OutputView) {
         self.map(output, OUTPUT);
         for key in ["output_select", "select"] {
             if let Some(list) = output.get(key) {
@@ -31,7 +58,14 @@ impl Reader<'_> {
         if let Some(bytes) = self.bytes(output, "preview_max_bytes") {
             view.preview_max = usize::try_from(bytes).unwrap_or(usize::MAX);
         }
-        view
+        let Some(store) = output.get("store").filter(|store| !store.is_null()) else { return };
+        let kind = match store.text() {
+            Some(_) => Some(store),
+            None => self.map(store, STORE).and_then(|_| store.get("kind")),
+        };
+        if let Some(kind) = kind.filter(|kind| !kind.is_null()) {
+            view.store = self.word(kind, "`store.kind`", STORE_WORDS).flatten();
+        }
     }
 
     fn bytes(&mut self, output: &Node, key: &str) -> Option<u32> {

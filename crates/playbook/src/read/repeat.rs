@@ -111,7 +111,9 @@ impl Reader<'_> {
             let text = if entry.key.text == "claim" { "command" } else { &entry.key.text };
             Entry { key: entry.key.renamed(text), value: Rc::clone(&entry.value) }
         });
-        let config = self.template(&Node::map(node.span.clone(), config.collect()))?;
+        let config = Node::map(node.span.clone(), config.collect());
+        self.tool_settings(tool, &config);
+        let config = self.template(&config)?;
         let label = CLAIM_LABEL.to_owned();
         Some(Task { label, tool, config, set: Vec::new(), rules: Vec::new(), timeout: None })
     }

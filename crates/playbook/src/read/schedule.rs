@@ -6,9 +6,11 @@ use std::time::Duration;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::Reader;
+use super::foreign::ForeignTools;
 use super::workbook::Workbook;
 use crate::cron::Cron;
 use crate::diagnostic::{Code, Finding, Findings};
+use crate::parse::Workers;
 use crate::schedule::{CatchUp, Overlap, Schedule, When};
 use crate::words::schedule::{DISPATCH, ROOT, SPEC};
 use crate::yaml::{Node, to_object};
@@ -29,7 +31,12 @@ const CATCH_UPS: &[(&str, CatchUp)] =
 
 /// The schedule of a document; `None` if there is an error among the findings.
 pub(crate) fn read_schedule(root: &Node, findings: &mut Findings) -> Option<Schedule> {
-    let mut reader = Reader { findings, steps: BTreeMap::new(), workbook: Workbook::default() };
+    let mut reader = Reader {
+        findings,
+        steps: BTreeMap::new(),
+        workbook: Workbook::default(),
+        foreign: ForeignTools::of(Workers::Any),
+    };
     let schedule = reader.schedule(root);
     schedule.filter(|_| !findings.has_errors())
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Reader;
+use super::foreign::ForeignTools;
 use super::workbook::Workbook;
 use crate::diagnostic::{Code, Finding, Findings};
+use crate::parse::Workers;
 use crate::playbook::Metadata;
 use crate::subscription::{
     Activation, Controls, Delivery, Directive, Dispatch, HeaderRules, Ingress, Limits,
@@ -102,7 +104,12 @@ enum Backend {
 
 /// The subscription of a document; `None` if there is an error among the findings.
 pub(crate) fn read_subscription(root: &Node, findings: &mut Findings) -> Option<Subscription> {
-    let mut reader = Reader { findings, steps: BTreeMap::new(), workbook: Workbook::default() };
+    let mut reader = Reader {
+        findings,
+        steps: BTreeMap::new(),
+        workbook: Workbook::default(),
+        foreign: ForeignTools::of(Workers::Any),
+    };
     let subscription = reader.subscription(root);
     subscription.filter(|_| !findings.has_errors())
 }

@@ -124,6 +124,9 @@ impl Reader<'_> {
         let tool = self.tool_kind(&node);
         let spec = node.get("spec");
         let config = self.config(&node, tool, form, spec);
+        if let Some(tool) = tool {
+            self.tool_settings(tool, &config);
+        }
         let rules = self.task_rules(&node, seat);
         let set = self.set_blocks(entries);
         let timeout = self.task_timeout(&node);
@@ -166,7 +169,7 @@ impl Reader<'_> {
     pub(super) fn kind_named(&mut self, name: &str, node: &Node) -> Option<ToolKind> {
         if let Ok(kind) = ToolKind::from_str(name) {
             if !kind.is_built_in() {
-                self.note_foreign(kind, node);
+                self.foreign.meet(kind, &node.span);
             }
             return Some(kind);
         }
@@ -181,21 +184,6 @@ impl Reader<'_> {
         let message = format!("there is no tool `{name}`");
         self.add(Finding::error(Code::UnknownTool, &node.span, message).help(help));
         None
-    }
-
-    /// The language knows the kind, and workers of others may have it; ours do not.
-    fn note_foreign(&mut self, kind: ToolKind, node: &Node) {
-        let built_in: Vec<&str> = ToolKind::ALL
-            .iter()
-            .filter(|kind| kind.is_built_in())
-            .map(|kind| kind.as_str())
-            .collect();
-        let message = format!("`{kind}` is a tool of the language that is not built in");
-        let help = format!(
-            "it fails unless a worker of your own brings it; built in are {}",
-            built_in.join(", ")
-        );
-        self.add(Finding::warning(Code::ForeignTool, &node.span, message).help(help));
     }
 
     /// What the tool itself reads: everything not listed, older names made new.
@@ -255,7 +243,9 @@ impl Reader<'_> {
     fn task_timeout(&mut self, node: &Node) -> Option<Duration> {
         let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
         let written = [node.get("timeout_seconds"), node.get("timeout"), spec];
-        let written = written.into_iter().flatten().find(|timeout| !timeout.is_null())?;
+        // A map tells apart connecting and reading; that is for the tool.
+        let is_time = |timeout: &&Rc<Node>| !timeout.is_null() && timeout.entries().is_none();
+        let written = written.into_iter().flatten().find(is_time)?;
         if written.text().is_some_and(|text| text.contains("{{")) {
             return None;
         }

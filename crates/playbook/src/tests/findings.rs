@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::{check, check_document, document};
+use crate::{Code, Severity, Workers, parse_for};
 
 #[test]
 fn a_good_document_needs_no_words() {
@@ -14,13 +15,50 @@ fn a_tool_that_is_not_built_in_needs_a_worker_that_has_it() {
     check(
         "  - {step: start, tool: {kind: snowflake, command: SELECT 1}}\n",
         expect![[r#"
-        warning[foreign-tool]: `snowflake` is a tool of the language that is not built in
-         --> t.yaml:5:32
-        5 |   - {step: start, tool: {kind: snowflake, command: SELECT 1}}
-          |                                ^^^^^^^^^
-          = help: it fails unless a worker of your own brings it; built in are artifact, duckdb, http, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, sqlite, subscription, transfer
-    "#]],
+            warning[foreign-tool]: `snowflake` is a tool of the language that is not built in
+             --> t.yaml:5:32
+            5 |   - {step: start, tool: {kind: snowflake, command: SELECT 1}}
+              |                                ^^^^^^^^^
+              = help: if workers of your own bring it, write `executor: {requires: [snowflake]}`; built in are artifact, duckdb, http, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, sqlite, subscription, transfer
+        "#]],
     );
+}
+
+/// How bad it is, for workers of ours, that steps have these tools.
+#[track_caller]
+fn check_foreign(head: &str, workflow: &str, expected: &[Severity]) {
+    let yaml = format!("{head}{}", document(workflow));
+    let problems = match parse_for(Workers::Ours, "t.yaml", yaml.as_bytes()) {
+        Ok(checked) => checked.warnings,
+        Err(problems) => problems,
+    };
+    let foreign = problems.diagnostics().iter().filter(|it| it.code == Code::ForeignTool);
+    let found: Vec<Severity> = foreign.map(|it| it.severity).collect();
+    assert_eq!(found, expected, "{problems}");
+}
+
+#[test]
+fn a_step_that_every_execution_comes_to_needs_a_tool_that_is_built_in() {
+    let tool = "tool: {kind: snowflake, command: SELECT 1}";
+    let start = "  - {step: start, tool: {kind: noop}, next: ";
+    let second = format!("  - {{step: b, {tool}}}\n");
+    let third = "  - {step: c, tool: {kind: noop}}\n";
+    check_foreign("", &format!("  - {{step: start, {tool}}}\n"), &[Severity::Error]);
+    check_foreign("", &format!("{start}b}}\n{second}"), &[Severity::Error]);
+    let guarded = format!("{start}[{{step: b, when: '{{{{ x }}}}'}}]}}\n{second}");
+    check_foreign("", &guarded, &[Severity::Warning]);
+    let other = format!("{start}[{{step: c}}, {{step: b}}]}}\n{second}{third}");
+    check_foreign("", &other, &[Severity::Warning]);
+    let all = format!(
+        "{start}{{spec: {{mode: inclusive}}, arcs: [{{step: c}}, {{step: b}}]}}}}\n{second}{third}"
+    );
+    check_foreign("", &all, &[Severity::Error]);
+    let passed_over = format!("  - {{step: start, when: '{{{{ x }}}}', {tool}}}\n");
+    check_foreign("", &passed_over, &[Severity::Warning]);
+    let repeated = format!("  - {{step: start, loop: {{in: [], iterator: i}}, {tool}}}\n");
+    check_foreign("", &repeated, &[Severity::Warning]);
+    let required = "executor: {requires: [snowflake]}\n";
+    check_foreign(required, &format!("  - {{step: start, {tool}}}\n"), &[]);
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! Tools of the language that are not built in. Where only workers of ours will run a playbook, a step
+//! that every execution comes to cannot do without its tool, so that is an error; everywhere else, and
+//! for a step that may be passed over, it is worth a warning. Whoever has workers of their own says so
+//! under `executor.requires`.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use noetl_model::ToolKind;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::parse::Workers;
+use crate::playbook::{RouterMode, Step, StepIndex, Task};
+use crate::yaml::Node;
+
+/// The tools that are not built in, and where they are named.
+pub(super) struct ForeignTools {
+    pub(super) workers: Workers,
+    met: Vec<(ToolKind, Range<usize>)>,
+}
+
+impl ForeignTools {
+    pub(super) fn of(workers: Workers) -> Self {
+        Self { workers, met: Vec::new() }
+    }
+
+    pub(super) fn meet(&mut self, kind: ToolKind, span: &Range<usize>) {
+        self.met.push((kind, span.clone()));
+    }
+}
+
+/// Words of the language that no worker has ever had a tool for.
+const NOBODYS: &[ToolKind] = &[ToolKind::Gateway, ToolKind::Gcs];
+
+impl Reader<'_> {
+    /// Says what is to be said about the tools that were met on the way. `places` are the steps'.
+    pub(super) fn note_foreign(
+        &mut self,
+        root: &Node,
+        places: &[Range<usize>],
+        steps: &[Step],
+        entry: StepIndex,
+    ) {
+        let required = required(root);
+        let certain = certain(steps, entry);
+        for (kind, span) in std::mem::take(&mut self.foreign.met) {
+            if required.contains(kind.as_str()) {
+                continue;
+            }
+            let is_there = |place: &Range<usize>| place.contains(&span.start);
+            let step = places.iter().position(is_there);
+            let is_certain = step.is_some_and(|step| {
+                let of_kind = |task: &&Task| task.tool == kind;
+                certain.contains(&StepIndex(step))
+                    && steps[step].repeat.is_none()
+                    && steps[step].tasks.iter().find(of_kind).is_some_and(|it| it.rules.is_empty())
+            });
+            let is_wanting = self.foreign.workers == Workers::Ours || NOBODYS.contains(&kind);
+            let is_error = is_certain && is_wanting;
+            let finding = if is_error { Finding::error } else { Finding::warning };
+            let message = format!("`{kind}` is a tool of the language that is not built in");
+            let built_in = ToolKind::ALL.iter().filter(|kind| kind.is_built_in());
+            let built_in: Vec<&str> = built_in.map(|kind| kind.as_str()).collect();
+            let help = format!(
+                "if workers of your own bring it, write `executor: {{requires: [{kind}]}}`; built in \
+                 are {}",
+                built_in.join(", ")
+            );
+            self.add(finding(Code::ForeignTool, &span, message).help(help));
+        }
+    }
+}
+
+/// What `executor.requires` names: a list, or a map with a list of `tools`.
+fn required(root: &Node) -> BTreeSet<String> {
+    let requires = root.get("executor").and_then(|executor| executor.get("requires"));
+    let list = requires.and_then(|requires| {
+        requires.list().or_else(|| requires.get("tools").and_then(|tools| tools.list()))
+    });
+    let names = list.unwrap_or_default().iter().filter_map(|name| name.text());
+    names.map(str::to_owned).collect()
+}
+
+/// The steps that an execution comes to unless one before them fails.
+fn certain(steps: &[Step], entry: StepIndex) -> BTreeSet<StepIndex> {
+    let mut found = BTreeSet::new();
+    let mut waiting = vec![entry];
+    while let Some(index) = waiting.pop() {
+        let Some(step) = steps.get(index.0) else { continue };
+        let is_guarded = step.when.is_some() || !step.admit.is_empty();
+        if is_guarded || !found.insert(index) {
+            continue;
+        }
+        let sure = step.next.arcs.iter().filter(|arc| arc.when.is_none()).map(|arc| arc.to);
+        match step.next.mode {
+            RouterMode::Inclusive => waiting.extend(sure),
+            RouterMode::Exclusive => {
+                let first = step.next.arcs.first().filter(|arc| arc.when.is_none());
+                waiting.extend(first.map(|arc| arc.to));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,208 @@
+//! The settings of a tool, as far as they can be judged before any template is rendered: keys that
+//! mean nothing, values of the wrong type, keys that are missing, keys that contradict each other.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use noetl_model::ToolKind;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::parse::Workers;
+use crate::suggest::nearest;
+use crate::words::tools::{Case, FOREIGN, Form, Setting, Settings, settings_of};
+use crate::yaml::{Entry, Node, Yaml};
+
+/// No setting of a tool is a longer time.
+const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Whether only rendering tells what a value is.
+fn is_template(node: &Node) -> bool {
+    node.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
+}
+
+/// Whether a key is there; below a template it may be. Null counts as absent.
+fn is_given(config: &Node, path: &str) -> bool {
+    let found = match path.split_once('.') {
+        None => config.get(path),
+        Some((head, rest)) => {
+            let Some(below) = config.get(head) else { return false };
+            return is_template(below) || is_given(below, rest);
+        }
+    };
+    found.is_some_and(|node| !node.is_null())
+}
+
+impl Reader<'_> {
+    /// Looks at what a tool is told, once all spellings of it are together. Workers of others may
+    /// have tools of the same name that read other keys, so for them nothing is an error.
+    pub(super) fn tool_settings(&mut self, tool: ToolKind, config: &Node) {
+        if let Some(settings) = settings_of(tool) {
+            self.findings.is_mild = self.foreign.workers == Workers::Any;
+            self.settings(config, settings);
+            self.findings.is_mild = false;
+        }
+    }
+
+    fn settings(&mut self, config: &Node, settings: &'static Settings) {
+        let entries = config.entries().unwrap_or_default();
+        for entry in entries {
+            match settings.setting(&entry.key.text) {
+                Some(_) if entry.value.is_null() || is_template(&entry.value) => {}
+                Some(setting) => self.setting(&entry.value, setting, settings),
+                // A key that only rendering tells may be any.
+                None if entry.key.text.contains("{{") => {}
+                None => self.unknown_setting(entry, settings),
+            }
+        }
+        self.one_of_each(config, settings.needs, settings.title);
+        for case in settings.cases {
+            if applies(config, case) {
+                let title = match (case.is_default, case.key.first()) {
+                    (true, _) | (_, None) => settings.title.to_owned(),
+                    (false, Some(key)) => {
+                        format!("{} with `{key}: {}`", settings.title, case.value)
+                    }
+                };
+                self.one_of_each(config, case.needs, &title);
+            }
+        }
+        for group in settings.rivals {
+            self.rivals(entries, group);
+        }
+        for group in settings.exclusive {
+            self.exclusive(entries, group);
+        }
+    }
+
+    fn unknown_setting(&mut self, entry: &Entry, settings: &'static Settings) {
+        if self.findings.is_full() {
+            self.findings.omit();
+            return;
+        }
+        let key = &entry.key;
+        let mut names: Vec<&str> = settings.all().map(|setting| setting.name).collect();
+        let help = match nearest(&key.text, names.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => {
+                names.truncate(settings.list.first().map_or(0, |first| first.len()));
+                format!("it is ignored; {} has {}, …", settings.title, names.join(", "))
+            }
+        };
+        let message = format!("{} has no setting `{}`", settings.title, key.text);
+        self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
+    }
+
+    fn setting(&mut self, node: &Rc<Node>, setting: &Setting, settings: &Settings) {
+        let title = format!("`{}` of {}", setting.name, settings.title);
+        match setting.form {
+            Form::Any => {}
+            Form::Text => drop(self.text(node, &title)),
+            Form::Truth => drop(self.truth(node, &title)),
+            Form::Whole(max) => drop(self.whole(node, &title, 0..=max)),
+            Form::Duration => drop(self.duration(node, &title, 1.0, DURATION_MAX)),
+            Form::Map => drop(self.any_map(node, &title)),
+            Form::Texts => self.texts(node, &title),
+            Form::TextOrMap => self.one_of(node, &title, &[is_scalar, is_map], "text or a map"),
+            Form::TextOrList => self.one_of(node, &title, &[is_scalar, is_list], "text or a list"),
+            Form::TextListOrMap => {
+                self.one_of(node, &title, &[is_scalar, is_list, is_map], "text, a list or a map");
+            }
+            Form::ListOrMap => self.one_of(node, &title, &[is_list, is_map], "a list or a map"),
+            Form::Word(words) => self.any_case_word(node, &title, words),
+            Form::WordOrTruth(words) => {
+                if !matches!(node.yaml, Yaml::Bool(_)) {
+                    self.any_case_word(node, &title, words);
+                }
+            }
+            Form::Nested(below) => {
+                if self.any_map(node, &title).is_some() {
+                    self.settings(node, below);
+                }
+            }
+        }
+    }
+
+    fn one_of(&mut self, node: &Node, title: &str, accepted: &[fn(&Node) -> bool], wanted: &str) {
+        if !accepted.iter().any(|is_it| is_it(node)) {
+            self.wrong_type(node, title, wanted);
+        }
+    }
+
+    fn texts(&mut self, node: &Node, title: &str) {
+        for entry in self.any_map(node, title).unwrap_or_default() {
+            if !(is_scalar(&entry.value) || entry.value.is_null()) {
+                let title = format!("`{}` in {title}", entry.key.text);
+                self.wrong_type(&entry.value, &title, "text");
+            }
+        }
+    }
+
+    fn any_case_word(&mut self, node: &Node, title: &str, words: &'static [&'static str]) {
+        let Some(text) = self.text(node, title) else { return };
+        if !words.iter().any(|word| word.eq_ignore_ascii_case(text.trim())) {
+            self.unknown_word(node, title, &text, words);
+        } else if FOREIGN.contains(&text.as_str()) {
+            let message = format!("{title} is `{text}`, which is not built in");
+            self.add(Finding::warning(Code::ForeignTool, &node.span, message));
+        }
+    }
+
+    fn one_of_each(&mut self, config: &Node, groups: &[&[&str]], title: &str) {
+        for group in groups {
+            if group.iter().any(|path| is_given(config, path)) {
+                continue;
+            }
+            let Some(first) = group.first() else { continue };
+            let message = format!("{title} needs `{first}`");
+            let more: Vec<String> = group[1..].iter().map(|name| format!("`{name}`")).collect();
+            let help = (!more.is_empty()).then(|| format!("or {}", more.join(", ")));
+            let finding = Finding::error(Code::MissingKey, &config.span, message);
+            self.add(finding.help_if(help));
+        }
+    }
+
+    /// The first that is there counts, in the order of the group.
+    fn rivals(&mut self, entries: &[Entry], group: &[&str]) {
+        let given = given(entries, group);
+        let [first, others @ ..] = &given[..] else { return };
+        for other in others {
+            let message =
+                format!("`{}` has no effect next to `{}`", other.key.text, first.key.text);
+            self.add(Finding::warning(Code::Contradiction, &other.key.span, message));
+        }
+    }
+
+    fn exclusive(&mut self, entries: &[Entry], group: &[&str]) {
+        let given = given(entries, group);
+        let [first, second, ..] = &given[..] else { return };
+        let message = format!("give `{}` or `{}`, not both", first.key.text, second.key.text);
+        self.add(Finding::error(Code::Contradiction, &second.key.span, message));
+    }
+}
+
+/// The entries of a group that are there, in the group's order.
+fn given<'n>(entries: &'n [Entry], group: &[&str]) -> Vec<&'n Entry> {
+    let find = |name: &&str| entries.iter().find(|entry| entry.key.text == *name);
+    group.iter().filter_map(find).filter(|entry| !entry.value.is_null()).collect()
+}
+
+fn applies(config: &Node, case: &Case) -> bool {
+    let said = case.key.iter().find_map(|key| config.get(key).filter(|node| !node.is_null()));
+    match said {
+        None => case.is_default,
+        Some(node) => node.text().is_some_and(|text| text.eq_ignore_ascii_case(case.value)),
+    }
+}
+
+fn is_scalar(node: &Node) -> bool {
+    matches!(node.yaml, Yaml::Text { .. } | Yaml::Number(_) | Yaml::Bool(_))
+}
+
+fn is_list(node: &Node) -> bool {
+    node.list().is_some()
+}
+
+fn is_map(node: &Node) -> bool {
+    node.entries().is_some()
+}

@@ -1,0 +1,663 @@
+//! The settings of each tool: every key it reads, what may stand behind it, what it cannot do
+//! without, and which keys take the place of each other.
+//!
+//! Invariant: whatever a tool of ours reads is here, so that a key that is not here is a slip of the
+//! hand.
+
+use noetl_model::ToolKind;
+
+/// A key of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+}
+
+/// What may stand behind a key, unless a template does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    Any,
+    /// Text, or a number or a boolean for one.
+    Text,
+    Truth,
+    /// A whole number up to this.
+    Whole(u32),
+    /// Seconds, or text such as `500ms`, `30s`, `5m`.
+    Duration,
+    Map,
+    /// A map of texts.
+    Texts,
+    TextOrMap,
+    TextOrList,
+    TextListOrMap,
+    ListOrMap,
+    /// One of these, in upper or lower case.
+    Word(&'static [&'static str]),
+    /// One of these, or true or false.
+    WordOrTruth(&'static [&'static str]),
+    /// A map with these settings.
+    Nested(&'static Settings),
+}
+
+/// The settings of a tool, or of a map below one.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// What it is called in a message.
+    pub(crate) title: &'static str,
+    pub(crate) list: &'static [&'static [Setting]],
+    /// Of each group one must be there; a name with a dot is one of a map below.
+    pub(crate) needs: &'static [&'static [&'static str]],
+    /// Of each group the first that is there counts.
+    pub(crate) rivals: &'static [&'static [&'static str]],
+    /// Of each group only one may be there.
+    pub(crate) exclusive: &'static [&'static [&'static str]],
+    /// What more is needed where a key has a certain value.
+    pub(crate) cases: &'static [Case],
+}
+
+/// What a value of a key asks for.
+#[derive(Debug)]
+pub(crate) struct Case {
+    /// The spellings of the key.
+    pub(crate) key: &'static [&'static str],
+    pub(crate) value: &'static str,
+    /// Whether leaving the key out means this value.
+    pub(crate) is_default: bool,
+    /// Of each group one must be there.
+    pub(crate) needs: &'static [&'static [&'static str]],
+}
+
+impl Settings {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static Setting> {
+        self.list.iter().flat_map(|part| part.iter())
+    }
+
+    pub(crate) fn setting(&self, name: &str) -> Option<&'static Setting> {
+        self.all().find(|setting| setting.name == name)
+    }
+}
+
+/// The settings of a tool that is built in; others have settings of their own.
+pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static Settings> {
+    match tool {
+        ToolKind::Artifact | ToolKind::ResultFetch => Some(ARTIFACT),
+        ToolKind::Duckdb => Some(DUCKDB),
+        ToolKind::Http => Some(HTTP),
+        ToolKind::Nats => Some(NATS),
+        ToolKind::Noop => Some(NOOP),
+        ToolKind::Playbook => Some(PLAYBOOK),
+        ToolKind::Postgres => Some(POSTGRES),
+        ToolKind::Python => Some(PYTHON),
+        ToolKind::Rhai => Some(RHAI),
+        ToolKind::Script => Some(SCRIPT),
+        ToolKind::Secrets => Some(SECRETS),
+        ToolKind::Shell => Some(SHELL),
+        ToolKind::Sqlite => Some(SQLITE),
+        ToolKind::Subscription => Some(SUBSCRIPTION),
+        ToolKind::Transfer => Some(TRANSFER),
+        ToolKind::Agent
+        | ToolKind::Container
+        | ToolKind::Ducklake
+        | ToolKind::Gateway
+        | ToolKind::Gcs
+        | ToolKind::Mcp
+        | ToolKind::Snowflake
+        | ToolKind::Wasm => None,
+    }
+}
+
+/// How many rows, messages or connections may be asked for.
+const COUNT_MAX: u32 = u32::MAX;
+const PORT_MAX: u32 = 65_535;
+
+const fn of(name: &'static str, form: Form) -> Setting {
+    Setting { name, form }
+}
+
+/// What every tool has.
+const COMMON: &[Setting] = &[
+    of("input", Form::Any),
+    of("args", Form::Any),
+    of("auth", Form::TextOrMap),
+    of("credential", Form::TextOrMap),
+    of("desc", Form::Any),
+    of("description", Form::Any),
+    of("name", Form::Text),
+    of("output", Form::Any),
+    of("output_select", Form::Any),
+    of("timeout", Form::Any),
+    of("timeout_seconds", Form::Any),
+];
+
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+const RESPONSES: &[&str] = &["auto", "json", "text", "binary"];
+
+const REQUEST: &[Setting] = &[
+    of("url", Form::Text),
+    of("method", Form::Word(METHODS)),
+    of("headers", Form::Texts),
+    of("params", Form::Map),
+    of("query_params", Form::Map),
+    of("json", Form::Any),
+    of("form", Form::Map),
+    of("multipart", Form::Map),
+    of("body", Form::Any),
+    of("body_base64", Form::Text),
+    of("body_file", Form::Text),
+    of("data", Form::Any),
+    of("payload", Form::Any),
+    of("follow_redirects", Form::Truth),
+    of("verify_ssl", Form::Truth),
+    of("verify", Form::Truth),
+];
+
+const BODIES: &[&str] =
+    &["json", "form", "multipart", "body", "body_base64", "body_file", "data", "payload"];
+
+pub(crate) const HTTP: &Settings = &Settings {
+    title: "http",
+    list: &[
+        REQUEST,
+        &[
+            of("endpoint", Form::Text),
+            of("response_type", Form::Word(RESPONSES)),
+            of("save_to", Form::Text),
+            of("response_file", Form::Text),
+        ],
+        COMMON,
+    ],
+    needs: &[&["url", "endpoint"]],
+    rivals: &[BODIES, &["save_to", "response_file"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+const STATEMENTS: &[Setting] = &[
+    of("query", Form::TextOrList),
+    of("command", Form::TextOrList),
+    of("commands", Form::TextOrList),
+    of("sql", Form::TextOrList),
+    of("statement", Form::TextOrList),
+    of("statements", Form::TextOrList),
+    of("queries", Form::TextOrList),
+    of("script", Form::TextOrMap),
+    of("file", Form::TextOrMap),
+    of("params", Form::ListOrMap),
+    of("parameters", Form::ListOrMap),
+    of("as_objects", Form::Truth),
+    of("transaction", Form::Truth),
+];
+
+const STATEMENT_KEYS: &[&str] = &[
+    "query",
+    "command",
+    "commands",
+    "sql",
+    "statement",
+    "statements",
+    "queries",
+    "script",
+    "file",
+];
+
+const SSL_MODES: &[&str] = &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
+
+/// Where a PostgreSQL database is.
+const DATABASE: &[Setting] = &[
+    of("connection", Form::TextOrMap),
+    of("connection_string", Form::Text),
+    of("dsn", Form::Text),
+    of("db_url", Form::Text),
+    of("database_url", Form::Text),
+    of("host", Form::Text),
+    of("db_host", Form::Text),
+    of("hostaddr", Form::Text),
+    of("hostname", Form::Text),
+    of("port", Form::Whole(PORT_MAX)),
+    of("db_port", Form::Whole(PORT_MAX)),
+    of("dbname", Form::Text),
+    of("database", Form::Text),
+    of("db_name", Form::Text),
+    of("db_database", Form::Text),
+    of("db", Form::Text),
+    of("user", Form::Text),
+    of("db_user", Form::Text),
+    of("username", Form::Text),
+    of("db_username", Form::Text),
+    of("password", Form::Text),
+    of("db_password", Form::Text),
+    of("sslmode", Form::Word(SSL_MODES)),
+    of("ssl_mode", Form::Word(SSL_MODES)),
+    of("db_sslmode", Form::Word(SSL_MODES)),
+    of("sslrootcert", Form::Text),
+    of("ssl_root_cert", Form::Text),
+    of("application_name", Form::Text),
+    of("schema", Form::Text),
+    of("statement_timeout", Form::Duration),
+    of("pool", Form::Nested(POOL)),
+];
+
+const POOL: &Settings = &Settings {
+    title: "`pool`",
+    list: &[&[
+        of("max_size", Form::Whole(COUNT_MAX)),
+        of("size", Form::Whole(COUNT_MAX)),
+        of("min_size", Form::Any),
+        of("name", Form::Any),
+        of("timeout", Form::Duration),
+    ]],
+    needs: &[],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const POSTGRES: &Settings = &Settings {
+    title: "postgres",
+    list: &[STATEMENTS, DATABASE, &[of("url", Form::Text)], COMMON],
+    needs: &[STATEMENT_KEYS],
+    rivals: &[STATEMENT_KEYS, &["params", "parameters"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+/// Where a database in a file is.
+const DATABASE_FILE: &[Setting] = &[
+    of("database", Form::Text),
+    of("db_path", Form::Text),
+    of("path", Form::Text),
+    of("db", Form::Text),
+    of("read_only", Form::Truth),
+];
+
+pub(crate) const SQLITE: &Settings = &Settings {
+    title: "sqlite",
+    list: &[STATEMENTS, DATABASE_FILE, COMMON],
+    needs: &[STATEMENT_KEYS],
+    rivals: &[STATEMENT_KEYS, &["params", "parameters"], &["database", "db_path", "path", "db"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const DUCKDB: &Settings = &Settings { title: "duckdb", ..*SQLITE };
+
+const PROGRAM: &[Setting] = &[
+    of("code", Form::Text),
+    of("script", Form::TextOrMap),
+    of("cwd", Form::Text),
+    of("env", Form::Texts),
+];
+
+pub(crate) const PYTHON: &Settings = &Settings {
+    title: "python",
+    list: &[
+        PROGRAM,
+        &[
+            of("libs", Form::TextListOrMap),
+            of("python", Form::Text),
+            of("venv", Form::Text),
+            of("virtualenv", Form::Text),
+        ],
+        COMMON,
+    ],
+    needs: &[&["code", "script"]],
+    rivals: &[&["code", "script"]],
+    exclusive: &[&["venv", "virtualenv", "python"]],
+    cases: &[],
+};
+
+pub(crate) const SCRIPT: &Settings = &Settings {
+    title: "script",
+    list: &[
+        PROGRAM,
+        &[
+            of("interpreter", Form::TextOrList),
+            of("arguments", Form::ListOrMap),
+            of("job", Form::Any),
+        ],
+        COMMON,
+    ],
+    needs: &[&["code", "script"]],
+    rivals: &[&["code", "script"], &["args", "arguments"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const SHELL: &Settings = &Settings {
+    title: "shell",
+    list: &[
+        &[
+            of("command", Form::TextOrList),
+            of("cmds", Form::TextOrList),
+            of("shell", Form::Text),
+            of("stdin", Form::Any),
+            of("cwd", Form::Text),
+            of("env", Form::Texts),
+            of("capture", Form::Any),
+        ],
+        COMMON,
+    ],
+    needs: &[&["command", "cmds"]],
+    rivals: &[&["command", "cmds"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const RHAI: &Settings = &Settings {
+    title: "rhai",
+    list: &[&[of("code", Form::Text)], COMMON],
+    needs: &[&["code"]],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const NOOP: &Settings = &Settings {
+    title: "noop",
+    list: &[&[of("result", Form::Any), of("message", Form::Any)], COMMON],
+    needs: &[],
+    rivals: &[&["result", "message"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const PLAYBOOK: &Settings = &Settings {
+    title: "playbook",
+    list: &[
+        &[
+            of("path", Form::Text),
+            of("version", Form::Any),
+            of("payload", Form::Map),
+            of("return_step", Form::Text),
+            of("return_result", Form::Truth),
+            of("result_step", Form::Text),
+            of("poll_interval", Form::Any),
+            of("parent_execution_id", Form::Any),
+            of("wait", Form::Truth),
+        ],
+        COMMON,
+    ],
+    needs: &[&["path"]],
+    rivals: &[&["input", "payload"]],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const SECRETS: &Settings = &Settings {
+    title: "secrets",
+    list: &[
+        &[
+            of("secret_name", Form::Text),
+            of("key", Form::Text),
+            of("fields", Form::TextOrList),
+            of("required", Form::TextOrList),
+        ],
+        COMMON,
+    ],
+    needs: &[&["credential", "auth", "secret_name", "name", "key"]],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[],
+};
+
+pub(crate) const ARTIFACT: &Settings = &Settings {
+    title: "artifact",
+    list: &[
+        &[
+            of("action", Form::Word(&["get"])),
+            of("operation", Form::Word(&["get"])),
+            of("result_ref", Form::TextOrMap),
+            of("ref", Form::TextOrMap),
+            of("uri", Form::TextOrMap),
+            of("prefer", Form::Any),
+        ],
+        COMMON,
+    ],
+    needs: &[&["result_ref", "ref", "uri", "input.result_ref", "input.ref", "input.uri"]],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[],
+};
+
+/// Where a NATS server is.
+const BROKER: &[Setting] = &[
+    of("url", Form::Text),
+    of("nats_url", Form::Text),
+    of("server", Form::Text),
+    of("servers", Form::Text),
+    of("user", Form::Text),
+    of("nats_user", Form::Text),
+    of("username", Form::Text),
+    of("password", Form::Text),
+    of("nats_password", Form::Text),
+    of("token", Form::Text),
+    of("nats_token", Form::Text),
+];
+
+const OPERATIONS: &[&str] = &[
+    "publish",
+    "request",
+    "kv_get",
+    "kv_put",
+    "kv_delete",
+    "kv_purge",
+    "kv_keys",
+    "object_get",
+    "object_put",
+    "object_delete",
+    "object_list",
+    "object_info",
+    "js_publish",
+    "js_consume",
+    "js_get_msg",
+    "js_stream_info",
+];
+
+const fn operation(value: &'static str, needs: &'static [&'static [&'static str]]) -> Case {
+    Case { key: &["operation", "action"], value, is_default: false, needs }
+}
+
+const OBJECT: &[&str] = &["name", "object", "key"];
+
+pub(crate) const NATS: &Settings = &Settings {
+    title: "nats",
+    list: &[
+        &[
+            of("operation", Form::Word(OPERATIONS)),
+            of("action", Form::Word(OPERATIONS)),
+            of("bucket", Form::Text),
+            of("key", Form::Text),
+            of("value", Form::Any),
+            of("ttl", Form::Any),
+            of("pattern", Form::Text),
+            of("object", Form::Text),
+            of("data", Form::Any),
+            of("payload", Form::Any),
+            of("encoding", Form::Word(&["utf-8", "utf8", "text", "base64"])),
+            of("stream", Form::Text),
+            of("subject", Form::Text),
+            of("headers", Form::Texts),
+            of("seq", Form::Whole(COUNT_MAX)),
+            of("last", Form::Any),
+            of("consumer", Form::Text),
+            of("batch", Form::Whole(COUNT_MAX)),
+            of("timeout_ms", Form::Whole(COUNT_MAX)),
+            of("ack", Form::Truth),
+        ],
+        BROKER,
+        COMMON,
+    ],
+    needs: &[&["operation", "action"]],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[
+        operation("publish", &[&["subject"]]),
+        operation("request", &[&["subject"]]),
+        operation("kv_get", &[&["bucket"], &["key"]]),
+        operation("kv_put", &[&["bucket"], &["key"], &["value"]]),
+        operation("kv_delete", &[&["bucket"], &["key"]]),
+        operation("kv_purge", &[&["bucket"], &["key"]]),
+        operation("kv_keys", &[&["bucket"]]),
+        operation("object_get", &[&["bucket"], OBJECT]),
+        operation("object_put", &[&["bucket"], OBJECT, &["data"]]),
+        operation("object_delete", &[&["bucket"], OBJECT]),
+        operation("object_info", &[&["bucket"], OBJECT]),
+        operation("object_list", &[&["bucket"]]),
+        operation("js_publish", &[&["subject"]]),
+        operation("js_consume", &[&["stream"], &["consumer"]]),
+        operation("js_get_msg", &[&["stream"], &["seq", "subject"]]),
+        operation("js_stream_info", &[&["stream"]]),
+    ],
+};
+
+const DISPOSALS: &[&str] = &["poll", "ack", "nack", "nak", "term"];
+const ACKS: &[&str] = &["on_success", "auto", "manual", "defer", "none"];
+
+const fn disposal(value: &'static str, needs: &'static [&'static [&'static str]]) -> Case {
+    Case { key: &["operation"], value, is_default: false, needs }
+}
+
+const ACK_IDS: &[&[&str]] = &[&["ack_ids", "ack_id"]];
+
+pub(crate) const SUBSCRIPTION: &Settings = &Settings {
+    title: "subscription",
+    list: &[
+        &[
+            of("source", Form::Word(&["nats", "kafka", "pubsub"])),
+            of("operation", Form::Word(DISPOSALS)),
+            of("stream", Form::Text),
+            of("consumer", Form::Text),
+            of("subscription", Form::Text),
+            of("batch", Form::Whole(1000)),
+            of("timeout_ms", Form::Whole(30_000)),
+            of("ack", Form::WordOrTruth(ACKS)),
+            of("ack_ids", Form::TextOrList),
+            of("ack_id", Form::TextOrList),
+            of("nack_delay_ms", Form::Whole(COUNT_MAX)),
+        ],
+        BROKER,
+        COMMON,
+    ],
+    needs: &[&["source"]],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[
+        Case {
+            key: &["operation"],
+            value: "poll",
+            is_default: true,
+            needs: &[&["stream"], &["consumer", "subscription"]],
+        },
+        disposal("ack", ACK_IDS),
+        disposal("nack", ACK_IDS),
+        disposal("nak", ACK_IDS),
+        disposal("term", ACK_IDS),
+    ],
+};
+
+const MODES: &[&str] = &["append", "insert", "replace", "overwrite", "upsert", "merge"];
+const ENDS: &[&str] = &["type", "tool", "kind"];
+const SOURCES: &[&str] =
+    &["postgres", "sqlite", "duckdb", "http", "file", "csv", "jsonl", SNOWFLAKE];
+const TARGETS: &[&str] = &["postgres", "sqlite", "duckdb", "file", "csv", "jsonl", SNOWFLAKE];
+/// Services that the language knows and that are not built in.
+pub(crate) const FOREIGN: &[&str] = &[SNOWFLAKE, "kafka", "pubsub"];
+const SNOWFLAKE: &str = "snowflake";
+const FORMATS: &[&str] = &["csv", "jsonl", "ndjson", "json_lines"];
+const FILE: &[&str] = &["path", "file", "uri"];
+
+const FILE_END: &[Setting] = &[of("uri", Form::Text), of("format", Form::Word(FORMATS))];
+
+const fn end(value: &'static str, needs: &'static [&'static [&'static str]]) -> Case {
+    Case { key: ENDS, value, is_default: false, needs }
+}
+
+const SOURCE: &Settings = &Settings {
+    title: "`source`",
+    list: &[
+        &[
+            of("type", Form::Word(SOURCES)),
+            of("tool", Form::Word(SOURCES)),
+            of("kind", Form::Word(SOURCES)),
+            of("data_path", Form::Text),
+        ],
+        STATEMENTS,
+        DATABASE,
+        DATABASE_FILE,
+        REQUEST,
+        FILE_END,
+        COMMON,
+    ],
+    needs: &[ENDS],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[
+        end("postgres", &[STATEMENT_KEYS]),
+        end("sqlite", &[STATEMENT_KEYS]),
+        end("duckdb", &[STATEMENT_KEYS]),
+        end("http", &[&["url", "endpoint"]]),
+        end("file", &[FILE]),
+        end("csv", &[FILE]),
+        end("jsonl", &[FILE]),
+    ],
+};
+
+const TARGET: &Settings = &Settings {
+    title: "`target`",
+    list: &[
+        &[
+            of("type", Form::Word(TARGETS)),
+            of("tool", Form::Word(TARGETS)),
+            of("kind", Form::Word(TARGETS)),
+            of("table", Form::Text),
+            of("mapping", Form::Texts),
+            of("keys", Form::TextOrList),
+            of("key", Form::TextOrList),
+            of("key_columns", Form::TextOrList),
+            of("file", Form::Text),
+            of("url", Form::Text),
+        ],
+        DATABASE,
+        DATABASE_FILE,
+        FILE_END,
+        COMMON,
+    ],
+    needs: &[ENDS],
+    rivals: &[],
+    exclusive: &[],
+    cases: &[
+        end("postgres", &[&["table"]]),
+        end("sqlite", &[&["table"]]),
+        end("duckdb", &[&["table"]]),
+        end("file", &[FILE]),
+        end("csv", &[FILE]),
+        end("jsonl", &[FILE]),
+    ],
+};
+
+const fn mode(value: &'static str) -> Case {
+    let needs: &[&[&str]] =
+        &[&["keys", "key", "key_columns", "target.keys", "target.key", "target.key_columns"]];
+    Case { key: &["mode"], value, is_default: false, needs }
+}
+
+pub(crate) const TRANSFER: &Settings = &Settings {
+    title: "transfer",
+    list: &[
+        &[
+            of("source", Form::Nested(SOURCE)),
+            of("target", Form::Nested(TARGET)),
+            of("mode", Form::Word(MODES)),
+            of("keys", Form::TextOrList),
+            of("key", Form::TextOrList),
+            of("key_columns", Form::TextOrList),
+            of("chunk_size", Form::Whole(COUNT_MAX)),
+            of("batch_size", Form::Whole(COUNT_MAX)),
+        ],
+        COMMON,
+    ],
+    needs: &[&["source"], &["target"]],
+    rivals: &[&["chunk_size", "batch_size"]],
+    exclusive: &[],
+    cases: &[mode("upsert"), mode("merge")],
+};
