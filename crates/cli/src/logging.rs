@@ -13,6 +13,11 @@ use tracing_subscriber::{EnvFilter, fmt};
 use crate::config::Config;
 use crate::failure::Failure;
 
+/// Libraries that tell, when asked for much, what they send: the statements and requests of playbooks,
+/// with the secrets in them.
+const TELLTALES: &[&str] =
+    &["h2=info", "hyper=info", "hyper_util=info", "reqwest=info", "tokio_postgres=info"];
+
 /// Starts logging; the answer is what has to run if spans are to be exported. A filter that is
 /// configured wins over the number of `-v`.
 pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Failure> {
@@ -28,6 +33,8 @@ pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Fa
         .parse::<EnvFilter>()
         .context("RUST_LOG, or `log.filter`, is not a filter such as info,noetl_control=debug")
         .map_err(Failure::bad_input)?;
+    let directives = TELLTALES.iter().map(|it| it.parse().expect("a directive"));
+    let filter = directives.fold(filter, EnvFilter::add_directive);
     // Whoever read standard error may have gone: that is no reason to panic.
     let lines = fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     let lines = if config.logs_json() {

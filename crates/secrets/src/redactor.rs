@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 /// What stands in place of a secret.
@@ -24,6 +24,7 @@ const PLAIN_FIELDS: &[&str] = &[
     "auth_uri",
     "base_url",
     "bucket",
+    "client_auth",
     "client_email",
     "client_id",
     "database",
@@ -58,12 +59,23 @@ const PLAIN_FIELDS: &[&str] = &[
     "sf_user",
     "sf_warehouse",
     "sslmode",
+    "token_endpoint",
+    "token_type",
     "token_uri",
+    "token_url",
     "type",
     "user",
     "username",
     "warehouse",
 ];
+
+/// The fields of a credential that stand before its secret where both are sent together.
+const USERS: &[&str] = &["username", "user", "client_id"];
+
+/// What URLs write as it is: the unreserved characters.
+const IN_URLS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What forms write as it is, in which a space is a plus.
+const IN_FORMS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*');
 
 /// Knows some secrets, and replaces them.
 #[derive(Default)]
@@ -81,9 +93,9 @@ impl Redactor {
         for fields in credentials {
             let mut found = Vec::new();
             fields.iter().for_each(|(name, value)| leaves(name, value, &mut found));
-            let users = ["username", "user"].iter().filter_map(|name| fields.get(*name)?.as_str());
+            let users = USERS.iter().filter_map(|name| fields.get(*name)?.as_str());
             let pairs: Vec<String> = users
-                .flat_map(|user| found.iter().map(move |secret| format!("{user}:{secret}")))
+                .flat_map(|user| found.iter().flat_map(move |secret| pairs(user, secret)))
                 .collect();
             secrets.extend(pairs.iter().flat_map(|pair| in_base64(pair)));
             secrets.extend(found.iter().flat_map(|secret| forms(secret)));
@@ -167,7 +179,9 @@ fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![
         secret.to_owned(),
         utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
-        secret.replace('\n', "\\n"),
+        utf8_percent_encode(secret, IN_URLS).to_string(),
+        in_a_form(secret),
+        in_json(secret),
     ];
     forms.extend(in_base64(secret));
     let lines = secret.lines().filter(|line| line.len() >= LINE_MIN && !line.starts_with("-----"));
@@ -175,8 +189,23 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-fn in_base64(text: &str) -> [String; 2] {
-    [STANDARD.encode(text), STANDARD_NO_PAD.encode(text)]
+/// What is sent of a user and a secret together, as it is or with both encoded for a form.
+fn pairs(user: &str, secret: &str) -> [String; 2] {
+    [format!("{user}:{secret}"), format!("{}:{}", in_a_form(user), in_a_form(secret))]
+}
+
+fn in_a_form(text: &str) -> String {
+    utf8_percent_encode(text, IN_FORMS).to_string().replace("%20", "+")
+}
+
+/// As it stands between the quotes of a JSON text.
+fn in_json(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn in_base64(text: &str) -> [String; 4] {
+    [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD].map(|engine| engine.encode(text))
 }
 
 #[cfg(test)]
@@ -227,6 +256,21 @@ mod tests {
         let encoded = STANDARD.encode("s3cr3t/pass");
         let text = format!("Basic {basic} {encoded} ?p=s3cr3t%2Fpass");
         assert_eq!(redactor.text(&text), "Basic [REDACTED] [REDACTED] ?p=[REDACTED]");
+    }
+
+    #[test]
+    fn a_secret_is_known_as_tools_write_it() {
+        let redactor = redactor(json!({ "client_id": "me", "client_secret": "s-3 \"c\"/r\n" }));
+        for written in [
+            r#"s-3 "c"/r"#,
+            r#"s-3 \"c\"/r"#,
+            "s-3%20%22c%22%2Fr",
+            "s-3+%22c%22%2Fr",
+            &STANDARD.encode("me:s-3+%22c%22%2Fr"),
+            &URL_SAFE.encode(r#"s-3 "c"/r"#),
+        ] {
+            assert_eq!(redactor.text(written), REDACTED, "{written}");
+        }
     }
 
     #[test]

@@ -195,9 +195,15 @@ impl Lookup {
             Some(name) => self.stored(alias, name, operation, access).await?,
         };
         let Some(map) = entry["map"].as_object() else {
-            return match named {
-                Some(_) => Ok(base),
-                None => Err(wrong("names no `credential`, no `map` and no `provider`".to_owned())),
+            let said = self::said(entry, rendered)?;
+            return match (base, said.is_empty()) {
+                (Value::Object(fields), _) => Ok(fields.into_iter().chain(said).collect()),
+                (base, true) if named.is_some() => Ok(base),
+                (_, false) => Ok(Value::Object(said)),
+                (_, true) => Err(wrong(
+                    "names no `credential`, no `token`, no `endpoint`, no `map` and no `provider`"
+                        .to_owned(),
+                )),
             };
         };
         let mut fields = Map::new();
@@ -243,6 +249,30 @@ impl Lookup {
             alias: alias.to_owned(),
             problem: format!("names the credential `{name}`, which is not stored"),
         })?;
-        Ok(self.vault.open(&found, operation, access).await?)
+        let mut data = self.vault.open(&found, operation, access).await?;
+        if let Value::Object(fields) = &mut data {
+            fields.entry("type").or_insert(Value::String(found.kind));
+        }
+        Ok(data)
     }
+}
+
+/// What an entry itself says about a token: the token, or where and with what to get one, which is
+/// the worker's to do, and to do again before the token expires.
+fn said<E>(
+    entry: &Value,
+    rendered: impl Fn(&Value) -> Result<Value, E>,
+) -> Result<Map<String, Value>, E> {
+    let mut fields = Map::new();
+    if let Some(token) = entry.get("token").filter(|token| !token.is_null()) {
+        fields.insert("type".to_owned(), "bearer".into());
+        fields.insert("token".to_owned(), rendered(token)?);
+    } else if let Some(endpoint) = entry.get("endpoint").filter(|endpoint| !endpoint.is_null()) {
+        if let Some(Value::Object(data)) = entry.get("data").map(&rendered).transpose()? {
+            fields.extend(data.into_iter().filter(|(name, _)| name != "grant_type"));
+        }
+        fields.insert("type".to_owned(), "oauth2".into());
+        fields.insert("token_url".to_owned(), rendered(endpoint)?);
+    }
+    Ok(fields)
 }

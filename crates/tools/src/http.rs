@@ -2,6 +2,7 @@
 //! output kept.
 
 mod auth;
+mod keychain;
 mod multipart;
 mod oauth;
 mod request;
@@ -20,13 +21,16 @@ use crate::credentials::Credentials;
 use crate::keys::Keys;
 use crate::outgoing::{self, Outgoing, Request, Response};
 use auth::{Auth, Proof};
+pub(crate) use keychain::Keychain;
 use oauth::{Grant, Tokens};
 use response::Wanted;
 
+/// Clones share their tokens.
+#[derive(Clone)]
 pub(crate) struct Http {
     outgoing: Arc<Outgoing>,
     credentials: Arc<dyn Credentials>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
 }
 
 /// A request with what its token was got with, if it has one.
@@ -37,7 +41,7 @@ struct Ready {
 
 impl Http {
     pub(crate) fn new(outgoing: Arc<Outgoing>, credentials: Arc<dyn Credentials>) -> Self {
-        Self { outgoing, credentials, tokens: Tokens::default() }
+        Self { outgoing, credentials, tokens: Arc::default() }
     }
 
     /// The body of a response, which must be JSON.
@@ -60,12 +64,17 @@ impl Http {
         let (proof, grant) = match Auth::read(call, keys, self.credentials.as_ref()).await? {
             Auth::Said(proof) => (proof, None),
             Auth::Grant(grant) => {
-                let token = self.tokens.get(&grant, &self.outgoing).await?;
-                call.used.note(&Map::from_iter([("token".to_owned(), token.clone().into())]));
-                (Proof::Bearer { token }, Some(grant))
+                (Proof::Bearer { token: self.token(call, &grant).await? }, Some(grant))
             }
         };
         Ok(Ready { request: request::build(keys, proof, &call.idempotency_key).await?, grant })
+    }
+
+    /// The token of a grant, noted with the call that gets to see it.
+    async fn token(&self, call: &Call, grant: &Grant) -> Result<String, ToolError> {
+        let token = self.tokens.get(grant, &self.outgoing).await?;
+        call.used.note(&Map::from_iter([("token".to_owned(), token.clone().into())]));
+        Ok(token)
     }
 
     async fn send(&self, ready: Ready) -> Result<Response, ToolError> {

@@ -2,7 +2,7 @@
 //!
 //! The arguments (`input`, `args`) are rendered first; each then is a variable for the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
-use crate::credentials::UsedCredentials;
+use crate::credentials::{Credentials, UsedCredentials};
 use crate::keys::Keys;
 
 /// How many configurations are kept parsed.
@@ -33,6 +33,8 @@ struct Config {
     /// `args`, then `input`, which wins where both name the same argument.
     arguments: Vec<(&'static str, Template)>,
     rest: Template,
+    /// The credentials that templates name: `api` for `keychain.api.token`.
+    aliases: BTreeSet<String>,
 }
 
 /// The keys of a tool that hold values for its templates. The arguments of a program are its own.
@@ -40,10 +42,21 @@ fn argument_keys(tool: ToolKind) -> &'static [&'static str] {
     if tool == ToolKind::Script { &ARGUMENT_KEYS[1..] } else { &ARGUMENT_KEYS }
 }
 
-/// The values a template can name: the arguments, then what came with the command.
+/// The values a template can name: the arguments, then what came with the command, then credentials.
 struct Scope<'a> {
     arguments: &'a Map<String, Value>,
     bindings: &'a BTreeMap<String, Arc<Value>>,
+    keychain: &'a Arc<Value>,
+}
+
+/// What the credentials of a command are called in its templates.
+const KEYCHAIN: &str = "keychain";
+
+/// Whom a command is for, and what cuts it short.
+pub(crate) struct Circumstances {
+    pub(crate) timeout_default: Duration,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) used: UsedCredentials,
 }
 
 impl Templates {
@@ -51,34 +64,40 @@ impl Templates {
         Self { parsed: Mutex::new(LruCache::new(TEMPLATES_MAX)) }
     }
 
-    /// The call a lease asks for. `bindings` are the lease's, with references resolved.
-    pub(crate) fn prepare(
+    /// The call a lease asks for. `bindings` are the lease's, with references resolved. Credentials
+    /// that templates name are asked for here, and are no variable of the tool itself.
+    pub(crate) async fn prepare(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
-        timeout_default: Duration,
-        cancel: CancellationToken,
-        used: UsedCredentials,
+        credentials: &dyn Credentials,
+        circumstances: Circumstances,
     ) -> Result<Call, ToolError> {
         let config = self.parse(lease.tool, &lease.config)?;
-        let input = config.render_arguments(&bindings)?;
-        let rest = config.rest.render(&Scope { arguments: &input, bindings: &bindings });
-        let Value::Object(config) = rest.map_err(template_error)? else {
-            return Err(ToolError::new(ErrorKind::Config, "a tool's configuration must be a map"));
-        };
-        Ok(Call {
-            timeout: timeout(lease, &config)?.unwrap_or(timeout_default),
-            config,
-            input,
+        let Circumstances { timeout_default, cancel, used } = circumstances;
+        let mut call = Call {
+            config: Map::new(),
+            input: Map::new(),
             variables: bindings,
             execution: lease.execution,
             step: lease.step.clone(),
             label: lease.label.clone(),
             attempt: lease.attempt,
             idempotency_key: lease.idempotency_key.clone(),
+            timeout: timeout_default,
             cancel,
             used,
-        })
+        };
+        let keychain = Arc::new(config.keychain(&call, credentials).await?);
+        call.input = config.render_arguments(&call.variables, &keychain)?;
+        let scope =
+            Scope { arguments: &call.input, bindings: &call.variables, keychain: &keychain };
+        let Value::Object(rest) = config.rest.render(&scope).map_err(template_error)? else {
+            return Err(ToolError::new(ErrorKind::Config, "a tool's configuration must be a map"));
+        };
+        call.timeout = timeout(lease, &rest)?.unwrap_or(timeout_default);
+        call.config = rest;
+        Ok(call)
     }
 
     fn parse(&self, tool: ToolKind, source: &Value) -> Result<Arc<Config>, ToolError> {
@@ -113,15 +132,36 @@ impl Config {
                 }
             }
         }
-        Ok(Self { arguments, rest: parse(rest)? })
+        let rest = parse(rest)?;
+        let templates = arguments.iter().map(|(_, template)| template).chain([&rest]);
+        let mentioned = templates.flat_map(|template| template.variables());
+        let aliases = mentioned.filter_map(|path| alias_in(path).map(str::to_owned)).collect();
+        Ok(Self { arguments, rest, aliases })
+    }
+
+    /// The credentials that templates name, by alias. A variable of that name is the playbook's own.
+    async fn keychain(
+        &self,
+        call: &Call,
+        credentials: &dyn Credentials,
+    ) -> Result<Value, ToolError> {
+        let mut keychain = Map::new();
+        if !call.variables.contains_key(KEYCHAIN) {
+            for alias in &self.aliases {
+                let fields = credentials.resolve(call, alias).await?;
+                keychain.insert(alias.clone(), Value::Object(fields));
+            }
+        }
+        Ok(Value::Object(keychain))
     }
 
     fn render_arguments(
         &self,
         bindings: &BTreeMap<String, Arc<Value>>,
+        keychain: &Arc<Value>,
     ) -> Result<Map<String, Value>, ToolError> {
         let mut input = Map::new();
-        let scope = Scope { arguments: &Map::new(), bindings };
+        let scope = Scope { arguments: &Map::new(), bindings, keychain };
         for (key, template) in &self.arguments {
             match template.render(&scope).map_err(template_error)? {
                 Value::Object(rendered) => input.extend(rendered),
@@ -141,10 +181,19 @@ impl Variables for Scope<'_> {
         if let Some(argument) = self.arguments.get(name) {
             return Some(Arc::new(argument.clone()));
         }
-        self.bindings.get(name).cloned().or_else(|| {
-            ARGUMENT_KEYS.contains(&name).then(|| Arc::new(Value::Object(self.arguments.clone())))
+        self.bindings.get(name).cloned().or_else(|| match name {
+            KEYCHAIN => Some(self.keychain.clone()),
+            name if ARGUMENT_KEYS.contains(&name) => {
+                Some(Arc::new(Value::Object(self.arguments.clone())))
+            }
+            _ => None,
         })
     }
+}
+
+/// The alias in `keychain.alias` and in `keychain.alias.field`.
+fn alias_in(path: &str) -> Option<&str> {
+    path.strip_prefix(KEYCHAIN)?.strip_prefix('.')?.split('.').next()
 }
 
 /// The shorter of what the lease and the tool's own keys say.

@@ -10,17 +10,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
 use crate::call::{Call, Ended, Tool};
-use crate::credentials::{Credentials, Noted, UsedCredentials};
+use crate::credentials::{Credentials, FixedCredentials, Noted, UsedCredentials};
 use crate::duckdb::Duckdb;
 use crate::duckdb::engine::Engine;
-use crate::http::Http;
+use crate::http::{Http, Keychain};
 use crate::nats::Nats;
 use crate::nats::connection::Connections;
 use crate::noop::Noop;
 use crate::outgoing::Outgoing;
 use crate::postgres::Postgres;
 use crate::postgres::pool::Pools;
-use crate::prepare::Templates;
+use crate::prepare::{Circumstances, Templates};
 use crate::python::Python;
 use crate::rhai::Rhai;
 use crate::script::Script;
@@ -40,6 +40,8 @@ const STOP_WAIT: Duration = Duration::from_secs(3);
 pub struct Registry {
     tools: BTreeMap<ToolKind, Arc<dyn Tool>>,
     templates: Templates,
+    /// For templates that name them.
+    credentials: Arc<dyn Credentials>,
 }
 
 /// Why a tool was stopped.
@@ -49,9 +51,10 @@ enum Stop {
 }
 
 impl Registry {
-    /// A registry without tools.
+    /// A registry without tools and without credentials.
     pub fn empty() -> Self {
-        Self { tools: BTreeMap::new(), templates: Templates::new() }
+        let credentials = Arc::new(FixedCredentials::default());
+        Self { tools: BTreeMap::new(), templates: Templates::new(), credentials }
     }
 
     /// The tools that every worker has.
@@ -64,13 +67,14 @@ impl Registry {
         let connections = Arc::new(Connections::default());
         let duckdb =
             Arc::new(Engine::new(settings.duckdb_library.clone(), settings.library_places.clone()));
+        let http = Http::new(outgoing.clone(), settings.credentials.clone());
         let transfer = Transfer {
             pools: pools.clone(),
             duckdb: duckdb.clone(),
-            http: Http::new(outgoing.clone(), settings.credentials.clone()),
+            http: http.clone(),
             credentials: settings.credentials.clone(),
         };
-        Self::empty()
+        Self { credentials: Arc::new(Keychain(http.clone())), ..Self::empty() }
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
             .with(ToolKind::Nats, Nats::new(connections.clone(), settings.credentials.clone()))
@@ -79,7 +83,7 @@ impl Registry {
                 Subscription::new(connections, settings.credentials.clone()),
             )
             .with(ToolKind::Duckdb, Duckdb::new(duckdb))
-            .with(ToolKind::Http, Http::new(outgoing.clone(), settings.credentials.clone()))
+            .with(ToolKind::Http, http)
             .with(ToolKind::Noop, Noop)
             .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))
             .with(ToolKind::Python, Python::new(&settings, outgoing.clone()))
@@ -114,10 +118,16 @@ impl Registry {
         let Some(tool) = self.tools.get(&lease.tool) else {
             return Ended::failed(self.unavailable(lease.tool));
         };
-        let stop = cancel.child_token();
-        match self.templates.prepare(lease, bindings, TIMEOUT_DEFAULT, stop, used.clone()) {
-            Ok(call) => run_in_time(tool.as_ref(), &call, cancel).await,
-            Err(error) => Ended::failed(error),
+        let circumstances = Circumstances {
+            timeout_default: TIMEOUT_DEFAULT,
+            cancel: cancel.child_token(),
+            used: used.clone(),
+        };
+        let preparing = self.templates.prepare(lease, bindings, &*self.credentials, circumstances);
+        match cancel.run_until_cancelled(preparing).await {
+            Some(Ok(call)) => run_in_time(tool.as_ref(), &call, cancel).await,
+            Some(Err(error)) => Ended::failed(error),
+            None => Ended::stopped(Logs::default()),
         }
     }
 
@@ -164,5 +174,7 @@ async fn run_in_time(tool: &dyn Tool, call: &Call, cancel: &CancellationToken) -
     Ended::failed(error).with_logs(logs)
 }
 
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,8 @@ keychain:
   - {name: cloud, provider: gcp}
   - {name: dangling, credential: nobody}
   - {name: empty}
+  - {name: said, kind: bearer, token: 't-{{ workload.db }}'}
+  - {name: got, kind: oauth2, endpoint: 'https://id/{{ workload.db }}', data: {grant_type: client_credentials, client_id: me}}
 workflow:
   - step: start
     tool: {kind: noop}
@@ -125,6 +127,11 @@ pub(super) async fn an_alias_of_the_playbooks_keychain_is_resolved(server: Serve
     assert_eq!(renamed["data"]["db_password"], "s3cr3t");
     let mapped = json!({ "user": "ada", "pass": "s3cr3t", "where": "db pg" });
     assert_eq!(find("mapped").await.body["data"], mapped);
+    assert_eq!(renamed["data"]["type"], "postgres");
+    let said = json!({ "type": "bearer", "token": "t-pg" });
+    assert_eq!(find("said").await.body["data"], said);
+    let got = json!({ "client_id": "me", "type": "oauth2", "token_url": "https://id/pg" });
+    assert_eq!(find("got").await.body["data"], got);
     let cloud = find("cloud").await;
     assert_eq!(cloud.problem(), "422 keychain-entry");
     assert!(cloud.body["detail"].as_str().unwrap().contains("`gcp`"), "{}", cloud.body);

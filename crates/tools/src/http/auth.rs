@@ -13,6 +13,15 @@ use crate::keys::{Keys, scalar_text};
 
 const API_KEY_HEADER: &str = "X-API-Key";
 
+/// The types of credentials that a token has to be got with.
+const GRANTS: &[&str] = &["oauth2", "oauth2_client_credentials", "client_credentials"];
+
+/// Whether a credential tells how to get a token, and not the token.
+pub(super) fn is_grant(fields: &Map<String, Value>) -> bool {
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+    GRANTS.contains(&kind.to_ascii_lowercase().as_str())
+}
+
 /// Where the proof of a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Auth {
@@ -59,7 +68,10 @@ impl Auth {
         }
     }
 
-    fn of(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
+    pub(super) fn of(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
+        if is_grant(fields) {
+            return Ok(Auth::Grant(Box::new(grant(keys, fields)?)));
+        }
         let field = |names: &[&str]| {
             names
                 .iter()
@@ -68,9 +80,6 @@ impl Auth {
         };
         let kind = field(&["type"])?;
         let proof = match kind.to_ascii_lowercase().as_str() {
-            "oauth2" | "oauth2_client_credentials" | "client_credentials" => {
-                return Ok(Auth::Grant(Box::new(grant(keys, fields)?)));
-            }
             "none" => Proof::None,
             "bearer" | "bearer_token" => {
                 Proof::Bearer { token: field(&["token", "access_token", "bearer_token", "value"])? }

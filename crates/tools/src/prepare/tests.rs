@@ -1,19 +1,24 @@
 use expect_test::{Expect, expect};
+use futures::FutureExt as _;
 use noetl_model::ToolKind;
 use serde_json::json;
 
 use super::*;
+use crate::credentials::{FixedCredentials, Noted};
 use crate::testing::{bindings, lease};
 
 fn prepare(lease: &Lease, values: Value) -> Result<Call, ToolError> {
-    let cancel = CancellationToken::new();
-    Templates::new().prepare(
-        lease,
-        bindings(values),
-        Duration::from_secs(300),
-        cancel,
-        Default::default(),
-    )
+    let api = r#"{"type": "bearer", "token": "t0ken"}"#;
+    let variables = [("NOETL_CREDENTIAL_API".to_owned(), api.to_owned())];
+    let credentials = Noted(Arc::new(FixedCredentials::from_environment(variables)));
+    let circumstances = Circumstances {
+        timeout_default: Duration::from_secs(300),
+        cancel: CancellationToken::new(),
+        used: UsedCredentials::default(),
+    };
+    let templates = Templates::new();
+    let preparing = templates.prepare(lease, bindings(values), &credentials, circumstances);
+    preparing.now_or_never().expect("these credentials are at hand")
 }
 
 fn check(config: Value, values: Value, expected: Expect) {
@@ -120,4 +125,47 @@ fn the_shortest_time_limit_holds() {
     check(Some(5000), json!({"timeout": "30s"}), 5);
     check(None, json!({"timeout": {"connect": 1}}), 300);
     check(None, json!({"timeout_seconds": "20"}), 20);
+}
+
+#[test]
+fn a_template_names_a_field_of_a_credential() {
+    check(
+        json!({"input": {"auth": "Bearer {{ keychain.api.token }}"}, "url": "u?k={{ keychain.api.token }}"}),
+        json!({}),
+        expect![[r#"
+            input {"auth":"Bearer t0ken"}
+            config {"url":"u?k=t0ken"}
+        "#]],
+    );
+}
+
+#[test]
+fn a_credential_that_a_template_names_is_noted_and_is_no_variable() {
+    let lease = lease(ToolKind::Python, json!({"code": "{{ keychain.api.token }}"}));
+    let call = prepare(&lease, json!({"a": 1})).unwrap();
+    assert_eq!(json!(call.used.take()), json!([{"type": "bearer", "token": "t0ken"}]));
+    assert_eq!(call.variables.keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn a_credential_that_is_not_there_fails_the_command() {
+    check(
+        json!({"code": "{{ keychain.other.token }}"}),
+        json!({}),
+        expect![[r#"
+            config: there is no credential `other`: set the variable NOETL_CREDENTIAL_OTHER
+        "#]],
+    );
+}
+
+#[test]
+fn a_variable_called_keychain_is_the_playbooks_own() {
+    check(
+        json!({"code": "{{ keychain.other }}"}),
+        json!({"keychain": {"other": 1}}),
+        expect![[r#"
+            input {}
+            config {"code":1}
+        "#]],
+    );
 }

@@ -1,0 +1,33 @@
+//! Credentials as templates see them: one that tells how to get a token has the token too.
+
+use async_trait::async_trait;
+use noetl_model::ToolError;
+use serde_json::{Map, Value};
+
+use super::Http;
+use super::auth::{Auth, is_grant};
+use crate::call::Call;
+use crate::credentials::Credentials;
+use crate::keys::Keys;
+
+/// What templates call `keychain`.
+pub(crate) struct Keychain(pub(crate) Http);
+
+#[async_trait]
+impl Credentials for Keychain {
+    async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
+        let Self(http) = self;
+        let mut fields = http.credentials.resolve(call, alias).await?;
+        if is_grant(&fields) {
+            let nothing = Map::new();
+            let keys = Keys::new("keychain", &nothing);
+            if let Auth::Grant(grant) = Auth::of(keys, &fields)? {
+                let token = http.token(call, &grant).await?;
+                for name in ["token", "access_token"] {
+                    fields.insert(name.to_owned(), token.clone().into());
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
