@@ -256,6 +256,9 @@ pub(crate) struct ServerArgs {
     /// The NATS that tells workers and other servers where to look [default: $NOETL_NATS_URL, else none]
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
+    /// A directory for large values [default: $NOETL_PAYLOAD_DIR, else they are in the database]
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) payload_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 }

@@ -64,7 +64,7 @@ impl Catalog {
             return Ok(Self::Server(remote));
         }
         let path = database::path_of(&args.database, config);
-        Ok(Self::Store(Arc::new(database::open_read_only(&path).await?)))
+        Ok(Self::Store(Arc::new(database::open_read_only(&path, config).await?)))
     }
 
     /// Every path that contains a text, at its newest version, in order.

@@ -184,6 +184,21 @@ impl Config {
         }
     }
 
+    /// Where large values are kept, if not in the database.
+    pub(crate) fn payload_directory(&self) -> Option<PathBuf> {
+        self.text(Setting::PayloadDirectory).filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+
+    /// The same, with a directory that a flag names.
+    #[must_use]
+    pub(crate) fn with_payload_directory(mut self, directory: Option<&Path>) -> Self {
+        if let Some(directory) = directory {
+            let value = directory.display().to_string();
+            self.said.insert(Setting::PayloadDirectory, Said { value, by: Source::Flag });
+        }
+        self
+    }
+
     /// Where this user's data lives. A relative `XDG_DATA_HOME` counts as none, as its
     /// specification asks.
     fn data_directory(&self) -> PathBuf {

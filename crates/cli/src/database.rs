@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_store::SystemClock;
+use noetl_blobs_files::FileBlobs;
+use noetl_store::{Blobs, SystemClock};
+use noetl_store_postgres::Shards;
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use url::Url;
 
@@ -25,14 +27,14 @@ pub(crate) enum Opened {
 }
 
 /// Opens a database for this process alone; makes it, and its directory, if there is none.
-pub(crate) async fn open(path: &Path) -> Result<SqliteStore, Failure> {
-    try_open(path).await?.map_err(explained)
+pub(crate) async fn open(path: &Path, config: &Config) -> Result<SqliteStore, Failure> {
+    with_payloads(try_open(path).await?.map_err(explained)?, config)
 }
 
 /// Opens a database for this process alone, or finds the server that has it.
-pub(crate) async fn open_or_served(path: &Path) -> Result<Opened, Failure> {
+pub(crate) async fn open_or_served(path: &Path, config: &Config) -> Result<Opened, Failure> {
     match try_open(path).await? {
-        Ok(store) => Ok(Opened::Ours(store)),
+        Ok(store) => Ok(Opened::Ours(with_payloads(store, config)?)),
         Err(error @ OpenError::InUse { .. }) => match served_at(path) {
             Some(url) => Ok(Opened::ServedAt(url)),
             None => Err(explained(error)),
@@ -51,12 +53,43 @@ async fn try_open(path: &Path) -> Result<Result<SqliteStore, OpenError>, Failure
 }
 
 /// Opens a database to look at, whether or not another process writes to it.
-pub(crate) async fn open_read_only(path: &Path) -> Result<SqliteStore, Failure> {
+pub(crate) async fn open_read_only(path: &Path, config: &Config) -> Result<SqliteStore, Failure> {
     match SqliteStore::open_read_only(path).await {
         // Opening it once for writing brings it up to date.
-        Err(OpenError::Older { .. }) => open(path).await,
-        opened => opened.map_err(explained),
+        Err(OpenError::Older { .. }) => open(path, config).await,
+        opened => with_payloads(opened.map_err(explained)?, config),
     }
+}
+
+/// A store that keeps large values where the configuration says.
+fn with_payloads(store: SqliteStore, config: &Config) -> Result<SqliteStore, Failure> {
+    Ok(match config.payload_directory() {
+        None => store,
+        Some(directory) => store.with_blobs(Arc::new(opened_directory(&directory)?)),
+    })
+}
+
+/// The shards of a cluster, with large values where the configuration says.
+pub(crate) fn shards_with_payloads(shards: Shards, config: &Config) -> Result<Shards, Failure> {
+    let Some(directory) = config.payload_directory() else { return Ok(shards) };
+    let places = (0..shards.count()).map(|number| {
+        let place: Arc<dyn Blobs> =
+            Arc::new(opened_directory(&directory.join(format!("shard-{number}")))?);
+        Ok(place)
+    });
+    let places: Vec<Arc<dyn Blobs>> = places.collect::<Result<_, Failure>>()?;
+    Ok(shards.with_blobs(|number| places[number].clone()))
+}
+
+fn opened_directory(directory: &Path) -> Result<FileBlobs, Failure> {
+    FileBlobs::open(directory)
+        .with_context(|| {
+            format!("cannot use the directory {} for large values", directory.display())
+        })
+        .map_err(|error| {
+            Failure::broken(error)
+                .help("name another with NOETL_PAYLOAD_DIR, or none for the database")
+        })
 }
 
 /// The address of the server that has a database, for as long as it has it. It lies beside the

@@ -28,7 +28,7 @@ impl Door {
             return Ok(Self::Far(remote));
         }
         let path = database::path_of(&args.database, config);
-        match database::open_or_served(&path).await? {
+        match database::open_or_served(&path, config).await? {
             Opened::ServedAt(url) => Ok(Self::Far(Remote::new(url, config)?)),
             Opened::Ours(store) => {
                 let session = Session::on(store, &path, Work::Nowhere, config).await?;

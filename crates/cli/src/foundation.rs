@@ -110,11 +110,12 @@ pub(crate) async fn lay(
     address: SocketAddr,
     config: &Config,
 ) -> Result<(Foundation, String), Failure> {
+    let config = &config.clone().with_payload_directory(args.payload_dir.as_deref());
     let bus = bus(args, address, config).await?;
     let names_embedded = args.database.db.is_some();
     if args.postgres.is_none() && (names_embedded || !config.names_postgres()) {
         let path = database::path_of(&args.database, config);
-        let store = Arc::new(database::open(&path).await?);
+        let store = Arc::new(database::open(&path, config).await?);
         // Only one process serves a database, so whoever was its embedded worker before is gone.
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
@@ -132,7 +133,7 @@ pub(crate) async fn lay(
     let keyring = keys::shared(config)?;
     let settings = ClusterSettings::from_env(read).map_err(Failure::bad_input)?;
     let shards = Shards::connect(settings, TimeSource::Database).await.map_err(Failure::broken)?;
-    let shards = Arc::new(shards);
+    let shards = Arc::new(database::shards_with_payloads(shards, config)?);
     let name = match shards.count() {
         1 => "PostgreSQL".to_owned(),
         count => format!("{count} shards of PostgreSQL"),

@@ -14,6 +14,7 @@ use noetl_store::{
 use serde_json::Value;
 
 use crate::args::Chosen;
+use crate::config::Config;
 use crate::database;
 use crate::failure::Failure;
 use crate::overview::Overview;
@@ -35,8 +36,8 @@ pub(crate) enum History {
 }
 
 impl History {
-    pub(crate) async fn open(path: &Path) -> Result<Self, Failure> {
-        Ok(Self::of(Arc::new(database::open_read_only(path).await?)))
+    pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
+        Ok(Self::of(Arc::new(database::open_read_only(path, config).await?)))
     }
 
     pub(crate) fn of(store: Arc<dyn Store>) -> Self {

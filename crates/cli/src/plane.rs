@@ -119,7 +119,7 @@ pub(crate) async fn open(
         return Ok(Box::new(remote));
     }
     let path = database::path_of(&args.database, config);
-    match database::open_or_served(&path).await? {
+    match database::open_or_served(&path, config).await? {
         Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, work, config).await?)),
         Opened::ServedAt(url) => Ok(Box::new(Remote::new(url, config)?)),
     }
@@ -134,7 +134,7 @@ pub(crate) async fn history(
         return Ok((remote.history(), remote.home().clone()));
     }
     let path = database::path_of(&args.database, config);
-    Ok((History::open(&path).await?, Home::File(path)))
+    Ok((History::open(&path, config).await?, Home::File(path)))
 }
 
 /// One execution, with the history it was found in.

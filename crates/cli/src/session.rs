@@ -154,7 +154,7 @@ impl Background {
 impl Session {
     /// Opens a database to run executions on it.
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
-        Self::on(database::open(path).await?, path, Work::Here, config).await
+        Self::on(database::open(path, config).await?, path, Work::Here, config).await
     }
 
     /// Works on a database that was opened at `path`.

@@ -89,7 +89,7 @@ pub fn parse_document_for(
             (Some(root), Some("Schedule")) => {
                 read_schedule(root, &mut findings).map(Read::Schedule)
             }
-            (_, _) => return parse(name, source).map(Document::Playbook),
+            (_, _) => return parse_for(workers, name, source).map(Document::Playbook),
         };
         let said = findings.finish();
         return match read {

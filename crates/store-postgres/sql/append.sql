@@ -137,4 +137,5 @@ messages AS (
 INSERT INTO noetl.result_store (execution_id, sha256, body)
 SELECT execution_id, sha256, body
 FROM unnest($48::bigint[], $49::bytea[], $50::bytea[]) AS new (execution_id, sha256, body)
-ON CONFLICT (execution_id, sha256) DO NOTHING
+ON CONFLICT (execution_id, sha256) DO UPDATE SET loose_since = NULL
+WHERE result_store.loose_since IS NOT NULL

@@ -1,9 +1,10 @@
 -- Keeps a value once for its execution, and its name; the same value under the same name keeps its
 -- reference, until the later of both ends.
 WITH kept AS (
-    INSERT INTO noetl.result_store (execution_id, sha256, body)
-    VALUES ($1, $4, $9)
-    ON CONFLICT (execution_id, sha256) DO NOTHING
+    INSERT INTO noetl.result_store (execution_id, sha256, body, loose_since)
+    VALUES ($1, $4, $9, $7)
+    ON CONFLICT (execution_id, sha256) DO UPDATE SET loose_since = excluded.loose_since
+    WHERE result_store.loose_since IS NOT NULL
 )
 INSERT INTO noetl.result_ref (
     execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
     Append, AppendError, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
-    StoreError, read_shared,
+    StoreError, put_away, read_shared,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_as, query_scalar};
@@ -131,6 +131,9 @@ impl PgStore {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(blobs) = self.blobs() {
+            put_away(blobs, batch).await?;
+        }
         let mut event_ids = EventIds::Trusted;
         for _ in 0..RIVALRIES_MAX {
             match self.write(batch, event_ids).await {
@@ -151,6 +154,9 @@ impl PgStore {
         let known = read_up(&mut transaction, batch, event_ids, self.now()).await?;
         let now = known.now;
         let mut plan = Plan::of(batch.iter().copied(), known);
+        if self.blobs().is_some() {
+            plan.without_bodies();
+        }
         // Rivals that insert the same keys do it in the same order, so the second waits for the first
         // and neither for each other.
         plan.events.sort_by_key(|(execution, _)| *execution);

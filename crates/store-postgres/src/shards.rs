@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicUsize;
 
 use futures::future::{join_all, try_join_all};
 use noetl_model::{ExecutionId, Timestamp, shard_of};
-use noetl_store::StoreError;
+use noetl_store::{Blobs, StoreError};
 use tokio::sync::Mutex;
 
 use presence::Presence;
@@ -69,6 +69,14 @@ impl Shards {
             first_to_send: AtomicUsize::new(0),
             child_starts: Mutex::default(),
         })
+    }
+
+    /// Keeps large values in places of their own, one for each shard by its number.
+    #[must_use]
+    pub fn with_blobs(mut self, blobs: impl Fn(usize) -> Arc<dyn Blobs>) -> Self {
+        let with = |(number, shard): (usize, PgStore)| shard.with_blobs(blobs(number));
+        self.shards = self.shards.into_iter().enumerate().map(with).collect();
+        self
     }
 
     /// How many shards there are.

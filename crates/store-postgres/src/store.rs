@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use noetl_store::{Clock, StoreError};
+use noetl_store::{Blobs, Clock, StoreError};
 use sqlx::PgPool;
 use sqlx::postgres::PgTransaction;
 
@@ -17,6 +17,8 @@ use crate::settings::PgSettings;
 pub struct PgStore {
     pub(crate) pool: PgPool,
     time: TimeSource,
+    /// Where large values are, if not in the database.
+    blobs: Option<Arc<dyn Blobs>>,
 }
 
 /// Which clock leases, messages and partitions are compared with.
@@ -46,13 +48,23 @@ impl PgStore {
         open::examine(&pool).await?;
         open::migrate(&pool).await?;
         feed::shift(&pool).await.map_err(OpenError::Feed)?;
-        let store = Self { pool, time };
+        let store = Self { pool, time, blobs: None };
         store.make_partitions(store.now()).await.map_err(OpenError::Partitions)?;
         Ok(store)
     }
 
     pub(crate) fn now(&self) -> Option<Instant> {
         self.time.now()
+    }
+
+    /// Keeps large values in a place of their own from now on; those in the database stay there.
+    #[must_use]
+    pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
+        Self { blobs: Some(blobs), ..self }
+    }
+
+    pub(crate) fn blobs(&self) -> Option<&dyn Blobs> {
+        self.blobs.as_deref()
     }
 
     /// Begins a transaction. Dropping it undoes it.

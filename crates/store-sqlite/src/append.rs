@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
     Append, AppendError, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
-    StoreError, read_shared,
+    StoreError, put_away, read_shared,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
@@ -24,11 +24,17 @@ impl EventLog for SqliteStore {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(blobs) = self.blobs() {
+            put_away(blobs, &batch.iter().collect::<Vec<_>>()).await?;
+        }
         let mut writer = self.writer().await?;
         let mut transaction = begin(&mut writer).await?;
         let now = self.clock.now();
         let known = read_up(&mut transaction, batch, now).await?;
-        let plan = Plan::of(batch, known);
+        let mut plan = Plan::of(batch, known);
+        if self.blobs().is_some() {
+            plan.without_bodies();
+        }
         if !plan.executions.is_empty() {
             write(&mut transaction, &plan, now).await?;
         }

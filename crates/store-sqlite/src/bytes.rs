@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use noetl_model::{Digest, ExecutionId, Seq};
-use noetl_store::{Payloads, Snapshot, Snapshots, StoreError};
+use noetl_store::{Payloads, Snapshot, Snapshots, StoreError, brought_back};
 use sqlx::{query, query_as, query_scalar};
 
 use crate::SqliteStore;
@@ -11,11 +11,15 @@ use crate::row::{store_error, stored};
 #[async_trait]
 impl Payloads for SqliteStore {
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        query_scalar(include_str!("../sql/find_payload.sql"))
+        let body: Option<Vec<u8>> = query_scalar(include_str!("../sql/find_payload.sql"))
             .bind(&digest.as_bytes()[..])
             .fetch_optional(&self.readers)
             .await
-            .map_err(store_error)
+            .map_err(store_error)?;
+        match body {
+            Some(body) => brought_back(self.blobs(), digest, body).await,
+            None => Ok(None),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use noetl_store::{Clock, StoreError, SystemClock};
+use noetl_store::{Blobs, Clock, StoreError, SystemClock};
 use sqlx::{Connection as _, SqliteConnection, SqlitePool, SqliteTransaction, query};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
@@ -20,6 +20,8 @@ pub struct SqliteStore {
     pub(crate) readers: SqlitePool,
     /// `None` in a store that was opened to be read.
     writer: Option<Writer>,
+    /// Where large values are, if not in the file.
+    blobs: Option<Arc<dyn Blobs>>,
 }
 
 struct Writer {
@@ -50,14 +52,25 @@ impl SqliteStore {
             .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
         let connections = Connections { durable, lazy: open::lazy_writer(path).await? };
         let writer = Some(Writer { connections: Mutex::new(connections), _lock: lock });
-        Ok(Self { clock, readers: open::readers(path), writer })
+        Ok(Self { clock, readers: open::readers(path), writer, blobs: None })
     }
 
     /// Opens a database to be read, whether or not another process serves it. Appending to it and
     /// taking from it fail.
     pub async fn open_read_only(path: &Path) -> Result<Self, OpenError> {
         open::examine(path).await?;
-        Ok(Self { clock: Arc::new(SystemClock), readers: open::readers(path), writer: None })
+        let clock = Arc::new(SystemClock);
+        Ok(Self { clock, readers: open::readers(path), writer: None, blobs: None })
+    }
+
+    /// Keeps large values in a place of their own from now on; those in the file stay there.
+    #[must_use]
+    pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
+        Self { blobs: Some(blobs), ..self }
+    }
+
+    pub(crate) fn blobs(&self) -> Option<&dyn Blobs> {
+        self.blobs.as_deref()
     }
 
     /// The connection that writes what is answered for; waits for whoever is writing.

@@ -146,6 +146,7 @@ macro_rules! conformance {
             records::the_same_value_under_the_same_name_is_stored_once,
             records::an_object_is_replaced_and_expires,
             records::plugins_and_objects_never_meet,
+            records::a_value_goes_with_its_last_name_unless_a_log_refers_to_it,
             records::what_is_over_is_collected_and_nothing_else,
             intake::a_failed_message_is_kept_whole_until_it_is_removed,
             intake::failed_messages_are_listed_a_page_at_a_time,

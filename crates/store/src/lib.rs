@@ -8,6 +8,7 @@
 //! same number is refused; what was answered survives the death of the process.
 
 mod append;
+mod blobs;
 mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -28,6 +29,7 @@ mod shared;
 mod subscription;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
+pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use feed::{

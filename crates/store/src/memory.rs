@@ -42,6 +42,19 @@ pub struct MemoryStore {
     tables: Mutex<Tables>,
 }
 
+/// A large value.
+struct KeptPayload {
+    bytes: Vec<u8>,
+    /// When a value that no log refers to was last given a name.
+    loose_since: Option<Timestamp>,
+}
+
+impl KeptPayload {
+    fn of(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.to_vec(), loose_since: None }
+    }
+}
+
 #[derive(Default)]
 struct Tables {
     executions: BTreeMap<ExecutionId, ExecutionRow>,
@@ -54,7 +67,7 @@ struct Tables {
     feed: FeedTable,
     subscriptions: SubscriptionTable,
     schedules: ScheduleTable,
-    payloads: HashMap<Digest, Vec<u8>>,
+    payloads: HashMap<Digest, KeptPayload>,
     /// Each path's versions, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
     snapshots: HashMap<ExecutionId, Snapshot>,
@@ -101,7 +114,8 @@ impl Tables {
             self.outbox.add(append.execution, message.clone(), now);
         }
         for (digest, bytes) in &append.payloads {
-            self.payloads.entry(*digest).or_insert_with(|| bytes.clone());
+            let kept = self.payloads.entry(*digest).or_insert_with(|| KeptPayload::of(bytes));
+            kept.loose_since = None;
         }
         if let Some(ParentCommand { execution, command }) =
             append.summary.parent.and_then(Parent::command)

@@ -68,7 +68,9 @@ pub struct Plan<'a> {
     /// `None` for those that are over.
     timers: BTreeMap<TimerKey, Option<Timestamp>>,
     pub messages: Vec<(ExecutionId, &'a Message)>,
+    /// Each value once for its execution.
     pub payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
+    stored: HashSet<(ExecutionId, &'a Digest)>,
     /// The keys of the new executions, in order.
     pub keys: BTreeMap<KeyName, KeptKey>,
 }
@@ -85,6 +87,11 @@ impl<'a> Plan<'a> {
         let keys = touched.in_order().into_iter();
         plan.commands = keys.map(|key| (key, known.commands.remove(&key))).collect();
         plan
+    }
+
+    /// Leaves the large values to the place that has them already: their rows are empty.
+    pub fn without_bodies(&mut self) {
+        self.payloads.iter_mut().for_each(|(.., body)| *body = &[]);
     }
 
     /// The commands that are new or changed, in the order in which they were added.
@@ -150,8 +157,11 @@ impl<'a> Plan<'a> {
             TimerChange::Remove { timer } => ((execution, timer), None),
         }));
         self.messages.extend(append.outbox.iter().map(|message| (execution, message)));
-        let payloads = append.payloads.iter();
-        self.payloads.extend(payloads.map(|(digest, bytes)| (execution, digest, &bytes[..])));
+        for (digest, bytes) in &append.payloads {
+            if self.stored.insert((execution, digest)) {
+                self.payloads.push((execution, digest, &bytes[..]));
+            }
+        }
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-bus", Only(&["noetl-model"])),
     ("noetl-store-postgres", Only(&["noetl-model", "noetl-store"])),
     ("noetl-store-sqlite", Only(&["noetl-model", "noetl-store"])),
+    ("noetl-blobs-files", Only(&["noetl-model", "noetl-store"])),
     ("noetl-bus-nats", Only(&["noetl-model", "noetl-bus"])),
     (
         "noetl-control",

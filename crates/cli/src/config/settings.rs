@@ -9,6 +9,7 @@ use super::kind::Kind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Setting {
     Db,
+    PayloadDirectory,
     Context,
     Token,
     ServerUrl,
@@ -114,6 +115,8 @@ const PORT: Kind = Kind::Number { min: 0, max: 65_535 };
 pub(crate) const TABLE: &[Row] = &[
     row(Setting::Db, "db", "NOETL_DB", Kind::Text, None, Shown,
         "the embedded database; `noetl/noetl.db` in the user's data directory unless set"),
+    row(Setting::PayloadDirectory, "payloads.directory", "NOETL_PAYLOAD_DIR", Kind::Text, None, Shown,
+        "a directory for large values, shared by all servers of a database; in the database unless set"),
     row(Setting::Context, "context", "NOETL_CONTEXT", Kind::Text, None, Shown,
         "the named server of `[contexts.NAME]` that client commands talk to"),
     row(Setting::Token, "token", "NOETL_API_TOKEN", Kind::Text, None, Masked,

@@ -215,7 +215,13 @@ async fn purge(
 
 async fn stale_runtimes(state: &AppState, before: Timestamp) -> Result<u64, ApiError> {
     let nothing = Timestamp::from_micros(0);
-    let horizon = Horizon { expired: nothing, keychain: nothing, runtimes: before, audit: nothing };
+    let horizon = Horizon {
+        expired: nothing,
+        payloads: nothing,
+        keychain: nothing,
+        runtimes: before,
+        audit: nothing,
+    };
     let mut purged = 0;
     for _ in 0..PURGES_MAX {
         let collected = state.records().collect(&horizon, PAGE_MAX).await?;

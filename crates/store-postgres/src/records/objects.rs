@@ -18,6 +18,13 @@ impl Results for PgStore {
         result: &NamedResult,
         body: &[u8],
     ) -> Result<NamedResult, StoreError> {
+        let body = match self.blobs() {
+            Some(blobs) => {
+                blobs.put(&result.digest, body).await?;
+                &[]
+            }
+            None => body,
+        };
         let row = query(include_str!("../../sql/put_result.sql"))
             .bind(result.reference.execution.0)
             .bind(plain(&result.reference.name))

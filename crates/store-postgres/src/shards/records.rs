@@ -190,6 +190,7 @@ impl Cleanup for Shards {
         collected.push(self.cluster.collect(horizon, limit).await?);
         Ok(collected.into_iter().fold(Collected::default(), |sum, it| Collected {
             results: sum.results + it.results,
+            payloads: sum.payloads + it.payloads,
             objects: sum.objects + it.objects,
             keychain: sum.keychain + it.keychain,
             runtimes: sum.runtimes + it.runtimes,
@@ -201,5 +202,10 @@ impl Cleanup for Shards {
         let months = self.drop_expired(before).await?;
         self.all(|shard| shard.drop_feed_batches(before)).await?;
         Ok(months)
+    }
+
+    /// The cluster's database has no large values of its own.
+    async fn collect_blobs(&self, first: u8, before: Timestamp) -> Result<u64, StoreError> {
+        Ok(self.all(|shard| shard.collect_blobs(first, before)).await?.into_iter().sum())
     }
 }

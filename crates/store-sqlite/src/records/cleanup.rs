@@ -1,12 +1,13 @@
 //! The end of what has one.
 
 use async_trait::async_trait;
-use noetl_model::Timestamp;
-use noetl_store::{Cleanup, Collected, Horizon, PAGE_MAX, StoreError};
+use noetl_model::{Digest, Timestamp};
+use noetl_store::{Cleanup, Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
+use super::digest;
 use crate::SqliteStore;
-use crate::row::{at_most, store_error};
+use crate::row::{array, at_most, store_error};
 
 #[async_trait]
 impl Cleanup for SqliteStore {
@@ -21,13 +22,30 @@ impl Cleanup for SqliteStore {
                 .map_err(store_error)?;
             Ok::<u64, StoreError>(removed.rows_affected())
         };
-        let Horizon { expired, keychain, runtimes, audit } = *horizon;
+        let Horizon { expired, payloads, keychain, runtimes, audit } = *horizon;
         Ok(Collected {
             results: remove(include_str!("../../sql/collect_results.sql"), expired).await?,
+            payloads: remove(include_str!("../../sql/collect_payloads.sql"), payloads).await?,
             objects: remove(include_str!("../../sql/collect_objects.sql"), expired).await?,
             keychain: remove(include_str!("../../sql/collect_keychain.sql"), keychain).await?,
             runtimes: remove(include_str!("../../sql/collect_runtimes.sql"), runtimes).await?,
             audit: remove(include_str!("../../sql/collect_accesses.sql"), audit).await?,
         })
+    }
+
+    async fn collect_blobs(&self, first: u8, before: Timestamp) -> Result<u64, StoreError> {
+        let Some(blobs) = self.blobs() else { return Ok(0) };
+        let mut gone = 0;
+        for digests in blobs.aged(first, before).await?.chunks(PAGE_MAX) {
+            let rows = query(include_str!("../../sql/find_kept_payloads.sql"))
+                .bind(array(digests))
+                .fetch_all(&self.readers)
+                .await
+                .map_err(store_error)?;
+            let kept: Vec<Digest> =
+                rows.iter().map(|row| digest(row, "sha256")).collect::<Result<_, _>>()?;
+            gone += remove_all_but(&kept, digests, blobs, before).await?;
+        }
+        Ok(gone)
     }
 }

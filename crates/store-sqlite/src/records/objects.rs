@@ -18,11 +18,19 @@ impl Results for SqliteStore {
         result: &NamedResult,
         body: &[u8],
     ) -> Result<NamedResult, StoreError> {
+        let body = match self.blobs() {
+            Some(blobs) => {
+                blobs.put(&result.digest, body).await?;
+                &[]
+            }
+            None => body,
+        };
         let mut writer = self.writer().await?;
         let mut transaction = begin(&mut writer).await?;
-        query(include_str!("../../sql/put_payload.sql"))
+        query(include_str!("../../sql/put_loose_payload.sql"))
             .bind(&result.digest.as_bytes()[..])
             .bind(body)
+            .bind(result.created_at.as_micros())
             .execute(&mut *transaction)
             .await
             .map_err(store_error)?;

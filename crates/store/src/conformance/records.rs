@@ -4,10 +4,10 @@ use noetl_model::{Digest, ExecutionId, Timestamp};
 use serde_json::{Value, json};
 
 use super::Subject;
-use super::given::{A, B, T0, at};
+use super::given::{A, B, T0, at, start};
 use crate::{
-    AuditEntry, Collected, Horizon, NamedResult, Object, ObjectKey, ResultRef, Runtime, RuntimeKey,
-    Variable, VariableType,
+    Append, AuditEntry, Collected, Horizon, NamedResult, Object, ObjectKey, ResultRef, Runtime,
+    RuntimeKey, Variable, VariableType,
 };
 
 const SAYS: &str = "the store answers";
@@ -217,16 +217,50 @@ pub async fn what_is_over_is_collected_and_nothing_else(subject: Subject) {
         };
         records.note_access(&access).await.expect(SAYS);
     }
-    let horizon = Horizon { expired: at(50), keychain: at(50), runtimes: at(50), audit: at(50) };
+    let horizon = horizon(50);
     let collect = async |limit| records.collect(&horizon, limit).await.expect(SAYS);
     assert_eq!(collect(0).await, Collected::default());
-    let expected = Collected { results: 1, objects: 1, keychain: 0, runtimes: 1, audit: 1 };
+    let expected =
+        Collected { results: 1, payloads: 1, objects: 1, keychain: 0, runtimes: 1, audit: 1 };
     assert_eq!(collect(10).await, expected);
     assert_eq!(collect(10).await, Collected::default());
     let left = records.runtimes("worker_pool").await.expect(SAYS);
     assert_eq!(left.iter().map(|it| it.id).collect::<Vec<_>>(), [2, 3]);
     let kept = ResultRef { execution: A, name: "a".into(), id: 2 };
     assert!(records.result(&kept, at(51)).await.expect(SAYS).is_some());
+}
+
+/// Everything that ended before this second.
+fn horizon(second: u64) -> Horizon {
+    let end = at(second);
+    Horizon { expired: end, payloads: end, keychain: end, runtimes: end, audit: end }
+}
+
+pub async fn a_value_goes_with_its_last_name_unless_a_log_refers_to_it(subject: Subject) {
+    let records = &subject.records;
+    let named = |name, id, body: &str, end| NamedResult {
+        expires_at: Some(at(end)),
+        ..result(A, name, id, body)
+    };
+    put(&subject, &named("short", 1, "[1]", 10), "[1]").await;
+    put(&subject, &named("long", 2, "[1]", 90), "[1]").await;
+    put(&subject, &named("logged", 3, "[2]", 10), "[2]").await;
+    let payloads = vec![(Digest::of(b"[2]"), b"[2]".to_vec())];
+    let appended = subject.store.append(&[Append { payloads, ..start(A) }]).await.expect(SAYS);
+    assert_eq!(appended, [Ok(())]);
+    put(&subject, &named("again", 4, "[2]", 10), "[2]").await;
+    let collected = async |second| records.collect(&horizon(second), 10).await.expect(SAYS);
+    let is_kept = async |body: &str| {
+        let digest = Digest::of(body.as_bytes());
+        subject.store.payload(&digest).await.expect(SAYS).is_some()
+    };
+    let first = collected(50).await;
+    assert_eq!((first.results, first.payloads), (3, 0), "one still has a name");
+    assert!(is_kept("[1]").await);
+    let second = collected(95).await;
+    assert_eq!((second.results, second.payloads), (1, 1));
+    assert!(!is_kept("[1]").await);
+    assert!(is_kept("[2]").await, "the log refers to it");
 }
 
 fn key_of(id: i64) -> RuntimeKey {

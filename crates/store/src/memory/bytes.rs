@@ -9,7 +9,7 @@ use crate::{Payloads, Snapshot, Snapshots, StoreError};
 #[async_trait]
 impl Payloads for MemoryStore {
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.tables().payloads.get(digest).cloned())
+        Ok(self.tables().payloads.get(digest).map(|kept| kept.bytes.clone()))
     }
 }
 

@@ -10,6 +10,8 @@ use crate::StoreError;
 pub struct Horizon {
     /// Results and objects that expired before this.
     pub expired: Timestamp,
+    /// Values that only names referred to, if the last of those was given before this and is gone.
+    pub payloads: Timestamp,
     /// Keychain entries that expired before this; until then they are known to have expired.
     pub keychain: Timestamp,
     /// Runtimes that were last heard before this.
@@ -22,6 +24,7 @@ pub struct Horizon {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Collected {
     pub results: u64,
+    pub payloads: u64,
     pub objects: u64,
     pub keychain: u64,
     pub runtimes: u64,
@@ -30,8 +33,8 @@ pub struct Collected {
 
 impl Collected {
     pub fn total(self) -> u64 {
-        let Self { results, objects, keychain, runtimes, audit } = self;
-        results + objects + keychain + runtimes + audit
+        let Self { results, payloads, objects, keychain, runtimes, audit } = self;
+        results + payloads + objects + keychain + runtimes + audit
     }
 }
 
@@ -45,5 +48,12 @@ pub trait Cleanup: Send + Sync {
     /// apart drops none.
     async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// Forgets what lies in the place for large values and no row refers to: of those whose digest
+    /// begins with this byte, the ones last put before an instant. The answer is how many there
+    /// were; a store without such a place has none.
+    async fn collect_blobs(&self, _first: u8, _before: Timestamp) -> Result<u64, StoreError> {
+        Ok(0)
     }
 }

@@ -1,20 +1,31 @@
 //! The end of what has one, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use async_trait::async_trait;
+use noetl_model::Digest;
 
-use super::super::MemoryStore;
+use super::super::{KeptPayload, MemoryStore, Tables};
 use crate::{Cleanup, Collected, Horizon, StoreError};
 
 #[async_trait]
 impl Cleanup for MemoryStore {
     async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError> {
         let mut tables = self.tables();
-        let records = &mut tables.records;
+        let Tables { records, payloads, .. } = &mut *tables;
         let ended = |end: Option<_>| end.is_some_and(|end| end < horizon.expired);
+        let results = drain(&mut records.results, limit, |it| ended(it.expires_at));
+        let named: HashSet<Digest> = records.results.values().map(|it| it.digest).collect();
+        let is_over = |digest: &Digest, kept: &KeptPayload| {
+            kept.loose_since.is_some_and(|since| since < horizon.payloads)
+                && !named.contains(digest)
+        };
+        let over = payloads.iter().filter(|(digest, kept)| is_over(digest, kept));
+        let over: Vec<Digest> = over.map(|(digest, _)| *digest).take(limit).collect();
+        over.iter().for_each(|digest| drop(payloads.remove(digest)));
         Ok(Collected {
-            results: drain(&mut records.results, limit, |it| ended(it.expires_at)),
+            results,
+            payloads: over.len() as u64,
             objects: drain(&mut records.objects, limit, |it| ended(it.expires_at)),
             keychain: drain(&mut records.keychain, limit, |it| it.expires_at < horizon.keychain),
             runtimes: drain(&mut records.runtimes, limit, |it| it.heartbeat < horizon.runtimes),

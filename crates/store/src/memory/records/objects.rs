@@ -1,9 +1,11 @@
 //! Named results and objects in memory.
 
+use std::collections::hash_map::Entry;
+
 use async_trait::async_trait;
 use noetl_model::Timestamp;
 
-use super::super::MemoryStore;
+use super::super::{KeptPayload, MemoryStore};
 use crate::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
 
 #[async_trait]
@@ -14,7 +16,16 @@ impl Results for MemoryStore {
         body: &[u8],
     ) -> Result<NamedResult, StoreError> {
         let mut tables = self.tables();
-        tables.payloads.entry(result.digest).or_insert_with(|| body.to_vec());
+        match tables.payloads.entry(result.digest) {
+            Entry::Occupied(mut kept) => {
+                let since = &mut kept.get_mut().loose_since;
+                *since = since.map(|_| result.created_at);
+            }
+            Entry::Vacant(place) => {
+                let loose_since = Some(result.created_at);
+                place.insert(KeptPayload { loose_since, ..KeptPayload::of(body) });
+            }
+        }
         let is_same = |known: &NamedResult| {
             known.digest == result.digest
                 && known.reference.execution == result.reference.execution

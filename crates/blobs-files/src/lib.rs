@@ -1,0 +1,175 @@
+//! Large values in a directory: a file for each, by its digest, below a directory for its first byte.
+//!
+//! A file is there whole or not at all, and is durable before anything refers to it. What is read is
+//! compared with its name. Any number of processes may share a directory, also over a network.
+
+use std::fs::{self, File, FileTimes};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use noetl_model::{Digest, Timestamp};
+use noetl_store::{Blobs, StoreError};
+
+/// What a file is called while it is being written, or taken away.
+const TEMPORARY: &str = ".part";
+
+/// A directory of large values.
+#[derive(Debug, Clone)]
+pub struct FileBlobs {
+    directory: PathBuf,
+}
+
+impl FileBlobs {
+    /// Opens a directory, and makes it if there is none.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        let directory = std::path::absolute(directory)?;
+        fs::create_dir_all(&directory)?;
+        Ok(Self { directory })
+    }
+
+    fn place(&self, digest: &Digest) -> Place {
+        let name = digest.to_string();
+        let directory = self.directory.join(&name[..2]);
+        Place { file: directory.join(&name), directory }
+    }
+
+    /// Does something that waits for the disk, away from those who must not wait.
+    async fn away<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let done = tokio::task::spawn_blocking(work).await;
+        let failed = |error: io::Error| {
+            let place = self.directory.display();
+            StoreError::Unavailable(format!("the directory {place}: {error}").into())
+        };
+        done.map_err(|error| StoreError::Unavailable(error.into()))?.map_err(failed)
+    }
+}
+
+/// Where a value is.
+struct Place {
+    directory: PathBuf,
+    file: PathBuf,
+}
+
+impl Place {
+    /// Says that a file that is there is wanted; whether one of that length is.
+    fn renew(&self, length: u64) -> io::Result<bool> {
+        let file = match File::options().write(true).open(&self.file) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        if file.metadata()?.len() != length {
+            return Ok(false);
+        }
+        file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
+        // Somebody who took it away meanwhile has not seen that it is wanted.
+        Ok(self.file.exists())
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
+        let mut file = tempfile::Builder::new().suffix(TEMPORARY).tempfile_in(&self.directory)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(&self.file)?;
+        File::open(&self.directory)?.sync_all()
+    }
+
+    /// Takes a file away unless it is younger; whether it is gone.
+    fn remove(&self, before: SystemTime) -> io::Result<bool> {
+        let aside = self.file.with_extension("old");
+        match fs::rename(&self.file, &aside) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            renamed => renamed?,
+        }
+        // From here on nobody can make it younger, so this look is the last.
+        if fs::metadata(&aside)?.modified()? < before {
+            fs::remove_file(&aside)?;
+            return Ok(true);
+        }
+        fs::rename(&aside, &self.file)?;
+        Ok(false)
+    }
+}
+
+/// The files of a directory that were last put before an instant.
+fn aged(directory: &Path, before: SystemTime) -> io::Result<Vec<Digest>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let modified = match entry.metadata().and_then(|metadata| metadata.modified()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            modified => modified?,
+        };
+        if before <= modified {
+            continue;
+        }
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        match name.parse() {
+            Ok(digest) => found.push(digest),
+            // Left behind by a process that died while it wrote or took away.
+            Err(_) if name.ends_with(TEMPORARY) || name.ends_with(".old") => {
+                fs::remove_file(entry.path())?;
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+fn system_time(at: Timestamp) -> SystemTime {
+    let micros = u64::try_from(at.as_micros()).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_micros(micros)
+}
+
+#[async_trait]
+impl Blobs for FileBlobs {
+    async fn put(&self, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        let (place, bytes) = (self.place(digest), bytes.to_vec());
+        self.away(move || {
+            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            if place.renew(length)? { Ok(()) } else { place.write(&bytes) }
+        })
+        .await
+    }
+
+    async fn get(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let place = self.place(digest);
+        let read = self.away(move || match fs::read(&place.file) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        });
+        let bytes = read.await?;
+        match &bytes {
+            Some(bytes) if Digest::of(bytes) != *digest => Err(StoreError::Corrupt {
+                what: format!("the file of the value {digest}"),
+                source: "its content is another".into(),
+            }),
+            Some(_) | None => Ok(bytes),
+        }
+    }
+
+    async fn aged(&self, first: u8, before: Timestamp) -> Result<Vec<Digest>, StoreError> {
+        let directory = self.directory.join(format!("{first:02x}"));
+        self.away(move || aged(&directory, system_time(before))).await
+    }
+
+    async fn remove(&self, digest: &Digest, before: Timestamp) -> Result<bool, StoreError> {
+        let place = self.place(digest);
+        self.away(move || place.remove(system_time(before))).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

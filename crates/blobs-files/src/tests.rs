@@ -1,0 +1,115 @@
+use std::sync::Arc;
+
+use noetl_model::Seq;
+use noetl_store::conformance::TestClock;
+use noetl_store::conformance::given::{A, at, events_after, start};
+use noetl_store::{Append, Cleanup as _, EventLog as _, Payloads as _};
+use noetl_store_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+use super::*;
+
+const BODY: &[u8] = b"{\"large\": true}";
+
+fn opened() -> (FileBlobs, TempDir) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    (FileBlobs::open(directory.path()).expect("it is ours"), directory)
+}
+
+fn far() -> Timestamp {
+    Timestamp::from_micros(i64::MAX / 2)
+}
+
+/// Makes a file look as if it was put long ago.
+fn age(blobs: &FileBlobs, digest: &Digest) {
+    let file = File::options().write(true).open(blobs.place(digest).file).unwrap();
+    file.set_times(FileTimes::new().set_modified(UNIX_EPOCH)).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_put_is_got_and_put_again_is_one_file() {
+    let (blobs, directory) = opened();
+    let digest = Digest::of(BODY);
+    assert_eq!(blobs.get(&digest).await.unwrap(), None);
+    for _ in 0..2 {
+        blobs.put(&digest, BODY).await.unwrap();
+        assert_eq!(blobs.get(&digest).await.unwrap().as_deref(), Some(BODY));
+    }
+    let below = directory.path().join(&digest.to_string()[..2]);
+    assert_eq!(fs::read_dir(below).unwrap().count(), 1, "nothing else is left behind");
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_what_it_was_is_not_given_and_is_mended_by_putting_it() {
+    let (blobs, _directory) = opened();
+    let digest = Digest::of(BODY);
+    blobs.put(&digest, BODY).await.unwrap();
+    fs::write(blobs.place(&digest).file, b"{}").unwrap();
+    assert!(matches!(blobs.get(&digest).await, Err(StoreError::Corrupt { .. })));
+    blobs.put(&digest, BODY).await.unwrap();
+    assert_eq!(blobs.get(&digest).await.unwrap().as_deref(), Some(BODY));
+}
+
+#[tokio::test]
+async fn only_what_has_not_been_put_for_long_is_removed() {
+    let (blobs, _directory) = opened();
+    let digest = Digest::of(BODY);
+    let first = digest.as_bytes()[0];
+    blobs.put(&digest, BODY).await.unwrap();
+    age(&blobs, &digest);
+    assert_eq!(blobs.aged(first, at(0)).await.unwrap(), [digest]);
+    blobs.put(&digest, BODY).await.unwrap();
+    assert_eq!(blobs.aged(first, at(0)).await.unwrap(), []);
+    assert!(!blobs.remove(&digest, at(0)).await.unwrap(), "it is young again");
+    assert!(blobs.get(&digest).await.unwrap().is_some());
+    assert!(blobs.remove(&digest, far()).await.unwrap());
+    assert!(!blobs.remove(&digest, far()).await.unwrap());
+    assert_eq!(blobs.get(&digest).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_a_dying_process_left_behind_goes() {
+    let (blobs, directory) = opened();
+    let below = directory.path().join("ab");
+    fs::create_dir_all(&below).unwrap();
+    fs::write(below.join("x.part"), b"half").unwrap();
+    fs::write(below.join("README"), b"not ours").unwrap();
+    assert_eq!(blobs.aged(0xab, far()).await.unwrap(), []);
+    let left: Vec<_> = fs::read_dir(below).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["README"]);
+}
+
+#[tokio::test]
+async fn a_store_keeps_large_values_in_the_directory_and_none_in_its_file() {
+    let (blobs, directory) = opened();
+    let path = directory.path().join("history.db");
+    let open = async || {
+        let store = SqliteStore::open(&path, Arc::new(TestClock::default())).await.unwrap();
+        store.with_blobs(Arc::new(blobs.clone()))
+    };
+    let store = open().await;
+    let (kept, lost) = (Digest::of(BODY), Digest::of(b"[\"orphan\"]"));
+    let payloads = vec![(kept, BODY.to_vec())];
+    let appended = store.append(&[Append { payloads, ..start(A) }]).await.unwrap();
+    assert_eq!(appended, [Ok(())]);
+    assert_eq!(store.payload(&kept).await.unwrap().as_deref(), Some(BODY));
+    blobs.put(&lost, b"[\"orphan\"]").await.unwrap();
+    [kept, lost].iter().for_each(|digest| age(&blobs, digest));
+    let mut collected = 0;
+    for first in 0..=u8::MAX {
+        collected += store.collect_blobs(first, at(0)).await.unwrap();
+    }
+    assert_eq!(collected, 1, "what no row refers to");
+    assert_eq!(store.payload(&kept).await.unwrap().as_deref(), Some(BODY));
+    drop(store);
+    let bytes = fs::read(&path).unwrap();
+    assert!(!bytes.windows(BODY.len()).any(|window| window == BODY), "it is not in the file");
+    let without = SqliteStore::open_read_only(&path).await.unwrap();
+    let told = without.payload(&kept).await.unwrap_err();
+    let StoreError::Unavailable(told) = told else { panic!("{told}") };
+    assert!(told.to_string().contains("NOETL_PAYLOAD_DIR"), "{told}");
+    drop(without);
+    assert_eq!(open().await.read(A, Seq::ZERO, 10).await.unwrap().len(), 1);
+    let more = events_after(A, Seq(1), 1);
+    assert_eq!(open().await.append(&[more]).await.unwrap(), [Ok(())]);
+}

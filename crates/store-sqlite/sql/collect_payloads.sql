@@ -1,0 +1,11 @@
+-- Values that only names referred to, once they have none.
+DELETE FROM payload
+WHERE digest IN (
+    SELECT loose.digest
+    FROM payload AS loose
+    WHERE
+        loose.loose_since < ?1
+        AND NOT EXISTS (SELECT 1 FROM result_ref AS named WHERE named.sha256 = loose.digest)
+    ORDER BY loose.loose_since
+    LIMIT +?2
+)
