@@ -107,6 +107,16 @@ impl Control {
         if let Some(value) = self.parts.payloads.get(&digest) {
             return Ok(value);
         }
+        let bytes = self.payload_bytes(digest).await?;
+        let value = serde_json::from_slice(&bytes).map_err(|_| PayloadError::Damaged(digest))?;
+        let value = Arc::new(value);
+        let size = u64::try_from(bytes.len()).expect("a length in memory fits");
+        self.parts.payloads.put(PayloadRef { digest, size }, &value);
+        Ok(value)
+    }
+
+    /// The JSON of such a value, for those who pass it on.
+    pub async fn payload_bytes(&self, digest: Digest) -> Result<Vec<u8>, PayloadError> {
         let bytes = match self.parts.store.payload(&digest).await {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Err(PayloadError::Missing(digest)),
@@ -118,11 +128,7 @@ impl Control {
         if Digest::of(&bytes) != digest {
             return Err(PayloadError::Damaged(digest));
         }
-        let value = serde_json::from_slice(&bytes).map_err(|_| PayloadError::Damaged(digest))?;
-        let value = Arc::new(value);
-        let size = u64::try_from(bytes.len()).expect("a length in memory fits");
-        self.parts.payloads.put(PayloadRef { digest, size }, &value);
-        Ok(value)
+        Ok(bytes)
     }
 }
 

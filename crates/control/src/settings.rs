@@ -50,7 +50,7 @@ impl Default for Settings {
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
-            payload_bytes_max: 8 * 1024 * 1024,
+            payload_bytes_max: 2 * 1024 * 1024,
         }
     }
 }

@@ -33,13 +33,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
-            if error.is_data() {
-                ApiError::invalid("invalid-body", error.to_string())
-            } else {
-                ApiError::new(StatusCode::BAD_REQUEST, "not-json", error.to_string())
-            }
-        })
+        json(&bytes).map(Self)
     }
 }
 
@@ -53,6 +47,17 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
         let bytes = Bytes::from_request(request, state).await.map_err(JsonRejection::from)?;
         Ok(Self(bytes))
     }
+}
+
+/// What a body says.
+pub(crate) fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| {
+        if error.is_data() {
+            ApiError::invalid("invalid-body", error.to_string())
+        } else {
+            ApiError::new(StatusCode::BAD_REQUEST, "not-json", error.to_string())
+        }
+    })
 }
 
 /// What stands in the path.

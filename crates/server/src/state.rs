@@ -8,6 +8,7 @@ use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::Vault;
 use noetl_store::{Clock, Records, Store};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -103,7 +104,11 @@ struct Parts {
     ingress: Ingress,
     statements: MaybeStatements,
     intake: Intake,
+    large_reports: Semaphore,
 }
+
+/// How many large reports are taken in at once.
+const LARGE_REPORTS_MAX: usize = 2;
 
 impl AppState {
     pub fn new(services: Services, settings: Settings) -> Self {
@@ -131,6 +136,7 @@ impl AppState {
             ingress,
             statements: None,
             intake,
+            large_reports: Semaphore::new(LARGE_REPORTS_MAX),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -147,6 +153,12 @@ impl AppState {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.statements = Some(statements);
         self
+    }
+
+    /// The right to take in a large report: once read it takes many times its length until it is
+    /// written, so however many come, few are at that point.
+    pub(crate) async fn large_report(&self) -> SemaphorePermit<'_> {
+        self.parts.large_reports.acquire().await.expect("it is never closed")
     }
 
     /// Who runs SQL by hand, if an operator wants it.

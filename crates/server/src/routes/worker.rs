@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header;
+use axum::response::IntoResponse;
 use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use futures::stream::{self, Stream};
 use noetl_api::wire::{
@@ -15,13 +17,12 @@ use noetl_api::{Cancellation, HeartbeatAnswer, LostReason, ReportAnswer};
 use noetl_bus::{Hint, HintReceiver};
 use noetl_control::Heartbeat;
 use noetl_model::{Digest, PAYLOAD_MAX};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, InPath};
+use crate::extract::{Body, InPath, Raw, json};
 use crate::state::AppState;
 
 /// How many commands one request may lease.
@@ -34,6 +35,8 @@ const HELD_MAX: usize = 10_000;
 const REPORTS_MAX: usize = 1000;
 /// How many bytes one request may report: an output of the largest size, and what is around it.
 pub(super) const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+/// Reports longer than this wait for each other.
+const REPORT_SMALL_MAX: usize = 64 * 1024;
 /// The route that takes them.
 pub(super) const REPORT: &str = "/api/worker/report";
 /// How often a worker that hears nothing is told that somebody is there.
@@ -118,8 +121,12 @@ async fn release_commands(
 )]
 async fn report_commands(
     State(state): State<AppState>,
-    Body(ReportCall { reports }): Body<ReportCall>,
+    Raw(body): Raw,
 ) -> Result<Json<ReportReply>, ApiError> {
+    let is_large = REPORT_SMALL_MAX < body.len();
+    let _admitted = if is_large { Some(state.large_report().await) } else { None };
+    let ReportCall { reports } = json(&body)?;
+    drop(body);
     bounded(reports.len(), REPORTS_MAX)?;
     let answers = state.control().report_all(reports).await;
     // Every report may be repeated, so one that got no answer repeats them all.
@@ -149,9 +156,10 @@ fn bounded(count: usize, max: usize) -> Result<(), ApiError> {
 async fn fetch_payload(
     State(state): State<AppState>,
     InPath(digest): InPath<Digest>,
-) -> Result<Json<Value>, ApiError> {
-    let value = state.control().payload(digest).await?;
-    Ok(Json((*value).clone()))
+) -> Result<impl IntoResponse, ApiError> {
+    // What is kept is what is sent.
+    let bytes = state.control().payload_bytes(digest).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], bytes))
 }
 
 /// Streams the commands that are cancelled from now on. What is missed, a heartbeat tells.
