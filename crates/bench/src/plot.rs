@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_line_ends_at_the_edge_of_the_frame() {
         let svg = plot(Shape::Lines);
-        assert!(svg.contains("points=\"78.0,78.0 570.0,173.0\""), "{svg}");
+        assert!(svg.contains("points=\"78.0,116.0 570.0,192.0\""), "{svg}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod chain;
 mod fanout;
 mod history;
+mod ingest;
 mod many;
 mod outbox;
 mod read;
@@ -31,6 +32,7 @@ pub(crate) enum Scenario {
     Http,
     Postgres,
     Outbox,
+    Ingest,
     Start,
 }
 
@@ -51,7 +53,7 @@ impl Setting<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
@@ -61,6 +63,7 @@ impl Scenario {
         Self::Http,
         Self::Postgres,
         Self::Outbox,
+        Self::Ingest,
         Self::Start,
     ];
 
@@ -75,6 +78,7 @@ impl Scenario {
             Self::Http => "http",
             Self::Postgres => "postgres",
             Self::Outbox => "outbox",
+            Self::Ingest => "ingest",
             Self::Start => "start",
         }
     }
@@ -94,6 +98,7 @@ impl Scenario {
             Self::Http => "1,000 steps of the http tool, next to the tool by itself",
             Self::Postgres => "1,000 steps of the postgres tool, next to the tool by itself",
             Self::Outbox => "100,000 owed messages to JetStream, next to raw publishing",
+            Self::Ingest => "100,000 messages of JetStream to executions, next to raw fetching",
             Self::Start => "from the start of the process to its first answer, and idle memory",
         }
     }
@@ -109,6 +114,7 @@ impl Scenario {
             Self::Http => tools::measure(setting, ToolKind::Http).await,
             Self::Postgres => tools::measure(setting, ToolKind::Postgres).await,
             Self::Outbox => outbox::measure(setting).await,
+            Self::Ingest => ingest::measure(setting).await,
             Self::Start => start::measure(setting).await,
         }
     }

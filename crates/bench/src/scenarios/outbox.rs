@@ -93,7 +93,10 @@ async fn fetched(context: &jetstream::Context, stream: &str, count: u64) -> Resu
 }
 
 /// How long it takes to publish messages to a stream on disk, many of them on their way at once.
-async fn published(context: &jetstream::Context, payloads: &[Vec<u8>]) -> Result<Duration> {
+pub(super) async fn published(
+    context: &jetstream::Context,
+    payloads: &[Vec<u8>],
+) -> Result<Duration> {
     let config = jetstream::stream::Config {
         name: RAW.to_owned(),
         subjects: vec!["raw.>".to_owned()],
