@@ -54,7 +54,7 @@ async fn agreed(server: &Server, id: &str) -> Value {
     let status = server.get(&format!("/api/executions/{id}/status")).await.body;
     let mut detail = server.get(&format!("/api/executions/{id}")).await.body;
     let events = server.get(&format!("/api/executions/{id}/events")).await.body;
-    for more in ["workload", "events", "events_endpoint"] {
+    for more in ["workload", "events", "events_endpoint", "pagination"] {
         detail.as_object_mut().expect("an object").remove(more);
     }
     let state = status["status"].as_str().expect("a status");
