@@ -1,0 +1,120 @@
+//! A control plane whose work is counted, and a worker that finishes everything at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_bus::LocalBus;
+use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
+use noetl_model::{
+    ExecutionStatus, IdGenerator, Lease, Logs, Outcome, Pool, Report, WorkerId, machine_id_of,
+};
+use noetl_store::{Store, SystemClock};
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
+
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Executions that are counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) name: &'static str,
+    pub(crate) executions: usize,
+    pub(crate) steps: usize,
+}
+
+impl Load {
+    pub(crate) const ALL: [Self; 2] = [
+        Self { name: "chain", executions: 1, steps: 100 },
+        Self { name: "many", executions: 50, steps: 5 },
+    ];
+
+    fn playbook(self) -> String {
+        let Self { name, steps, .. } = self;
+        let mut text = format!(
+            "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {name}, path: gate/{name}}}\nworkflow:\n"
+        );
+        for step in 1..=steps {
+            text.push_str(&format!("  - step: s{step}\n    tool: {{kind: noop}}\n"));
+            if step < steps {
+                text.push_str(&format!("    next: {{arcs: [{{step: s{}}}]}}\n", step + 1));
+            }
+        }
+        text
+    }
+
+    pub(crate) fn steps_in_all(self) -> u32 {
+        u32::try_from(self.executions * self.steps).expect("a small number")
+    }
+}
+
+/// A control plane on a store, with its loops.
+pub(crate) struct Plane {
+    control: Control,
+    stop: CancellationToken,
+}
+
+impl Plane {
+    pub(crate) fn on(store: Arc<dyn Store>) -> Self {
+        let ids = Arc::new(IdGenerator::new(machine_id_of("gate")));
+        let bus = Arc::new(LocalBus::new());
+        let control = Control::new(store, bus, Arc::new(SystemClock), ids, Settings::default());
+        let (running, stop) = (control.clone(), CancellationToken::new());
+        let until = stop.clone();
+        drop(tokio::spawn(async move { running.run(until).await }));
+        Self { control, stop }
+    }
+
+    /// Runs executions to their end as a worker does: it asks for more while it reports.
+    pub(crate) async fn run(&self, load: Load) {
+        let entry = self.control.register("gate", &load.playbook()).await.expect("it is valid");
+        let mut executions = Vec::new();
+        for _ in 0..load.executions {
+            let choice = PlaybookChoice::Id(entry.entry.catalog_id);
+            let request = StartRequest::new(choice, Map::new());
+            executions.push(self.control.start(request).await.expect("it starts"));
+        }
+        let (worker, pool) = (WorkerId::new("gate"), Pool::shared());
+        let lease = || self.control.lease(&worker, &pool, load.executions, WAIT);
+        let mut leases = lease().await.expect("the store answers");
+        let mut open = load.executions * load.steps;
+        while open > 0 {
+            assert!(!leases.is_empty(), "{open} steps are still to be done");
+            open -= leases.len();
+            let reports = leases.iter().map(|lease| done(&worker, lease)).collect();
+            let report = self.control.report_all(reports);
+            let more = async {
+                match open {
+                    0 => Ok(Vec::new()),
+                    _ => lease().await,
+                }
+            };
+            let (more, answers) = tokio::join!(more, report);
+            for answer in answers {
+                answer.expect("a report is taken");
+            }
+            leases = more.expect("the store answers");
+        }
+        for execution in executions {
+            let summary = self.control.summary(execution).await.expect("the store answers");
+            let status = summary.expect("it is there").status;
+            assert_eq!(status, ExecutionStatus::Completed);
+        }
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn done(worker: &WorkerId, lease: &Lease) -> Report {
+    Report {
+        execution: lease.execution,
+        command: lease.command,
+        attempt: lease.attempt,
+        worker: worker.clone(),
+        outcome: Outcome::Completed { output: json!({ "ok": true }) },
+        logs: Logs::default(),
+    }
+}
