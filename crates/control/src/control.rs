@@ -15,6 +15,7 @@ use crate::draft::Stamps;
 use crate::follow::Followers;
 use crate::lease::ReadyKey;
 use crate::load::StateCache;
+use crate::lookout::Lookouts;
 use crate::mailbox::Mailboxes;
 use crate::payloads::PayloadCache;
 use crate::reserve::{ASIDE, Reserve};
@@ -46,6 +47,7 @@ pub(crate) struct Parts {
     pub(crate) schedules: ScheduleCache,
     pub(crate) claims: Reserve<ReadyKey>,
     pub(crate) vacancies: Vacancies,
+    pub(crate) lookouts: Lookouts,
     pub(crate) timers_aside: Reserve<TimerKey>,
 }
 
@@ -72,6 +74,7 @@ impl Control {
             schedules: ScheduleCache::default(),
             claims: Reserve::new(),
             vacancies: Vacancies::default(),
+            lookouts: Lookouts::default(),
             timers_aside: Reserve::new(),
             settings,
         };

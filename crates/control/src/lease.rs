@@ -2,17 +2,18 @@
 //!
 //! What waits is read from the queue, but a claim is an input like any other: the event, the lease and
 //! the answer belong to one commit, and whoever was faster is told by the engine. A worker for which
-//! nothing waits is handed the next command of its pool in the commit that issues it.
+//! nothing waits is handed the next command of its pool in the commit that issues it, and does not
+//! look again while nothing can have changed.
 
 use std::time::Duration;
 
-use futures::future::{FutureExt as _, join_all};
-use noetl_bus::{Hint, HintReceiver};
+use futures::future::join_all;
 use noetl_engine::{Input, Refusal};
 use noetl_model::{Attempt, CommandId, ExecutionId, Lease, Pool, Timestamp, WorkerId};
 use noetl_store::{Held, HeldAnswer, PAGE_MAX, ReadyCommand, StoreError};
 use tokio::time::Instant;
 
+use crate::lookout::Lookout;
 use crate::reserve::{ASIDE, InHand};
 use crate::{Answer, Control};
 
@@ -48,35 +49,36 @@ impl Control {
         wait: Duration,
     ) -> Result<Vec<Lease>, StoreError> {
         let deadline = Instant::now() + wait.min(LEASE_WAIT_MAX);
-        // Listening begins before the first look, so that nothing falls in between.
-        let mut hints = self.parts.bus.subscribe();
+        let kept = self.parts.lookouts.take(pool);
+        let mut lookout = kept.unwrap_or_else(|| Lookout::new(pool, self.parts.bus.subscribe()));
         let mut looks = 0;
         loop {
-            // One look answers all the hints that have come so far.
-            while hints.next().now_or_never().is_some() {}
-            let claims = self.claim_ready(worker, pool, max).await?;
-            let found_none = claims.is_empty();
-            let leases: Vec<Lease> = claims.into_iter().flatten().collect();
-            if !leases.is_empty() || Instant::now() >= deadline {
-                return Ok(leases);
+            if lookout.is_due() {
+                let claims = self.claim_ready(worker, pool, max).await?;
+                let found_none = claims.is_empty();
+                let leases: Vec<Lease> = claims.into_iter().flatten().collect();
+                if !leases.is_empty() || Instant::now() >= deadline {
+                    return Ok(leases);
+                }
+                if !found_none && looks < LOOKS_MAX {
+                    // What could not be claimed is out of the way now; there may be more behind it.
+                    looks += 1;
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                looks = 0;
+                lookout.rest_until(Instant::now() + self.parts.settings.poll);
             }
-            if !found_none && looks < LOOKS_MAX {
-                // What could not be claimed is out of the way now; there may be more behind it.
-                looks += 1;
-                tokio::task::yield_now().await;
-                continue;
-            }
-            looks = 0;
-            let poll = (Instant::now() + self.parts.settings.poll).min(deadline);
             let waiting = self.wait_in(pool, worker, max);
             tokio::select! {
                 biased;
                 () = waiting.filled() => {}
-                () = ready_in(&mut hints, pool) => {}
-                () = tokio::time::sleep_until(poll) => {}
+                () = lookout.due() => {}
+                () = tokio::time::sleep_until(deadline) => {}
             }
             let leases = waiting.close().await;
-            if !leases.is_empty() {
+            if !leases.is_empty() || Instant::now() >= deadline {
+                self.parts.lookouts.leave(lookout);
                 return Ok(leases);
             }
         }
@@ -144,19 +146,6 @@ impl Control {
                 tracing::warn!(error, %execution, %command, "command not claimed");
                 None
             }
-        }
-    }
-}
-
-/// Waits for a hint that a command waits in the pool.
-async fn ready_in(hints: &mut HintReceiver, pool: &Pool) {
-    loop {
-        match hints.next().await {
-            Hint::CommandReady { pool: hinted } if hinted == *pool => return,
-            Hint::LookAgain => return,
-            Hint::CommandReady { .. }
-            | Hint::CommandCancelled { .. }
-            | Hint::ExecutionAdvanced { .. } => {}
         }
     }
 }

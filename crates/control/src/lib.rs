@@ -19,6 +19,7 @@ mod follow;
 mod fork;
 mod lease;
 mod load;
+mod lookout;
 mod mailbox;
 mod needs;
 mod payloads;

@@ -11,6 +11,7 @@ impl Control {
     pub async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         let released = self.parts.store.release(worker).await?;
         if released > 0 {
+            self.parts.lookouts.clear();
             tracing::info!(%worker, released, "commands given back");
         }
         Ok(released)

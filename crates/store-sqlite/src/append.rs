@@ -1,6 +1,5 @@
-//! The event log: a batch is read up on, planned, written table by table, and committed at once.
-
-use std::collections::HashMap;
+//! The event log: a batch is read up on, planned, and written table by table, in two calls to the
+//! database.
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
@@ -9,14 +8,15 @@ use noetl_store::{
     StoreError, put_away, read_shared,
 };
 use sqlx::sqlite::SqliteRow;
-use sqlx::{SqliteConnection, query, query_as, query_scalar};
+use sqlx::{SqliteConnection, query};
 
 use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
-use crate::key::{KeyRow, find_keys, forget_keys};
-use crate::queue::find_commands;
+use crate::key::{KeyRow, kept_key};
+use crate::queue::open_command;
 use crate::row::{NO_ROWS, array, at_most, digest, get, json, store_error, stored};
-use crate::store::begin;
+use crate::script::{Parameter, Script};
+use crate::store::{BEGIN, COMMIT};
 
 #[async_trait]
 impl EventLog for SqliteStore {
@@ -27,18 +27,15 @@ impl EventLog for SqliteStore {
         if let Some(blobs) = self.blobs() {
             put_away(blobs, &batch.iter().collect::<Vec<_>>()).await?;
         }
-        let mut writer = self.writer().await?;
-        let mut transaction = begin(&mut writer).await?;
+        let mut writer = self.whole_writer().await?;
         let now = self.clock.now();
-        let known = read_up(&mut transaction, batch, now).await?;
+        let known = read_up(&mut writer, batch, now).await?;
         let mut plan = Plan::of(batch, known);
         if self.blobs().is_some() {
             plan.without_bodies();
         }
-        if !plan.executions.is_empty() {
-            write(&mut transaction, &plan, now).await?;
-        }
-        transaction.commit().await.map_err(store_error)?;
+        write(&mut writer, &plan, now).await?;
+        writer.settle();
         Ok(plan.answers)
     }
 
@@ -105,88 +102,74 @@ fn recorded(execution: ExecutionId, row: &SqliteRow) -> Result<Recorded, StoreEr
     })
 }
 
-/// What the store holds of all that a batch touches.
+/// Begins a transaction that writes and tells what the store holds of all that a batch touches.
 async fn read_up(
     connection: &mut SqliteConnection,
     batch: &[Append],
     now: Timestamp,
 ) -> Result<Known, StoreError> {
-    let logs: Vec<(i64, u64, i64, Option<Vec<u8>>)> =
-        query_as(include_str!("../sql/find_seqs.sql"))
-            .bind(array(batch.iter().map(|append| append.execution)))
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(store_error)?;
-    let logs = logs.into_iter().map(|(execution, seq, at, head)| {
-        let head = head.map(|bytes| digest(&bytes)).transpose()?;
-        let end = LogEnd { seq: Seq(seq), at: Timestamp::from_micros(at), head };
-        Ok((ExecutionId(execution), end))
-    });
-    let logs = logs.collect::<Result<HashMap<_, _>, StoreError>>()?;
-    let event_ids: Vec<i64> = query_scalar(include_str!("../sql/find_event_ids.sql"))
-        .bind(array(batch.iter().flat_map(|append| &append.events).map(|event| event.event_id)))
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(store_error)?;
     let parents = batch.iter().filter_map(|append| append.summary.parent.and_then(Parent::command));
-    let parents: Vec<CommandKey> =
-        parents.map(|parent| (parent.execution, parent.command)).collect();
-    let commands: Vec<CommandKey> = batch
+    let parents = parents.map(|parent| (parent.execution, parent.command));
+    let commands = batch
         .iter()
-        .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())))
-        .collect();
+        .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())));
+    let event_ids = batch.iter().flat_map(|append| &append.events).map(|event| event.event_id);
+    let keys = batch.iter().filter_map(Append::starts_under).map(|key| key.qualified());
+    let reads = [
+        (include_str!("../sql/find_seqs.sql"), array(batch.iter().map(|append| append.execution))),
+        (include_str!("../sql/find_event_ids.sql"), array(event_ids)),
+        (include_str!("../sql/find_children.sql"), array(parents)),
+        (include_str!("../sql/find_commands.sql"), array(commands)),
+        (include_str!("../sql/find_start_keys.sql"), array(keys)),
+    ];
+    let mut script = Script::default();
+    script.add(BEGIN, &[]);
+    let is_asked = reads.each_ref().map(|(_, keys)| keys != NO_ROWS);
+    for (statement, keys) in reads {
+        if keys != NO_ROWS {
+            script.add(statement, &[Parameter::Text(keys)]);
+        }
+    }
+    let mut found = script.run(connection).await?.into_iter().skip(1);
+    let [logs, event_ids, children, commands, keys] = is_asked
+        .map(|is_asked| if is_asked { found.next().unwrap_or_default() } else { Vec::new() });
     Ok(Known {
         now,
-        logs,
-        event_ids: event_ids.into_iter().map(EventId).collect(),
-        children: match &parents[..] {
-            [] => HashMap::new(),
-            parents => find_children(&mut *connection, parents).await?,
-        },
-        commands: match &commands[..] {
-            [] => HashMap::new(),
-            commands => find_commands(&mut *connection, commands).await?,
-        },
-        keys: find_keys(connection, batch).await?,
+        logs: logs.iter().map(log_end).collect::<Result<_, _>>()?,
+        event_ids: event_ids
+            .iter()
+            .map(|row| Ok(EventId(get(row, "event_id")?)))
+            .collect::<Result<_, StoreError>>()?,
+        children: children.iter().map(child).collect::<Result<_, _>>()?,
+        commands: commands.iter().map(open_command).collect::<Result<_, _>>()?,
+        keys: keys.iter().map(kept_key).collect::<Result<_, _>>()?,
     })
 }
 
-/// The executions that were started for some commands.
-async fn find_children(
-    connection: &mut SqliteConnection,
-    parents: &[CommandKey],
-) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
-    let children: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/find_children.sql"))
-        .bind(array(parents))
-        .fetch_all(connection)
-        .await
-        .map_err(store_error)?;
-    let children = children.into_iter().map(|(parent, command, child)| {
-        ((ExecutionId(parent), CommandId(command)), ExecutionId(child))
-    });
-    Ok(children.collect())
+fn log_end(row: &SqliteRow) -> Result<(ExecutionId, LogEnd), StoreError> {
+    let head: Option<&[u8]> = get(row, "head_digest")?;
+    let end = LogEnd {
+        seq: Seq(get(row, "seq")?),
+        at: Timestamp::from_micros(get(row, "last_event_at")?),
+        head: head.map(digest).transpose()?,
+    };
+    Ok((ExecutionId(get(row, "execution_id")?), end))
 }
 
-/// Writes the rows of a plan, each table at once; a table that gains nothing costs nothing.
+/// An execution that was started for a command.
+fn child(row: &SqliteRow) -> Result<(CommandKey, ExecutionId), StoreError> {
+    let parent = ExecutionId(get(row, "parent_execution_id")?);
+    let command = CommandId(get(row, "parent_command_id")?);
+    Ok(((parent, command), ExecutionId(get(row, "execution_id")?)))
+}
+
+/// Writes the rows of a plan, each table at once, and commits; a table that gains nothing costs
+/// nothing.
 async fn write(
     connection: &mut SqliteConnection,
     plan: &Plan<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for (statement, rows) in tables(plan) {
-        if rows == NO_ROWS {
-            continue;
-        }
-        query(statement)
-            .bind(rows)
-            .bind(now.as_micros())
-            .execute(&mut *connection)
-            .await
-            .map_err(store_error)?;
-    }
-    if !plan.keys.is_empty() {
-        forget_keys(&mut *connection, now).await?;
-    }
     for (_, digest, bytes) in &plan.payloads {
         query(include_str!("../sql/put_payload.sql"))
             .bind(&digest.as_bytes()[..])
@@ -195,6 +178,18 @@ async fn write(
             .await
             .map_err(store_error)?;
     }
+    let mut script = Script::default();
+    for (statement, rows) in tables(plan) {
+        if rows != NO_ROWS {
+            script.add(statement, &[Parameter::Text(rows), Parameter::Number(now.as_micros())]);
+        }
+    }
+    if !plan.keys.is_empty() {
+        let forget = include_str!("../sql/remove_start_keys.sql");
+        script.add(forget, &[Parameter::Number(now.as_micros())]);
+    }
+    script.add(COMMIT, &[]);
+    script.run(connection).await?;
     Ok(())
 }
 

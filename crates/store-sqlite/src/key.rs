@@ -1,16 +1,11 @@
 //! Start keys as rows.
 
-use std::collections::HashMap;
-
 use noetl_model::{Digest, ExecutionId, Timestamp};
-use noetl_store::{Append, KeptKey, KeyHolder, KeyName, StoreError};
+use noetl_store::{KeptKey, KeyHolder, KeyName, StoreError};
 use serde::Serialize;
-use sqlx::{SqliteConnection, query, query_as};
+use sqlx::sqlite::SqliteRow;
 
-use crate::row::{array, digest, store_error};
-
-/// Scope, name, execution, what was asked for, until when it is kept.
-type Row = (String, String, i64, Option<Vec<u8>>, i64);
+use crate::row::{digest, get};
 
 #[derive(Serialize)]
 pub(crate) struct KeyRow<'a> {
@@ -28,41 +23,13 @@ impl<'a> KeyRow<'a> {
     }
 }
 
-/// The keys that a batch starts executions under and that are there.
-pub(crate) async fn find_keys(
-    connection: &mut SqliteConnection,
-    batch: &[Append],
-) -> Result<HashMap<KeyName, KeptKey>, StoreError> {
-    let names: Vec<KeyName> =
-        batch.iter().filter_map(Append::starts_under).map(|key| key.qualified()).collect();
-    if names.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let rows: Vec<Row> = query_as(include_str!("../sql/find_start_keys.sql"))
-        .bind(array(names))
-        .fetch_all(connection)
-        .await
-        .map_err(store_error)?;
-    rows.into_iter()
-        .map(|(scope, name, execution, request, until)| {
-            let holder = KeyHolder {
-                execution: ExecutionId(execution),
-                request: request.map(|bytes| digest(&bytes)).transpose()?,
-            };
-            Ok(((scope, name), KeptKey { holder, until: Timestamp::from_micros(until) }))
-        })
-        .collect()
-}
-
-/// Forgets some keys that are no longer kept.
-pub(crate) async fn forget_keys(
-    connection: &mut SqliteConnection,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    query(include_str!("../sql/remove_start_keys.sql"))
-        .bind(now.as_micros())
-        .execute(connection)
-        .await
-        .map_err(store_error)?;
-    Ok(())
+/// A key that an execution was started under.
+pub(crate) fn kept_key(row: &SqliteRow) -> Result<(KeyName, KeptKey), StoreError> {
+    let request: Option<&[u8]> = get(row, "request")?;
+    let holder = KeyHolder {
+        execution: ExecutionId(get(row, "execution_id")?),
+        request: request.map(digest).transpose()?,
+    };
+    let until = Timestamp::from_micros(get(row, "kept_until")?);
+    Ok(((get(row, "scope")?, get(row, "name")?), KeptKey { holder, until }))
 }

@@ -24,6 +24,7 @@ mod queue;
 mod records;
 mod row;
 mod schedule;
+mod script;
 mod store;
 mod subscription;
 mod timers;

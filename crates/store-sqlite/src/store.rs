@@ -1,6 +1,7 @@
 //! The store itself: two connections that write, one at a time, and a few that read.
 
 use std::fs::File;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,12 +31,43 @@ struct Writer {
     _lock: File,
 }
 
-struct Connections {
+pub(crate) struct Connections {
     /// What it commits survives the loss of power.
     durable: SqliteConnection,
     /// What it commits survives the death of the process and, once the other has committed after it,
     /// the loss of power. A flush costs more than all else about a small commit.
     lazy: SqliteConnection,
+    /// Whether a transaction of the durable one may have been left half-way.
+    is_torn: bool,
+}
+
+/// Begins a transaction that writes.
+pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
+pub(crate) const COMMIT: &str = "COMMIT";
+
+/// The durable connection, for a transaction by hand: unless it is settled, it is undone by whoever
+/// writes next.
+pub(crate) struct WholeWriter<'a>(MutexGuard<'a, Connections>);
+
+impl WholeWriter<'_> {
+    /// The transaction has ended.
+    pub(crate) fn settle(mut self) {
+        self.0.is_torn = false;
+    }
+}
+
+impl Deref for WholeWriter<'_> {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.0.durable
+    }
+}
+
+impl DerefMut for WholeWriter<'_> {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.0.durable
+    }
 }
 
 impl SqliteStore {
@@ -50,7 +82,8 @@ impl SqliteStore {
             .execute(&mut durable)
             .await
             .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
-        let connections = Connections { durable, lazy: open::lazy_writer(path).await? };
+        let lazy = open::lazy_writer(path).await?;
+        let connections = Connections { durable, lazy, is_torn: false };
         let writer = Some(Writer { connections: Mutex::new(connections), _lock: lock });
         Ok(Self { clock, readers: open::readers(path), writer, blobs: None })
     }
@@ -78,6 +111,13 @@ impl SqliteStore {
         Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.durable))
     }
 
+    /// The same connection for a transaction that is begun and ended by hand.
+    pub(crate) async fn whole_writer(&self) -> Result<WholeWriter<'_>, StoreError> {
+        let mut connections = self.connections().await?;
+        connections.is_torn = true;
+        Ok(WholeWriter(connections))
+    }
+
     /// The connection that writes what may be forgotten when the power goes, since it is then done
     /// again; waits for whoever is writing.
     pub(crate) async fn lazy_writer(&self) -> Result<Writing<'_>, StoreError> {
@@ -85,10 +125,16 @@ impl SqliteStore {
     }
 
     async fn connections(&self) -> Result<MutexGuard<'_, Connections>, StoreError> {
-        match &self.writer {
-            Some(writer) => Ok(writer.connections.lock().await),
-            None => Err(StoreError::Unavailable("the store was opened for reading only".into())),
+        let Some(writer) = &self.writer else {
+            return Err(StoreError::Unavailable("the store was opened for reading only".into()));
+        };
+        let mut connections = writer.connections.lock().await;
+        if connections.is_torn {
+            // It fails if the transaction had ended after all.
+            let _ended = query("ROLLBACK").execute(&mut connections.durable).await;
+            connections.is_torn = false;
         }
+        Ok(connections)
     }
 }
 
@@ -96,5 +142,5 @@ impl SqliteStore {
 pub(crate) async fn begin(
     connection: &mut SqliteConnection,
 ) -> Result<SqliteTransaction<'_>, StoreError> {
-    connection.begin_with("BEGIN IMMEDIATE").await.map_err(store_error)
+    connection.begin_with(BEGIN).await.map_err(store_error)
 }

@@ -1,0 +1,139 @@
+//! Looking for commands that wait, no oftener than something may have changed.
+//!
+//! Invariant: a lookout has listened since before its last look, so whoever takes it over knows
+//! whether another look could find anything.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use futures::future::FutureExt as _;
+use noetl_bus::{Hint, HintReceiver};
+use noetl_model::Pool;
+use tokio::time::Instant;
+
+/// What is known of a pool without looking.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    pool: Pool,
+    hints: HintReceiver,
+    /// When to look again even if nobody gives a hint.
+    due_at: Instant,
+}
+
+impl Lookout {
+    /// A lookout that has not looked yet.
+    pub(crate) fn new(pool: &Pool, hints: HintReceiver) -> Self {
+        Self { pool: pool.clone(), hints, due_at: Instant::now() }
+    }
+
+    /// Whether a look could find anything; one look answers all the hints that have come so far.
+    pub(crate) fn is_due(&mut self) -> bool {
+        while let Some(hint) = self.hints.next().now_or_never() {
+            if concerns(&hint, &self.pool) {
+                self.due_at = Instant::now();
+            }
+        }
+        Instant::now() >= self.due_at
+    }
+
+    /// A look has found nothing.
+    pub(crate) fn rest_until(&mut self, due_at: Instant) {
+        self.due_at = due_at;
+    }
+
+    /// Waits until a look could find something.
+    pub(crate) async fn due(&mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                hint = self.hints.next() => {
+                    if concerns(&hint, &self.pool) {
+                        self.due_at = Instant::now();
+                        return;
+                    }
+                }
+                () = tokio::time::sleep_until(self.due_at) => return,
+            }
+        }
+    }
+}
+
+fn concerns(hint: &Hint, pool: &Pool) -> bool {
+    match hint {
+        Hint::CommandReady { pool: hinted } => hinted == pool,
+        Hint::LookAgain => true,
+        Hint::CommandCancelled { .. } | Hint::ExecutionAdvanced { .. } => false,
+    }
+}
+
+/// The lookouts of workers that were handed something and have not come back yet.
+#[derive(Debug, Default)]
+pub(crate) struct Lookouts {
+    kept: Mutex<BTreeMap<Pool, Lookout>>,
+}
+
+impl Lookouts {
+    /// The lookout that somebody has left for a pool.
+    pub(crate) fn take(&self, pool: &Pool) -> Option<Lookout> {
+        self.kept().remove(pool)
+    }
+
+    /// Leaves a lookout to whoever waits next in its pool.
+    pub(crate) fn leave(&self, lookout: Lookout) {
+        let now = Instant::now();
+        let mut kept = self.kept();
+        kept.retain(|_, lookout| lookout.due_at > now);
+        kept.insert(lookout.pool.clone(), lookout);
+    }
+
+    /// Something has changed of which no hint tells.
+    pub(crate) fn clear(&self) {
+        self.kept().clear();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<Pool, Lookout>> {
+        self.kept.lock().expect("nothing panics while it holds the lookouts")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use noetl_bus::{Bus as _, LocalBus};
+
+    use super::*;
+
+    /// Whether a lookout that has just found nothing is due after a hint.
+    async fn check(hint: Option<Hint>, expected: bool) {
+        let bus = LocalBus::new();
+        let mut lookout = Lookout::new(&Pool::shared(), bus.subscribe());
+        assert!(lookout.is_due(), "it has not looked yet");
+        lookout.rest_until(Instant::now() + Duration::from_secs(1));
+        let lookouts = Lookouts::default();
+        lookouts.leave(lookout);
+        if let Some(hint) = hint {
+            bus.publish(hint).await;
+        }
+        let mut lookout = lookouts.take(&Pool::shared()).expect("it was left");
+        assert_eq!(lookout.is_due(), expected);
+        lookout.due().await;
+        assert!(lookout.is_due());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lookout_that_has_found_nothing_rests_until_it_is_time() {
+        check(None, false).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hint_about_its_pool_makes_a_lookout_due_whoever_holds_it() {
+        check(Some(Hint::CommandReady { pool: Pool::shared() }), true).await;
+        check(Some(Hint::LookAgain), true).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hint_about_another_pool_does_not() {
+        check(Some(Hint::CommandReady { pool: Pool::control() }), false).await;
+    }
+}
