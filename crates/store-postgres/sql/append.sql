@@ -4,8 +4,21 @@
 -- them are new), children ($26 to $28), open commands ($29 to $37), commands that are over ($38, $39),
 -- timers ($40 to $42), timers that are over ($43, $44), messages ($45 to $47) and large values ($48 to
 -- $50). The primary keys are what refuses a second writer: a row that should be new is inserted or
--- fails, and never waits for the lock of somebody who waits for ours.
-WITH events AS (
+-- fails, and never waits for the lock of somebody who waits for ours. All fails too unless executions
+-- that go on are where $59 and $64 say, and, if $60 says that open commands are all new, they are.
+-- Instants are told by $47; $61 says whether that is to be put right by the clock here.
+WITH clock AS MATERIALIZED (
+    SELECT CASE WHEN $61 THEN clock_timestamp() - $47 ELSE interval '0' END AS shift
+),
+-- In the order of their ids, so that of two rivals one waits for the other.
+locked AS MATERIALIZED (
+    SELECT execution_id, seq, head_digest
+    FROM noetl.execution
+    WHERE execution_id = ANY ($8) AND execution_id BETWEEN $62 AND $63
+    ORDER BY execution_id
+    FOR NO KEY UPDATE
+),
+events AS (
     INSERT INTO noetl.event (
         execution_id, seq, event_id, event_type, node_name, created_at, body, prev_digest
     )
@@ -24,7 +37,8 @@ places AS (
 -- The order of all events.
 feed AS (
     INSERT INTO noetl.feed_batch (position, executions, seqs, created_at)
-    SELECT noetl.feed_position(), $1::bigint[], $2::bigint[], $47
+    SELECT noetl.feed_position(), $1::bigint[], $2::bigint[], $47 + shift
+    FROM clock
 ),
 new_executions AS (
     INSERT INTO noetl.execution (
@@ -75,13 +89,23 @@ continued_executions AS (
     FROM unnest(
         $8::bigint[], $13::text[], $14::bigint[], $15::timestamptz[], $17::timestamptz[],
         $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[],
-        $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[], $56::bytea[]
+        $51::boolean[], $52::bigint[], $53::bigint[], $54::bigint[], $56::bytea[], $59::bigint[], $64::bytea[]
     ) AS changed (
         execution_id, status, seq, last_event_at, ended_at, current_step, steps_total,
         steps_running, steps_completed, steps_failed, error, is_new, items_total, items_completed,
-        items_failed, head_digest
+        items_failed, head_digest, expected, expected_head
     )
-    WHERE execution.execution_id = changed.execution_id AND NOT changed.is_new
+    JOIN locked
+        ON locked.execution_id = changed.execution_id
+        AND locked.seq = changed.expected
+        -- As far as both are known.
+        AND coalesce(locked.head_digest = changed.expected_head, true)
+    WHERE
+        execution.execution_id = changed.execution_id
+        -- What finds the partition.
+        AND execution.execution_id BETWEEN $62 AND $63
+        AND NOT changed.is_new
+    RETURNING execution.execution_id
 ),
 children AS (
     INSERT INTO noetl.child (parent_execution_id, parent_command_id, execution_id)
@@ -95,9 +119,9 @@ open_commands AS (
         created_at
     )
     SELECT
-        execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until,
-        created_at
-    FROM unnest(
+        execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until + shift,
+        created_at + shift
+    FROM clock CROSS JOIN unnest(
         $29::bigint[], $30::bigint[], $31::text[], $32::text[], $33::bigint[], $34::text[],
         $35::text[], $36::timestamptz[], $37::timestamptz[]
     ) WITH ORDINALITY AS new (
@@ -110,6 +134,8 @@ open_commands AS (
         status = excluded.status,
         worker_id = excluded.worker_id,
         lease_until = excluded.lease_until
+    WHERE NOT $60
+    RETURNING command_id
 ),
 ended_commands AS (
     DELETE FROM noetl.command
@@ -130,12 +156,21 @@ ended_timers AS (
 ),
 messages AS (
     INSERT INTO noetl.outbox (execution_id, message, created_at)
-    SELECT execution_id, message::json, $47
-    FROM unnest($45::bigint[], $46::text[]) WITH ORDINALITY AS new (execution_id, message, place)
+    SELECT execution_id, message::json, $47 + shift
+    FROM clock
+    CROSS JOIN unnest($45::bigint[], $46::text[]) WITH ORDINALITY
+        AS new (execution_id, message, place)
     ORDER BY place
+),
+large_values AS (
+    INSERT INTO noetl.result_store (execution_id, sha256, body)
+    SELECT execution_id, sha256, body
+    FROM unnest($48::bigint[], $49::bytea[], $50::bytea[]) AS new (execution_id, sha256, body)
+    ON CONFLICT (execution_id, sha256) DO UPDATE SET loose_since = NULL
+    WHERE result_store.loose_since IS NOT NULL
 )
-INSERT INTO noetl.result_store (execution_id, sha256, body)
-SELECT execution_id, sha256, body
-FROM unnest($48::bigint[], $49::bytea[], $50::bytea[]) AS new (execution_id, sha256, body)
-ON CONFLICT (execution_id, sha256) DO UPDATE SET loose_since = NULL
-WHERE result_store.loose_since IS NOT NULL
+SELECT noetl.refuse_overtaken()
+WHERE
+    (SELECT count(*) FROM continued_executions)
+        <> cardinality(array_positions($51::boolean[], false))
+    OR (SELECT count(*) FROM open_commands) <> cardinality($29::bigint[])

@@ -1,18 +1,19 @@
-//! The event log: a batch is read up on, planned, written by one statement, and committed at once.
+//! The event log: a batch is written by one statement, which is its own transaction if the batch says
+//! all that there is to know; else it is read up on first.
 
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
-    Append, AppendError, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
-    StoreError, put_away, read_shared,
+    Append, AppendError, Clock as _, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan,
+    READ_EVENTS_MAX, StoreError, SystemClock, put_away, read_shared,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_as, query_scalar};
 
 use crate::PgStore;
-use crate::encode::bound;
+use crate::encode::{Footing, bound};
 use crate::instant::Instant;
 use crate::key::{find_keys, put_keys};
 use crate::queue::lock_commands;
@@ -134,6 +135,11 @@ impl PgStore {
         if let Some(blobs) = self.blobs() {
             put_away(blobs, batch).await?;
         }
+        match self.write_presumed(batch).await {
+            Ok(Some(answers)) => return Ok(answers),
+            Ok(None) | Err(Unwritten::Overtaken) => {}
+            Err(Unwritten::Failed(error)) => return Err(error),
+        }
         let mut event_ids = EventIds::Trusted;
         for _ in 0..RIVALRIES_MAX {
             match self.write(batch, event_ids).await {
@@ -143,6 +149,24 @@ impl PgStore {
             }
         }
         Err(StoreError::Unavailable("other writers kept getting in between".into()))
+    }
+
+    /// Writes a batch in one call if it says itself all that there is to know; nothing if it does not.
+    async fn write_presumed(
+        &self,
+        batch: &[&Append],
+    ) -> Result<Option<Vec<Result<(), AppendError>>>, Unwritten> {
+        let (now, footing) = match self.now() {
+            None => (SystemClock.now(), Footing::Presumed),
+            Some(Instant(now)) => (now, Footing::PresumedOnTime),
+        };
+        let Some(mut plan) = Plan::presumed(batch.iter().copied(), now) else { return Ok(None) };
+        plan.events.sort_by_key(|(execution, _)| *execution);
+        if self.blobs().is_some() {
+            plan.without_bodies();
+        }
+        bound(&plan, now, footing).execute(&self.pool).await?;
+        Ok(Some(plan.answers))
     }
 
     async fn write(
@@ -164,7 +188,7 @@ impl PgStore {
             return Err(Unwritten::Overtaken);
         }
         if !plan.executions.is_empty() {
-            bound(&plan, now).execute(&mut *transaction).await?;
+            bound(&plan, now, Footing::Read).execute(&mut *transaction).await?;
         }
         transaction.commit().await?;
         Ok(plan.answers)

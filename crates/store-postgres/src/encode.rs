@@ -1,7 +1,7 @@
 //! A plan as the one statement that writes it takes it: an array for each column.
 
 use noetl_model::{Digest, EventTag, Parent, StepName, Summary, Timestamp};
-use noetl_store::{CommandKey, Holder, OpenCommand, Plan};
+use noetl_store::{CommandKey, Holder, LogEnd, OpenCommand, Plan};
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
@@ -11,8 +11,19 @@ use crate::row::{plain, stored, to_json};
 
 type Statement = Query<'static, Postgres, PgArguments>;
 
+/// What a plan was made on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Footing {
+    /// What has been read and kept from others, and the database's clock.
+    Read,
+    /// What the batch itself says, and this process's clock.
+    Presumed,
+    /// The same, with a clock that all servers share.
+    PresumedOnTime,
+}
+
 /// The statement that writes a plan made at `now`.
-pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp) -> Statement {
+pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp, footing: Footing) -> Statement {
     let statement = sqlx::query(include_str!("../sql/append.sql"));
     let statement = events(statement, plan);
     let statement = executions(statement, plan);
@@ -23,7 +34,8 @@ pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp) -> Statement {
     let statement = payloads(statement, plan);
     let statement =
         statement.bind(plan.executions.values().map(|change| change.is_new).collect::<Vec<_>>());
-    digests(items(statement, plan), plan)
+    let statement = digests(items(statement, plan), plan);
+    guards(statement, plan, footing)
 }
 
 /// One column of some rows.
@@ -91,6 +103,18 @@ fn digests(statement: Statement, plan: &Plan<'_>) -> Statement {
         .bind(column(&summaries, |summary| summary.head.map(bytes)))
         .bind(column(&summaries, |summary| summary.fork.map(|fork| fork.execution.0)))
         .bind(column(&summaries, |summary| summary.fork.map(|fork| stored(fork.seq.0))))
+}
+
+/// What has to be so for the plan to hold.
+fn guards(statement: Statement, plan: &Plan<'_>, footing: Footing) -> Statement {
+    let before: Vec<LogEnd> = plan.executions.values().map(|change| change.before).collect();
+    statement
+        .bind(column(&before, |end| stored(end.seq.0)))
+        .bind(footing != Footing::Read)
+        .bind(footing == Footing::Presumed)
+        .bind(plan.executions.keys().next().map(|execution| execution.0))
+        .bind(plan.executions.keys().next_back().map(|execution| execution.0))
+        .bind(column(&before, |end| end.head.map(|digest| digest.as_bytes().to_vec())))
 }
 
 fn children(statement: Statement, plan: &Plan<'_>) -> Statement {

@@ -65,7 +65,7 @@ pub(crate) struct ExecutionRow<'a> {
 
 impl<'a> ExecutionRow<'a> {
     pub(crate) fn of(execution_id: ExecutionId, change: &ExecutionChange<'a>) -> Self {
-        let ExecutionChange { summary, end, is_new: _ } = *change;
+        let ExecutionChange { summary, end, before: _, is_new: _ } = *change;
         Self {
             execution_id,
             catalog_id: summary.playbook.catalog_id.0,

@@ -36,6 +36,11 @@ impl Append {
         self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
     }
 
+    /// The event after which the log of its execution begins: that of another execution for a fork.
+    pub(crate) fn begins_after(&self) -> Seq {
+        self.summary.fork.map_or(Seq::ZERO, |fork| fork.seq)
+    }
+
     /// Whether the first of the events names the event whose digest is `head` as the one before it,
     /// as far as both are known.
     pub fn follows(&self, head: Option<Digest>) -> bool {

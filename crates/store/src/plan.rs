@@ -51,6 +51,8 @@ pub struct LogEnd {
 pub struct ExecutionChange<'a> {
     pub summary: &'a Summary,
     pub end: LogEnd,
+    /// Where its log ended before the batch.
+    pub before: LogEnd,
     /// Whether the batch starts it.
     pub is_new: bool,
 }
@@ -94,6 +96,39 @@ impl<'a> Plan<'a> {
         self.payloads.iter_mut().for_each(|(.., body)| *body = &[]);
     }
 
+    /// Plans a batch on what it says itself: that every log ends where it is expected to and that
+    /// every command it adds is new. The store has to refuse all of it if that is not so. Nothing if
+    /// more has to be known: whether a key or a child is there, or who holds a command.
+    pub fn presumed(
+        batch: impl IntoIterator<Item = &'a Append> + Clone,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let mut seen = HashSet::new();
+        let mut logs = HashMap::new();
+        for append in batch.clone() {
+            let begins = append.expected == append.begins_after();
+            if append.starts_under().is_some() || (begins && parent_of(append).is_some()) {
+                return None;
+            }
+            if seen.insert(append.execution) && !begins {
+                let head = append.events.first().and_then(|event| event.prev);
+                let at = append.summary.started_at;
+                logs.insert(append.execution, LogEnd { seq: append.expected, at, head });
+            }
+        }
+        let known = Known {
+            now,
+            logs,
+            event_ids: HashSet::new(),
+            children: HashMap::new(),
+            commands: HashMap::new(),
+            keys: HashMap::new(),
+        };
+        // A change of a command that the batch does not add itself is refused, so it is read up on.
+        let plan = Plan::of(batch, known);
+        plan.answers.iter().all(Result::is_ok).then_some(plan)
+    }
+
     /// The commands that are new or changed, in the order in which they were added.
     pub fn open_commands(&self) -> impl Iterator<Item = (CommandKey, &OpenCommand)> {
         self.commands.iter().filter_map(|(key, open)| Some((*key, open.as_ref()?)))
@@ -121,6 +156,7 @@ impl<'a> Plan<'a> {
         touched: &mut Touched,
     ) -> Result<(), AppendError> {
         let execution = append.execution;
+        let before = known.log_end(append);
         let end = known.check_log(append)?;
         known.check_child(append)?;
         let current = |command| known.commands.get(&(execution, command));
@@ -141,16 +177,16 @@ impl<'a> Plan<'a> {
         }
         for (command, open) in staged {
             let key = (execution, command);
-            let before = match open {
+            let was = match open {
                 Some(open) => known.commands.insert(key, open),
                 None => known.commands.remove(&key),
             };
-            touched.add(key, before.is_some());
+            touched.add(key, was.is_some());
         }
         self.executions
             .entry(execution)
             .and_modify(|change| (change.summary, change.end) = (&append.summary, end))
-            .or_insert(ExecutionChange { summary: &append.summary, end, is_new });
+            .or_insert(ExecutionChange { summary: &append.summary, end, before, is_new });
         self.events.extend(append.events.iter().map(|recorded| (execution, recorded)));
         self.timers.extend(append.timers.iter().map(|change| match *change {
             TimerChange::Set { timer, due_at } => ((execution, timer), Some(due_at)),
@@ -196,13 +232,17 @@ impl Touched {
 }
 
 impl Known {
+    /// Where the log of an append's execution ends before it.
+    fn log_end(&self, append: &Append) -> LogEnd {
+        let end = self.logs.get(&append.execution).copied();
+        let at = append.summary.started_at;
+        end.unwrap_or(LogEnd { seq: append.begins_after(), at, head: None })
+    }
+
     /// Where the log ends once `append` is written, if it continues the log without a gap and under
     /// ids that are not known to be used.
     fn check_log(&self, append: &Append) -> Result<LogEnd, AppendError> {
-        let end = self.logs.get(&append.execution).copied();
-        let begins_after = append.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
-        let end =
-            end.unwrap_or(LogEnd { seq: begins_after, at: append.summary.started_at, head: None });
+        let end = self.log_end(append);
         let seq = append.last_seq().ok_or(AppendError::Conflict)?;
         let used = append.events.iter().any(|event| self.event_ids.contains(&event.event_id));
         if append.expected != end.seq || used || !append.follows(end.head) {
