@@ -17,7 +17,7 @@ workflow:
   - step: make
     tool:
       kind: python
-      code: 'result = {"count": 3000, "first": {"id": "a"}, "rows": ["a large value indeed"] * 3000}'
+      code: 'result = {"count": 3000, "first": {"id": "a"}, "rows": ["a large value " + "indeed"] * 3000}'
       output: {store: {kind: db}, preview_max_bytes: 10, select: [{path: first.id, as: id}]}
     next: {arcs: [{step: small}]}
   - step: small
