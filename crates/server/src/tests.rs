@@ -75,7 +75,7 @@ workflow:
     tool: {kind: python, code: 'pass', input: {name: '{{ workload.name }}'}}
     next: second
   - step: second
-    tool: {kind: noop, said: '{{ start.text }}'}
+    tool: {kind: noop, message: '{{ start.text }}'}
 ";
 
 /// A step that waits for an execution of `tests/hello`.

@@ -9,11 +9,10 @@ use crate::candidates;
 
 const EXAMPLES: &str = "\
 Examples:
-  noetl verify last              check the execution started last
-  noetl verify --all             check every execution
+  noetl verify last
+  noetl verify --all
   noetl verify --all --server https://noetl.example.org:8082
-  noetl verify 380248615345483776 --expect 9f86d081...
-                                 compare with a digest that was kept elsewhere
+  noetl verify last --expect 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 
 Checked are the log's chain of digests, that each event is legal after those before it, and that
 summary, queue, timers, snapshot and large values are what follows from the log. The first thing that

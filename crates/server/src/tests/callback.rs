@@ -15,7 +15,7 @@ workflow:
     tool: {kind: container, image: busybox}
     next: second
   - step: second
-    tool: {kind: noop, said: '{{ start.terminal_state }}'}
+    tool: {kind: noop, message: '{{ start.terminal_state }}'}
 ";
 
 /// A server on which a worker has begun a job; its execution.

@@ -134,7 +134,7 @@ pub(super) async fn what_failed_is_done_again_with_the_repaired_playbook(server:
     })
     .await;
     assert_eq!(server.status(&origin).await, "FAILED");
-    server.register(&HELLO.replace("said:", "spoken:")).await;
+    server.register(&HELLO.replace("message:", "result:")).await;
     let id = fork(&server, &origin, json!({ "version": "latest" })).await;
     work(&server, said).await;
     assert_eq!(server.status(&id).await, "COMPLETED");
