@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use noetl_model::{CommandId, ExecutionId, Message, Pool, Seq};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
@@ -39,6 +40,28 @@ async fn read_only_error(path: &Path) -> String {
 fn said(path: &Path, opened: Result<SqliteStore, OpenError>) -> String {
     let error = opened.err().expect("the database does not open");
     error.to_string().replace(&path.display().to_string(), "FILE")
+}
+
+#[tokio::test]
+async fn an_append_that_is_given_up_does_not_stand_in_the_way_of_the_next() {
+    let (path, _keep) = fresh_path();
+    let store = open(&path).await;
+    for id in 1..=8 {
+        let (given_up, next) = ([start(ExecutionId(id))], start(ExecutionId(100 + id)));
+        let mut giving_up = store.append(&given_up);
+        for _ in 0..id {
+            if giving_up.as_mut().now_or_never().is_some() {
+                break;
+            }
+            // Another call to the database lets it get on.
+            store.summary(A).await.expect("the store reads");
+        }
+        drop(giving_up);
+        append(&store, next).await;
+        assert_eq!(seqs(&store, ExecutionId(100 + id)).await, [1]);
+        let kept = seqs(&store, ExecutionId(id)).await;
+        assert!(kept.is_empty() || kept == [1], "half of it is kept: {kept:?}");
+    }
 }
 
 #[tokio::test]
