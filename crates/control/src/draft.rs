@@ -9,7 +9,7 @@ use std::sync::Arc;
 use noetl_engine::{Effect, Execution, Illegal, Loaded, begin, effects_of, evolve};
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, Message,
-    PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, StepName, Timestamp,
+    PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, Timestamp,
 };
 use noetl_playbook::Playbook;
 use noetl_store::{Append, Clock, QueueChange, TimerChange};
@@ -62,8 +62,6 @@ struct Pages {
     offered: BTreeMap<Digest, Arc<Large>>,
     /// Values moved out already, by address; the value is kept so that its address stays its own.
     moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
-    /// The steps whose output is kept by itself above so many bytes, which are fewer than usual.
-    kept_apart: BTreeMap<StepName, usize>,
 }
 
 impl Draft {
@@ -96,19 +94,14 @@ impl Draft {
         self.pages.offered.insert(digest, Arc::clone(large));
     }
 
-    /// Heeds what a playbook says about the outputs of its steps: those that show where they are
-    /// kept are kept by themselves, however small they are.
-    pub(crate) fn heed(&mut self, playbook: &Playbook) {
-        let steps = playbook.steps.iter().filter_map(|step| {
-            let above = usize::try_from(step.output.reference_above).ok()?;
-            (above < PAYLOAD_INLINE_MAX).then(|| (step.name.clone(), above))
-        });
-        self.pages.kept_apart = steps.collect();
-    }
-
     /// Writes down an event that has been decided. On an error the draft is of no use any more.
-    pub(crate) fn record(&mut self, mut event: Event, stamps: &Stamps) -> Result<(), Illegal> {
-        let inline_max = self.pages.inline_max(&self.state, &event);
+    pub(crate) fn record(
+        &mut self,
+        mut event: Event,
+        playbook: &Playbook,
+        stamps: &Stamps,
+    ) -> Result<(), Illegal> {
+        let inline_max = inline_max(&self.state, playbook, &event);
         self.pages.move_out(&mut event, inline_max, &mut self.loaded);
         let recorded = stamps.record(self.state.seq().next(), event, self.state.head());
         self.pages.note(&self.state, &recorded);
@@ -193,21 +186,6 @@ impl Pages {
         }
     }
 
-    /// How long the JSON of an event's values may be.
-    fn inline_max(&self, state: &Execution, event: &Event) -> usize {
-        if event.tag() == EventTag::CommandIssued {
-            return BINDING_INLINE_MAX;
-        }
-        // A step without an output of its own has its last command's.
-        let step = if let Event::CommandCompleted { command, .. } = event {
-            state.step_of_command(*command)
-        } else {
-            event.step().filter(|_| event.tag() == EventTag::StepCompleted)
-        };
-        let kept_apart = step.and_then(|step| self.kept_apart.get(step));
-        kept_apart.copied().unwrap_or(PAYLOAD_INLINE_MAX)
-    }
-
     fn moved_out(&mut self, value: &Arc<Value>, loaded: &mut Loaded) -> PayloadRef {
         let address = Arc::as_ptr(value).addr();
         if let Some((_, reference)) = self.moved.get(&address) {
@@ -243,4 +221,24 @@ impl Pages {
             }
         }
     }
+}
+
+/// How long the JSON of an event's values may be. A step that shows where its output is kept has it
+/// kept by itself, however small it is.
+fn inline_max(state: &Execution, playbook: &Playbook, event: &Event) -> usize {
+    if event.tag() == EventTag::CommandIssued {
+        return BINDING_INLINE_MAX;
+    }
+    // A step without an output of its own has its last command's.
+    let step = if let Event::CommandCompleted { command, .. } = event {
+        state.step_of_command(*command)
+    } else {
+        event.step().filter(|_| event.tag() == EventTag::StepCompleted)
+    };
+    let step = step.and_then(|step| playbook.index_of(step.as_str()));
+    let above = step.map(|step| playbook.step(step).output.reference_above);
+    above
+        .and_then(|above| usize::try_from(above).ok())
+        .unwrap_or(usize::MAX)
+        .min(PAYLOAD_INLINE_MAX)
 }

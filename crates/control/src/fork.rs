@@ -221,7 +221,7 @@ impl Control {
         let events = events.map_err(ForkError::Unforkable)?;
         let mut draft = Draft::onto(state);
         for event in events {
-            draft.record(event, &self.parts.stamps).map_err(|illegal| {
+            draft.record(event, setting.playbook, &self.parts.stamps).map_err(|illegal| {
                 let error = LoadError::damaged(setting.fork, Damage::Illegal(illegal));
                 tracing::error!(error = &error as &dyn std::error::Error, "fork cannot be folded");
                 error

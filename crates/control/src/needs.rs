@@ -43,7 +43,6 @@ impl Control {
         playbook: &Playbook,
         decide: impl Fn(&Execution, Given<'_>) -> Result<Decision, Needs> + Send + Sync,
     ) -> Result<Decision, LoadError> {
-        draft.heed(playbook);
         let mut loaded = std::mem::take(&mut draft.loaded);
         let log =
             Log { execution: draft.state.id(), expected: draft.expected(), events: draft.events() };

@@ -186,7 +186,7 @@ impl Control {
         let first = events.next().ok_or(LoadError::damaged(execution, Damage::NoStart))?;
         let stamps = &self.parts.stamps;
         let drafted = Draft::opening(execution, first, stamps).and_then(|mut draft| {
-            events.try_for_each(|event| draft.record(event, stamps)).map(|()| draft)
+            events.try_for_each(|event| draft.record(event, playbook, stamps)).map(|()| draft)
         });
         drafted.map_err(|illegal| {
             let error = LoadError::damaged(execution, Damage::Illegal(illegal));

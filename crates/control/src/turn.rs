@@ -244,7 +244,7 @@ impl Control {
                 }
             };
             for event in events {
-                if let Err(illegal) = draft.record(event, &self.parts.stamps) {
+                if let Err(illegal) = draft.record(event, playbook, &self.parts.stamps) {
                     return Ok(Err((*slot, illegal)));
                 }
             }

@@ -263,7 +263,7 @@ impl Control {
             Decision::Refused { refusal: _, recorded: _ } => return Ok(None),
         };
         for event in events {
-            draft.record(event, &self.parts.stamps).map_err(|illegal| {
+            draft.record(event, playbook, &self.parts.stamps).map_err(|illegal| {
                 LoadError::damaged(draft.state.id(), Damage::Illegal(illegal))
             })?;
         }
