@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 
 use noetl_engine::{Auditor, Execution, LogFault, OpenHolder};
 use noetl_model::{
-    CommandId, Digest, ExecutionId, Payload, Recorded, Seq, Summary, TimerId, Timestamp,
+    Attempt, CommandId, Digest, Event, ExecutionId, Payload, Pool, Recorded, Seq, Summary, TimerId,
+    Timestamp,
 };
-use noetl_store::{FORKS_MAX, Holder, OpenCommand, OpenWork, READ_EVENTS_MAX, Store, StoreError};
+use noetl_store::{
+    FORKS_MAX, Holder, OpenCommand, OpenWork, READ_EVENTS_MAX, Snapshot, Store, StoreError,
+};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -28,6 +31,8 @@ pub struct Verdict {
     pub proven_from: Option<Seq>,
     /// The digest of the last event: evidence, if it is kept elsewhere.
     pub head: Option<Digest>,
+    /// Where a fold was saved by another version of this program. It is not used, and not compared.
+    pub foreign_snapshot: Option<Seq>,
     /// The first thing that is wrong.
     pub fault: Option<Fault>,
 }
@@ -47,12 +52,14 @@ pub enum Fault {
     End { end: Seq, summary: Seq },
     #[error("the summary says that `{field}` is {stored}; by the log it is {folded}")]
     Summary { field: String, stored: String, folded: String },
-    #[error("command {command} is {stored} in the queue; by the log it is {folded}")]
+    #[error("by the queue, command {command} is {stored}; by the log it is {folded}")]
     Command { command: CommandId, stored: String, folded: String },
     #[error("timer {timer} is {stored}; by the log it is {folded}")]
     Timer { timer: TimerId, stored: String, folded: String },
     #[error("the snapshot at event {0} is not the fold of the log up to there")]
     Snapshot(Seq),
+    #[error("the snapshot at event {seq} is of no use: {why}")]
+    UselessSnapshot { seq: Seq, why: String },
     #[error("the value {digest}, which event {seq} refers to, is {what}")]
     Payload { seq: Seq, digest: Digest, what: &'static str },
     #[error("the last event has the digest {found}, not {kept}")]
@@ -60,6 +67,15 @@ pub enum Fault {
 }
 
 impl Verdict {
+    /// What is not wrong, and worth knowing.
+    pub fn note(&self) -> Option<String> {
+        let seq = self.foreign_snapshot?;
+        Some(format!(
+            "the snapshot at event {seq} was saved by another version and is neither used nor \
+             compared"
+        ))
+    }
+
     /// The verdict once the digest of the last event is compared with one that was kept elsewhere.
     #[must_use]
     pub fn against(mut self, kept: Digest) -> Self {
@@ -78,7 +94,14 @@ pub async fn verify(
     execution: ExecutionId,
     progress: impl Fn(u64) + Send + Sync,
 ) -> Result<Option<Verdict>, StoreError> {
-    let mut verdict = Verdict { execution, events: 0, proven_from: None, head: None, fault: None };
+    let mut verdict = Verdict {
+        execution,
+        events: 0,
+        proven_from: None,
+        head: None,
+        foreign_snapshot: None,
+        fault: None,
+    };
     match judge(store, &mut verdict, &progress).await {
         Ok(is_there) => Ok(is_there.then_some(verdict)),
         Err(Stop::Fault(fault)) => Ok(Some(Verdict { fault: Some(fault), ..verdict })),
@@ -114,14 +137,11 @@ async fn judge(
 ) -> Result<bool, Stop> {
     let execution = verdict.execution;
     let root = root_of(store, execution).await?;
-    let saved = store.latest(execution).await?;
-    let saved = saved.and_then(|saved| match snapshot::decode(execution, &saved, saved.seq) {
-        Ok(state) => Some((saved.seq, Some(state))),
-        // One of another version is never used; one that is damaged should not be there.
-        Err(snapshot::Unusable::Shape) => None,
-        Err(_damaged) => Some((saved.seq, None)),
-    });
-    let mut reader = Reader { store, auditor: Auditor::new(execution, root), saved, events: 0 };
+    let mut saved = store.latest(execution).await?;
+    let foreign = saved.take_if(|saved| saved.shape != Execution::SHAPE);
+    verdict.foreign_snapshot = foreign.map(|foreign| foreign.seq);
+    let auditor = Auditor::new(execution, root);
+    let mut reader = Reader { store, auditor, saved, issued: BTreeMap::new(), events: 0 };
     for _ in 0..LOOKS_MAX {
         let read = reader.read_on(execution, progress).await;
         verdict.events = reader.events;
@@ -139,8 +159,9 @@ async fn judge(
             reader.auditor.end(summary.seq, summary.head)?;
             let state = reader.auditor.state().ok_or(Fault::Half)?;
             compare_end(state, &summary)?;
+            reader.snapshot_ahead(state.seq())?;
             compare_summary(state, &summary)?;
-            compare_work(state, &work)?;
+            compare_work(state, &reader.issued, &work)?;
             return Ok(true);
         }
     }
@@ -168,8 +189,10 @@ async fn root_of(store: &dyn Store, execution: ExecutionId) -> Result<ExecutionI
 struct Reader<'a> {
     store: &'a dyn Store,
     auditor: Auditor,
-    /// A saved fold, and where it was saved; none if it is damaged.
-    saved: Option<(Seq, Option<Execution>)>,
+    /// The saved fold, until its place in the log is reached.
+    saved: Option<Snapshot>,
+    /// For whom each open command was issued.
+    issued: BTreeMap<CommandId, Pool>,
     events: u64,
 }
 
@@ -185,6 +208,7 @@ impl Reader<'_> {
             for recorded in &page {
                 self.auditor.see(recorded)?;
                 self.events = recorded.seq.0;
+                self.note_command(&recorded.event);
                 self.compare_snapshot()?;
                 self.look_up_payloads(recorded).await?;
             }
@@ -195,14 +219,35 @@ impl Reader<'_> {
         }
     }
 
-    fn compare_snapshot(&mut self) -> Result<(), Fault> {
-        let here = self.auditor.state().map(Execution::seq);
-        match self.saved.take_if(|(seq, _)| Some(*seq) == here) {
-            Some((seq, saved)) if saved.as_ref() != self.auditor.state() => {
-                Err(Fault::Snapshot(seq))
-            }
-            Some(_) | None => Ok(()),
+    fn note_command(&mut self, event: &Event) {
+        if let Event::CommandIssued { command, pool, .. } = event {
+            self.issued.insert(*command, pool.clone());
         }
+        if let Event::CommandCompleted { command, .. }
+        | Event::CommandFailed { command, .. }
+        | Event::CommandCancelled { command, .. } = event
+        {
+            self.issued.remove(command);
+        }
+    }
+
+    fn compare_snapshot(&mut self) -> Result<(), Fault> {
+        let Some(state) = self.auditor.state() else { return Ok(()) };
+        let Some(saved) = self.saved.take_if(|saved| saved.seq == state.seq()) else {
+            return Ok(());
+        };
+        match snapshot::decode(state.id(), &saved, saved.seq) {
+            Ok(fold) if fold == *state => Ok(()),
+            Ok(_) => Err(Fault::Snapshot(saved.seq)),
+            Err(why) => Err(Fault::UselessSnapshot { seq: saved.seq, why: why.to_string() }),
+        }
+    }
+
+    /// A saved fold whose place was not reached covers what nobody wrote.
+    fn snapshot_ahead(&self, written: Seq) -> Result<(), Fault> {
+        let Some(saved) = &self.saved else { return Ok(()) };
+        let why = snapshot::Unusable::Ahead(written).to_string();
+        Err(Fault::UselessSnapshot { seq: saved.seq, why })
     }
 
     /// The large values an event refers to are there, and are what they were.
@@ -248,20 +293,30 @@ fn compare_summary(state: &Execution, stored: &Summary) -> Result<(), Fault> {
     }
 }
 
-fn compare_work(state: &Execution, work: &OpenWork) -> Result<(), Fault> {
+fn compare_work(
+    state: &Execution,
+    issued: &BTreeMap<CommandId, Pool>,
+    work: &OpenWork,
+) -> Result<(), Fault> {
     let folded: BTreeMap<CommandId, String> = state
         .open_commands()
         .map(|(command, attempt, holder)| {
             let holder = match holder {
                 OpenHolder::Nobody => "waiting".to_owned(),
-                OpenHolder::Worker(worker) => format!("held by {worker} as attempt {attempt}"),
+                OpenHolder::Worker(worker) => format!("held by {worker}"),
                 OpenHolder::Child => "waiting for its child".to_owned(),
             };
-            (command, holder)
+            let pool = issued.get(&command).map_or("?", Pool::as_str);
+            (command, words_of(&holder, attempt, pool))
         })
         .collect();
-    let stored: BTreeMap<CommandId, String> =
-        work.commands.iter().map(|(command, open)| (*command, held_by(open))).collect();
+    let stored: BTreeMap<CommandId, String> = work
+        .commands
+        .iter()
+        .map(|(command, open)| {
+            (*command, words_of(&held_by(open), open.attempt, open.pool.as_str()))
+        })
+        .collect();
     if let Some((command, stored, folded)) = first_difference(&stored, &folded, "not there") {
         return Err(Fault::Command { command, stored, folded });
     }
@@ -279,8 +334,16 @@ fn compare_work(state: &Execution, work: &OpenWork) -> Result<(), Fault> {
 fn held_by(open: &OpenCommand) -> String {
     match &open.holder {
         Holder::Nobody { .. } => "waiting".to_owned(),
-        Holder::Worker { worker, .. } => format!("held by {worker} as attempt {}", open.attempt),
+        Holder::Worker { worker, .. } => format!("held by {worker}"),
         Holder::Parked => "waiting for its child".to_owned(),
+    }
+}
+
+/// An open command in words: who has it, how often it was claimed, whose work it is.
+fn words_of(holder: &str, attempt: Attempt, pool: &str) -> String {
+    match attempt {
+        Attempt(0) => format!("{holder} in pool {pool}"),
+        Attempt(_) => format!("{holder} as attempt {attempt} in pool {pool}"),
     }
 }
 

@@ -138,6 +138,8 @@ impl Auditor {
             }
             (Some(last), Some(_)) if head == self.previous => Err(LogFault::Inserted(last)),
             (Some(last), Some(head)) if head != self.head() => Err(LogFault::Unattested(last)),
+            // What is kept of the last event is written with it, if it has a digest itself.
+            (Some(last), None) if self.proven_from.is_some() => Err(LogFault::Unattested(last)),
             (Some(_) | None, Some(_) | None) => Ok(()),
         }
     }

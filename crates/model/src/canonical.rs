@@ -2,74 +2,357 @@
 //! bytes, numbers as they were given.
 //!
 //! It does not depend on the order of keys or of fields, so it survives any store and any change of
-//! the code that keeps the stored form.
+//! the code that keeps the stored form. It is computed for every event that is written, so a value is
+//! written once and members of an object change places where they stand.
+
+use std::ops::Range;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde::ser::{
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+use serde_json::Error;
+
+/// Most events are no longer than this.
+const EVENT_LEN: usize = 512;
 
 /// The canonical form of a value whose serialized form is JSON.
 pub fn canonical(value: &impl Serialize) -> Vec<u8> {
-    let value = serde_json::to_value(value).expect("the model's words are JSON");
-    let mut bytes = Vec::with_capacity(512);
-    write(&value, &mut bytes);
-    bytes
+    let mut page = Page { bytes: Vec::with_capacity(EVENT_LEN), ..Page::default() };
+    value.serialize(&mut page).expect("the model's words are JSON");
+    page.bytes
 }
 
-fn write(value: &Value, bytes: &mut Vec<u8>) {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            serde_json::to_writer(bytes, value).expect("memory takes what is written to it");
+/// What is written, and what has to be remembered of the objects that are not closed yet.
+#[derive(Default)]
+struct Page {
+    bytes: Vec<u8>,
+    /// The members of all open objects, the innermost object's last.
+    members: Vec<Member>,
+    /// Where members change places.
+    aside: Vec<u8>,
+}
+
+/// Where a member of an object is written, and where its key is, without the quotes.
+#[derive(Clone)]
+struct Member {
+    key: Range<usize>,
+    whole: Range<usize>,
+}
+
+impl Page {
+    /// Writes what is neither an array nor an object.
+    fn plain(&mut self, value: impl Serialize) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.bytes, &value)
+    }
+
+    fn array(&mut self, close: &'static [u8]) -> Array<'_> {
+        self.bytes.push(b'[');
+        Array { start: self.bytes.len(), page: self, close }
+    }
+
+    fn object(&mut self, close: &'static [u8]) -> Object<'_> {
+        self.bytes.push(b'{');
+        let (start, outer) = (self.bytes.len(), self.members.len());
+        Object { page: self, start, outer, key: 0..0, close }
+    }
+
+    /// Opens the object with one member that a variant with content is.
+    fn variant(&mut self, name: &str) -> Result<(), Error> {
+        self.bytes.push(b'{');
+        self.plain(name)?;
+        self.bytes.push(b':');
+        Ok(())
+    }
+
+    /// Brings the members of the innermost object, written from `start` on, into their order.
+    fn sort(&mut self, start: usize, outer: usize) {
+        let Self { bytes, members, aside } = self;
+        let members = &mut members[outer..];
+        if members.is_sorted_by(|one, next| precedes(bytes, one, next)) {
+            return;
         }
-        Value::Array(items) => {
-            bytes.push(b'[');
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
-                    bytes.push(b',');
-                }
-                write(item, bytes);
+        members.sort_by(|one, other| match precedes(bytes, one, other) {
+            true => std::cmp::Ordering::Less,
+            false => std::cmp::Ordering::Greater,
+        });
+        aside.clear();
+        aside.extend_from_slice(&bytes[start..]);
+        bytes.truncate(start);
+        for member in members {
+            if bytes.len() > start {
+                bytes.push(b',');
             }
-            bytes.push(b']');
-        }
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            bytes.push(b'{');
-            for (place, (key, item)) in entries.into_iter().enumerate() {
-                if place > 0 {
-                    bytes.push(b',');
-                }
-                serde_json::to_writer(&mut *bytes, key)
-                    .expect("memory takes what is written to it");
-                bytes.push(b':');
-                write(item, bytes);
-            }
-            bytes.push(b'}');
+            bytes.extend_from_slice(&aside[member.whole.start - start..member.whole.end - start]);
         }
     }
 }
+
+/// Whether a member comes before another one of the same object.
+fn precedes(bytes: &[u8], one: &Member, other: &Member) -> bool {
+    let (one, other) = (&bytes[one.key.clone()], &bytes[other.key.clone()]);
+    match one.contains(&b'\\') || other.contains(&b'\\') {
+        true => spelled_out(one) < spelled_out(other),
+        false => one < other,
+    }
+}
+
+/// A key as it is without escapes.
+fn spelled_out(key: &[u8]) -> String {
+    let quoted = [b"\"", key, b"\""].concat();
+    serde_json::from_slice(&quoted).expect("it has just been written as JSON")
+}
+
+/// An array that is being written.
+struct Array<'a> {
+    page: &'a mut Page,
+    start: usize,
+    close: &'static [u8],
+}
+
+impl Array<'_> {
+    fn item(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+        if self.page.bytes.len() > self.start {
+            self.page.bytes.push(b',');
+        }
+        value.serialize(&mut *self.page)
+    }
+
+    fn end(self) {
+        self.page.bytes.extend_from_slice(self.close);
+    }
+}
+
+/// An object that is being written.
+struct Object<'a> {
+    page: &'a mut Page,
+    /// Where its first member begins.
+    start: usize,
+    /// How many members the objects around it have so far.
+    outer: usize,
+    /// The key whose value comes next.
+    key: Range<usize>,
+    close: &'static [u8],
+}
+
+impl Object<'_> {
+    fn key(&mut self, key: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+        let bytes = &mut self.page.bytes;
+        if bytes.len() > self.start {
+            bytes.push(b',');
+        }
+        let start = bytes.len();
+        serde_json::to_writer(&mut *bytes, key)?;
+        if bytes[start] != b'"' {
+            bytes.insert(start, b'"');
+            bytes.push(b'"');
+        }
+        self.key = start + 1..bytes.len() - 1;
+        bytes.push(b':');
+        Ok(())
+    }
+
+    fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+        value.serialize(&mut *self.page)?;
+        let key = self.key.clone();
+        let whole = key.start - 1..self.page.bytes.len();
+        self.page.members.push(Member { key, whole });
+        Ok(())
+    }
+
+    fn end(self) {
+        self.page.sort(self.start, self.outer);
+        self.page.members.truncate(self.outer);
+        self.page.bytes.extend_from_slice(self.close);
+    }
+}
+
+/// Values that are written as they are.
+macro_rules! plain {
+    ($($method:ident: $kind:ty),* $(,)?) => {
+        $(fn $method(self, value: $kind) -> Result<(), Error> {
+            self.plain(value)
+        })*
+    };
+}
+
+impl<'a> Serializer for &'a mut Page {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Array<'a>;
+    type SerializeTuple = Array<'a>;
+    type SerializeTupleStruct = Array<'a>;
+    type SerializeTupleVariant = Array<'a>;
+    type SerializeMap = Object<'a>;
+    type SerializeStruct = Object<'a>;
+    type SerializeStructVariant = Object<'a>;
+
+    plain! {
+        serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32,
+        serialize_i64: i64, serialize_i128: i128, serialize_u8: u8, serialize_u16: u16,
+        serialize_u32: u32, serialize_u64: u64, serialize_u128: u128, serialize_f32: f32,
+        serialize_f64: f64, serialize_char: char, serialize_str: &str, serialize_bytes: &[u8],
+    }
+
+    fn serialize_none(self) -> Result<(), Error> {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Error> {
+        self.plain(())
+    }
+
+    fn serialize_unit_struct(self, _name: &'static str) -> Result<(), Error> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<(), Error> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        self.variant(variant)?;
+        value.serialize(&mut *self)?;
+        self.bytes.push(b'}');
+        Ok(())
+    }
+
+    fn serialize_seq(self, _len: Option<usize>) -> Result<Array<'a>, Error> {
+        Ok(self.array(b"]"))
+    }
+
+    fn serialize_tuple(self, _len: usize) -> Result<Array<'a>, Error> {
+        Ok(self.array(b"]"))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _len: usize) -> Result<Array<'a>, Error> {
+        Ok(self.array(b"]"))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _len: usize,
+    ) -> Result<Array<'a>, Error> {
+        self.variant(variant)?;
+        Ok(self.array(b"]}"))
+    }
+
+    fn serialize_map(self, _len: Option<usize>) -> Result<Object<'a>, Error> {
+        Ok(self.object(b"}"))
+    }
+
+    fn serialize_struct(self, _: &'static str, _len: usize) -> Result<Object<'a>, Error> {
+        Ok(self.object(b"}"))
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _len: usize,
+    ) -> Result<Object<'a>, Error> {
+        self.variant(variant)?;
+        Ok(self.object(b"}}"))
+    }
+}
+
+/// What an array is called, in its various guises.
+macro_rules! arrays {
+    ($($guise:ident::$method:ident),*) => {
+        $(impl $guise for Array<'_> {
+            type Ok = ();
+            type Error = Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+                self.item(value)
+            }
+
+            fn end(self) -> Result<(), Error> {
+                Array::end(self);
+                Ok(())
+            }
+        })*
+    };
+}
+
+arrays!(
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field,
+    SerializeTupleVariant::serialize_field
+);
+
+impl SerializeMap for Object<'_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        self.key(key)
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.value(value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        Object::end(self);
+        Ok(())
+    }
+}
+
+/// What an object with known fields is called, in its various guises.
+macro_rules! objects {
+    ($($guise:ident),*) => {
+        $(impl $guise for Object<'_> {
+            type Ok = ();
+            type Error = Error;
+
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), Error> {
+                self.key(key)?;
+                self.value(value)
+            }
+
+            fn end(self) -> Result<(), Error> {
+                Object::end(self);
+                Ok(())
+            }
+        })*
+    };
+}
+
+objects!(SerializeStruct, SerializeStructVariant);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(json: &str, expected: &str) {
-        let value: Value = serde_json::from_str(json).unwrap();
-        assert_eq!(String::from_utf8(canonical(&value)).unwrap(), expected);
-    }
-
-    #[test]
-    fn keys_are_in_order_at_every_level() {
-        check(
-            r#"{ "b": [ {"z": 1, "y": 2} ], "a": {"ä": 1, "z": 2} }"#,
-            r#"{"a":{"z":2,"ä":1},"b":[{"y":2,"z":1}]}"#,
-        );
-    }
-
-    #[test]
-    fn numbers_keep_their_kind() {
-        check(
-            "[1, 1.0, -0.0, 1e300, 0.1, 18446744073709551615]",
-            "[1,1.0,-0.0,1e+300,0.1,18446744073709551615]",
-        );
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SimulatedClock;
+use crate::ledger::Ledger;
 use crate::store::Connection;
 use crate::storm::Storm;
 
@@ -21,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(400);
 
 /// What all servers of a world have in common.
 pub(crate) struct Ground {
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: SimulatedClock,
@@ -141,10 +143,14 @@ impl Fleet {
     }
 
     fn boot(&self, slot: usize) {
-        let Ground { store, bus, storm, settings, .. } = &self.ground;
+        let Ground { store, bus, storm, settings, ledger, .. } = &self.ground;
         let dead = CancellationToken::new();
-        let connection =
-            Connection { store: Arc::clone(store), storm: Arc::clone(storm), dead: dead.clone() };
+        let connection = Connection {
+            store: Arc::clone(store),
+            storm: Arc::clone(storm),
+            dead: dead.clone(),
+            ledger: Arc::clone(ledger),
+        };
         // The machine keeps its number, and its clock may have been set back meanwhile.
         let ids = IdGenerator::new(u16::try_from(slot).expect("there are few servers"));
         let control = Control::new(

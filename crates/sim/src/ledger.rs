@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use noetl_control::ReportAnswer;
-use noetl_model::{Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, WorkerId};
+use noetl_model::{
+    Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, Seq, Summary, WorkerId,
+};
+use noetl_store::{Append, AppendError, Snapshot};
 
 /// One attempt at one command.
 pub(crate) type AttemptKey = (ExecutionId, CommandId, Attempt);
@@ -32,6 +35,10 @@ pub(crate) struct Pages {
     commands: BTreeMap<(ExecutionId, String, String), BTreeSet<CommandId>>,
     /// What was found to be wrong on the way.
     pub(crate) complaints: Vec<String>,
+    /// What lists and details said of an execution from an event on, until its next events.
+    pub(crate) shown: BTreeMap<(ExecutionId, Seq), Summary>,
+    /// Every fold that a server had saved, also those that others were ahead of.
+    pub(crate) snapshots: Vec<(ExecutionId, Snapshot)>,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +58,16 @@ impl Ledger {
 }
 
 impl Pages {
+    /// What was written is shown from now on.
+    pub(crate) fn written(&mut self, batch: &[Append], outcomes: &[Result<(), AppendError>]) {
+        for (append, outcome) in batch.iter().zip(outcomes) {
+            if outcome.is_ok() {
+                let summary = append.summary.clone();
+                self.shown.insert((append.execution, summary.seq), summary);
+            }
+        }
+    }
+
     /// How many commands the lease's task has had before this one. The same for every attempt, so
     /// that a tool does the same again when it is run again.
     pub(crate) fn earlier_commands(&mut self, lease: &Lease) -> usize {

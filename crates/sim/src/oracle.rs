@@ -1,19 +1,20 @@
 //! What must hold of a world when everything has come to its end.
 
 mod log;
+mod past;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use noetl_control::{Control, ReportAnswer, verify};
-use noetl_engine::{Execution, evolve, replay};
+use noetl_engine::replay;
 use noetl_model::{
     Cutoff, Digest, ExecutionId, Outcome, Parent, ParentCommand, Payload, Recorded, Seq, Summary,
 };
 use noetl_store::{
     CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore,
-    Outbox as _, PAGE_MAX, Page, READ_EVENTS_MAX, Snapshots as _, Timers as _,
+    Outbox as _, PAGE_MAX, Page, READ_EVENTS_MAX, Timers as _,
 };
 use serde_json::Value;
 
@@ -21,9 +22,6 @@ use crate::ledger::Pages;
 use crate::playbooks::Plan;
 use crate::{History, Tally};
 use log::{Account, Applied};
-
-/// At how many places of a log the past is looked at.
-const CUTOFFS_MAX: usize = 12;
 
 /// An execution as it was found.
 pub(crate) struct Found {
@@ -129,7 +127,6 @@ impl Remains<'_> {
         if saved != state {
             return Err("the snapshot and what came after is not the fold of the log".to_owned());
         }
-        self.snapshot(execution, &log).await?;
         self.past(execution, &log).await?;
         self.runs(&self.lineage(&summary).await, &account).await?;
         self.proof(execution).await?;
@@ -196,50 +193,6 @@ impl Remains<'_> {
                 value.map(Arc::unwrap_or_clone).map_err(|error| error.to_string())
             }
         }
-    }
-
-    /// A saved state is the fold of the log up to its event: live states are folds.
-    async fn snapshot(&self, execution: ExecutionId, log: &[Recorded]) -> Result<(), String> {
-        /// A snapshot begins with a checksum.
-        const CHECKSUM_LEN: usize = 32;
-        let latest = self.store.latest(execution).await.expect("a store in memory answers");
-        let Some(snapshot) = latest else { return Ok(()) };
-        let saved: Execution = serde_json::from_slice(&snapshot.body[CHECKSUM_LEN..])
-            .map_err(|error| format!("a snapshot cannot be read: {error}"))?;
-        let (prefix, tail): (Vec<_>, Vec<_>) =
-            log.iter().partition(|recorded| recorded.seq <= snapshot.seq);
-        let folded = replay(execution, prefix.into_iter().cloned());
-        let folded = folded.map_err(|illegal| illegal.to_string())?;
-        let mut folded = folded.ok_or("a snapshot before the first event")?;
-        let mut saved = saved;
-        for recorded in tail {
-            if folded != saved {
-                break;
-            }
-            evolve(&mut folded, recorded).map_err(|illegal| illegal.to_string())?;
-            evolve(&mut saved, recorded).map_err(|illegal| illegal.to_string())?;
-        }
-        if folded == saved {
-            Ok(())
-        } else {
-            Err(format!("the snapshot at {} is not the fold up to {}", snapshot.seq, folded.seq()))
-        }
-    }
-
-    /// What is served of the past is what the events up to there come to, wherever it is begun.
-    async fn past(&self, execution: ExecutionId, log: &[Recorded]) -> Result<(), String> {
-        let step = log.len().div_ceil(CUTOFFS_MAX).max(1);
-        for end in (1..=log.len()).step_by(step) {
-            let cutoff = log[end - 1].seq;
-            let scratch = replay(execution, log[..end].iter().cloned());
-            let scratch = scratch.map_err(|illegal| illegal.to_string())?;
-            let served = self.control.state(execution, Cutoff::Seq(cutoff)).await;
-            let served = served.map_err(|error| format!("no state at {cutoff}: {error:?}"))?;
-            if scratch.as_ref() != Some(&served) {
-                return Err(format!("the state served for {cutoff} is not the fold up to there"));
-            }
-        }
-        Ok(())
     }
 
     /// What was answered is in the log.

@@ -24,6 +24,7 @@ use noetl_store::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::ledger::Ledger;
 use crate::storm::Storm;
 
 /// How long each way takes in a world that spins, so that its time runs out.
@@ -33,6 +34,7 @@ pub(crate) struct Connection {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) storm: Arc<Storm>,
     pub(crate) dead: CancellationToken,
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Connection {
@@ -80,19 +82,25 @@ impl Connection {
             if self.storm.strikes(self.storm.rates.conflict) {
                 outcomes.push(Err(AppendError::Conflict));
             } else {
-                outcomes.extend(self.store.append(std::slice::from_ref(append)).await?);
+                let alone = std::slice::from_ref(append);
+                let outcome = self.store.append(alone).await?;
+                self.ledger.pages().written(alone, &outcome);
+                outcomes.extend(outcome);
             }
         }
         Ok(outcomes)
     }
 
     fn write_late(&self, batch: &[Append]) {
-        let (store, batch) = (Arc::clone(&self.store), batch.to_vec());
+        let (store, ledger) = (Arc::clone(&self.store), Arc::clone(&self.ledger));
+        let batch = batch.to_vec();
         let delay = self.storm.millis(1..5000);
         drop(tokio::spawn(async move {
             tokio::time::sleep(delay).await;
-            // Whether it still fits is of interest to nobody: its writer was told that it failed.
-            let _unheard = store.append(&batch).await;
+            // Whether it still fits its writer does not learn: it was told that it failed.
+            if let Ok(outcomes) = store.append(&batch).await {
+                ledger.pages().written(&batch, &outcomes);
+            }
         }));
     }
 }
@@ -250,6 +258,7 @@ impl Catalog for Connection {
 #[async_trait]
 impl Snapshots for Connection {
     async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.ledger.pages().snapshots.push((execution, snapshot.clone()));
         self.change(self.store.save(execution, snapshot)).await
     }
 

@@ -78,7 +78,9 @@ impl World {
         }
         let storm_end = Instant::now() + rng.millis(15_000..60_000);
         let storm = Arc::new(Storm::drawn(rng.fork(), storm_end));
+        let ledger = Arc::<Ledger>::default();
         let ground = Ground {
+            ledger: Arc::clone(&ledger),
             store: Arc::clone(&store),
             bus: Arc::new(FaultyBus { bus: LocalBus::new(), storm: Arc::clone(&storm) }),
             clock,
@@ -87,7 +89,7 @@ impl World {
             skew_ms: *rng.pick(&[0, 10, 1000, 1000, 1000, 30_000]),
         };
         let fleet = Fleet::new(ground, rng.index(SERVERS_MAX) + 1);
-        let (ledger, closing) = (Arc::default(), CancellationToken::new());
+        let closing = CancellationToken::new();
         Ok(Self { plan, store, observer, fleet, ledger, storm_end, closing })
     }
 

@@ -26,4 +26,7 @@ pub struct Verification {
     pub head: Option<String>,
     /// The first thing that is wrong.
     pub fault: Option<String>,
+    /// What is not wrong, and worth knowing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

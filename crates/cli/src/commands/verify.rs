@@ -77,7 +77,8 @@ async fn verified(
 }
 
 fn verification(verdict: Verdict) -> Verification {
-    let Verdict { execution, events, proven_from, head, fault } = verdict;
+    let note = verdict.note();
+    let Verdict { execution, events, proven_from, head, foreign_snapshot: _, fault } = verdict;
     Verification {
         execution_id: execution.to_string(),
         valid: fault.is_none(),
@@ -85,6 +86,7 @@ fn verification(verdict: Verdict) -> Verification {
         proven_from: proven_from.map(|seq| seq.0),
         head: head.map(|head| head.to_string()),
         fault: fault.map(|fault| fault.to_string()),
+        note,
     }
 }
 
@@ -131,7 +133,7 @@ async fn all(
 }
 
 fn text(found: &Verification) -> String {
-    let Verification { execution_id, valid: _, events, proven_from, head, fault } = found;
+    let Verification { execution_id, valid: _, events, proven_from, head, fault, note } = found;
     if let Some(fault) = fault {
         return format!("{execution_id} {} {fault}", paint(BAD, "wrong:"));
     }
@@ -144,6 +146,7 @@ fn text(found: &Verification) -> String {
         None => Some("nothing is proved: all are from before there were digests".to_owned()),
     };
     lines.extend(careful.map(|line| paint(CAREFUL, line)));
+    lines.extend(note.as_ref().map(|note| paint(CAREFUL, note)));
     lines.extend(head.as_ref().map(|head| format!("head {head}")));
     lines.join("\n")
 }

@@ -3,12 +3,13 @@
 use noetl_control::verify;
 use noetl_engine::replay;
 use noetl_model::{Digest, EventId, EventTag, ExecutionId, Recorded, Seq};
-use noetl_store::{Append, Store};
+use noetl_store::{Append, Snapshot, Store};
 use noetl_testkit::{PostgresServer, Story, StoryOptions};
+use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
 
-use super::Server;
 use super::stores::Backing;
+use super::{HELLO, Server};
 
 /// About a thousand events.
 const LOOP: &str = "\
@@ -46,21 +47,31 @@ impl Back {
     }
 
     /// Does something that is written for both: `TABLE(x)` is a table, `DIGEST` a digest of nothing,
-    /// `TEXT(body)` the text of a JSON column, `TICK` the smallest time, `FAR` a late one.
+    /// `TEXT(body)` the text of a JSON column, `FLIPPED` a blob with another byte in it, `TICK` the
+    /// smallest time, `FAR` a late one.
     async fn does(&mut self, statements: &str) {
         match self {
             Self::Sqlite(connection) => {
                 let statements = replaced(statements, |it| it.to_owned(), |it| it.to_owned())
                     .replace("TICK", "1")
                     .replace("FAR", "4102444800000000")
+                    .replace(
+                        "FLIPPED",
+                        "CAST(substr(body, 1, 99) || '!' || substr(body, 101) AS BLOB)",
+                    )
                     .replace("DIGEST", "zeroblob(32)");
                 connection.execute(AssertSqlSafe(statements)).await.expect("it can be done");
             }
             Self::Postgres(connection) => {
                 let text = |it: &str| format!("{it}::text");
-                let statements = replaced(statements, |it| format!("noetl.{it}"), text)
+                let table = |it: &str| match it {
+                    "snapshot" => "noetl.projection_snapshot".to_owned(),
+                    other => format!("noetl.{other}"),
+                };
+                let statements = replaced(statements, table, text)
                     .replace("TICK", "interval '1 microsecond'")
                     .replace("FAR", "timestamptz '2100-01-01T00:00:00Z'")
+                    .replace("FLIPPED", "set_byte(body, 99, 33)")
                     .replace("DIGEST", "decode(repeat('00', 32), 'hex')");
                 connection.execute(AssertSqlSafe(statements)).await.expect("it can be done");
             }
@@ -81,7 +92,7 @@ fn replaced(
     text: impl Fn(&str) -> String,
 ) -> String {
     let mut statements = statements.replace("TEXT(body)", &text("body"));
-    for name in ["event", "execution", "command", "timer"] {
+    for name in ["event", "execution", "command", "timer", "snapshot"] {
         statements = statements.replace(&format!("TABLE({name})"), &table(name));
     }
     statements
@@ -139,16 +150,26 @@ impl Tampering {
         Self { server, back, story, next: 1, middle }
     }
 
+    /// An execution with a thousand events, and a fold of them.
+    async fn honest(&mut self) -> ExecutionId {
+        let execution = ExecutionId(self.next);
+        self.next += 1;
+        write(self.server.state.store(), execution, log_of(&self.story, execution)).await;
+        let saved = self.server.state.control().advance_projection(execution).await;
+        assert_eq!(saved.expect("it is saved").events, length(&self.story));
+        execution
+    }
+
     /// Tampers with an execution; in the statements, `ID` is its id, `MID` an event in the middle and
     /// `LAST` the last one.
     async fn check(&mut self, statements: &str, expected: &str) {
-        let execution = ExecutionId(self.next);
-        self.next += 1;
-        let store = self.server.state.store();
-        write(store, execution, log_of(&self.story, execution)).await;
-        let honest = verify(store, execution, |_| ()).await.expect("the store answers");
-        assert_eq!(honest.expect("it is there").fault, None);
-        let (middle, last) = (self.middle.to_string(), self.story.log.len().to_string());
+        let execution = self.honest().await;
+        self.check_one(execution, statements, expected).await;
+    }
+
+    async fn check_one(&mut self, execution: ExecutionId, statements: &str, expected: &str) {
+        assert_eq!(self.found(execution).await, "nothing");
+        let middle = self.middle.to_string();
         let forged = r#"'{"type":"reported","name":"forged","body":null}'"#;
         let statements = statements
             .replace("FORGED", &self.back.json(forged))
@@ -156,15 +177,33 @@ impl Tampering {
             .replace("MID", &middle)
             .replace("ID", &execution.to_string());
         self.back.does(&statements).await;
-        let verdict = verify(store, execution, |_| ()).await.expect("the store answers");
-        let found =
-            verdict.expect("it is there").fault.map(|fault| without_ids(&fault.to_string()));
-        let next = self.middle.next().to_string();
-        let expected =
-            expected.replace("NEXT", &next).replace("MID", &middle).replace("LAST", &last);
-        let found = found.unwrap_or_else(|| "nothing".to_owned());
+        let found = self.found(execution).await;
+        let expected = self.spelled_out(expected);
         assert!(found.starts_with(&expected), "{statements}\nfound: {found}\nnot:   {expected}");
     }
+
+    /// What there is to say about an execution.
+    async fn found(&self, execution: ExecutionId) -> String {
+        let verdict = verify(self.server.state.store(), execution, |_| ()).await;
+        let verdict = verdict.expect("the store answers").expect("it is there");
+        let note = verdict.note();
+        let found = verdict.fault.map(|fault| without_ids(&fault.to_string())).or(note);
+        found.unwrap_or_else(|| "nothing".to_owned())
+    }
+
+    fn spelled_out(&self, expected: &str) -> String {
+        let last = length(&self.story);
+        expected
+            .replace("PRIOR", &(last - 1).to_string())
+            .replace("BEYOND", &(last + 7).to_string())
+            .replace("NEXT", &self.middle.next().to_string())
+            .replace("MID", &self.middle.to_string())
+            .replace("LAST", &last.to_string())
+    }
+}
+
+fn length(story: &Story) -> u64 {
+    story.log.len().try_into().expect("a count in memory fits")
 }
 
 /// A fault without the ids of the events it names.
@@ -214,6 +253,8 @@ async fn everything_that_is_done_is_named(backing: Backing) {
     )
     .await;
     beside_the_log(&mut it).await;
+    to_the_snapshot(&mut it).await;
+    to_open_commands(&mut it).await;
 }
 
 async fn beside_the_log(it: &mut Tampering) {
@@ -234,6 +275,11 @@ async fn beside_the_log(it: &mut Tampering) {
     )
     .await;
     it.check(
+        &format!("UPDATE TABLE(execution) SET head_digest = NULL {of_it}"),
+        "event LAST (execution.completed) or the digest that is kept of it is not what was written",
+    )
+    .await;
+    it.check(
         "INSERT INTO TABLE(timer) (execution_id, timer_id, due_at) VALUES (ID, 9, FAR)",
         "timer 9 is due at 2100-01-01",
     )
@@ -241,7 +287,80 @@ async fn beside_the_log(it: &mut Tampering) {
     it.check(
         "INSERT INTO TABLE(command) (execution_id, command_id, pool, step_name, attempt, status, \
          created_at) VALUES (ID, 9, 'other', 'start', 0, 'ISSUED', FAR)",
-        "command 9 is waiting in the queue; by the log it is not there",
+        "by the queue, command 9 is waiting in pool other; by the log it is not there",
+    )
+    .await;
+}
+
+async fn to_the_snapshot(it: &mut Tampering) {
+    let of_it = "WHERE execution_id = ID";
+    it.check(
+        &format!("UPDATE TABLE(snapshot) SET body = FLIPPED {of_it}"),
+        "the snapshot at event LAST is of no use: its checksum does not match",
+    )
+    .await;
+    it.check(
+        &format!("UPDATE TABLE(snapshot) SET seq = seq - 1 {of_it}"),
+        "the snapshot at event PRIOR is of no use: it is of another execution or moment",
+    )
+    .await;
+    it.check(
+        &format!("UPDATE TABLE(snapshot) SET seq = seq + 7 {of_it}"),
+        "the snapshot at event BEYOND is of no use: it covers more than is written, which is up to \
+         LAST",
+    )
+    .await;
+    it.check(
+        &format!("UPDATE TABLE(snapshot) SET shape = shape + 1 {of_it}"),
+        "the snapshot at event LAST was saved by another version",
+    )
+    .await;
+    // What is saved as it should be, after its checksum, and is not the fold.
+    let execution = it.honest().await;
+    let store = it.server.state.store();
+    let saved = store.latest(execution).await.expect("the store answers").expect("it was saved");
+    let text = String::from_utf8(saved.body[32..].to_vec()).expect("JSON is text");
+    assert!(text.contains("\"Completed\"") || text.contains("\"COMPLETED\""), "{text}");
+    let text = text.replace("\"COMPLETED\"", "\"FAILED\"").replace("\"Completed\"", "\"Failed\"");
+    let body = [Digest::of(text.as_bytes()).as_bytes(), text.as_bytes()].concat();
+    store.save(execution, &Snapshot { body, ..saved }).await.expect("it is saved");
+    let expected = it.spelled_out("the snapshot at event LAST is not the fold of the log");
+    let found = it.found(execution).await;
+    assert!(found.starts_with(&expected), "{found}");
+}
+
+/// One command waits, another one is held by a worker.
+async fn to_open_commands(it: &mut Tampering) {
+    it.server.register(HELLO).await;
+    let of_it = "WHERE execution_id = ID";
+    let held = "status = 'CLAIMED', worker_id = 'mallory', lease_until = FAR, attempt = 1";
+    for (change, expected) in [
+        (format!("DELETE FROM TABLE(command) {of_it}"), "not there; by the log it is WAITING"),
+        (
+            format!("UPDATE TABLE(command) SET {held} {of_it}"),
+            "held by mallory as attempt 1 in pool shared; by the log it is WAITING",
+        ),
+        (
+            format!("UPDATE TABLE(command) SET pool = 'theirs' {of_it}"),
+            "waiting in pool theirs; by the log it is WAITING",
+        ),
+        (
+            format!("UPDATE TABLE(command) SET attempt = 2 {of_it}"),
+            "waiting as attempt 2 in pool shared; by the log it is WAITING",
+        ),
+    ] {
+        let execution = it.server.start("tests/hello").await.parse().expect("an id");
+        let expected = expected.replace("WAITING", "waiting in pool shared");
+        it.check_one(execution, &change, &format!("by the queue, command 0 is {expected}")).await;
+    }
+    let execution = it.server.start("tests/hello").await.parse().expect("an id");
+    let wish = json!({ "worker": "honest", "pool": "shared", "max": 9, "wait_ms": 100 });
+    it.server.post("/api/worker/lease", wish).await;
+    it.check_one(
+        execution,
+        &format!("UPDATE TABLE(command) SET worker_id = 'mallory' {of_it}"),
+        "by the queue, command 0 is held by mallory as attempt 1 in pool shared; by the log it is \
+         held by honest as attempt 1 in pool shared",
     )
     .await;
 }

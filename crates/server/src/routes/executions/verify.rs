@@ -35,10 +35,12 @@ async fn verify_execution(
     let verdict = verify(state.store(), execution, |_| ()).await?.ok_or_else(|| {
         ApiError::not_found("unknown-execution", format!("there is no execution {execution}"))
     })?;
-    let Verdict { execution, events, proven_from, head, fault } = match expected {
+    let verdict = match expected {
         Some(kept) => verdict.against(kept),
         None => verdict,
     };
+    let note = verdict.note();
+    let Verdict { execution, events, proven_from, head, foreign_snapshot: _, fault } = verdict;
     Ok(Json(Verification {
         execution_id: execution.to_string(),
         valid: fault.is_none(),
@@ -46,5 +48,6 @@ async fn verify_execution(
         proven_from: proven_from.map(|seq| seq.0),
         head: head.map(|head| head.to_string()),
         fault: fault.map(|fault| fault.to_string()),
+        note,
     }))
 }

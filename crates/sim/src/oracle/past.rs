@@ -1,0 +1,83 @@
+//! The past: at every event of a log, the fold from scratch, the one that goes on from a snapshot and
+//! the one that was live are the same state.
+
+use noetl_engine::{Execution, begin, evolve};
+use noetl_model::{Cutoff, ExecutionId, Recorded};
+
+use super::Remains;
+
+/// A snapshot begins with a checksum.
+const CHECKSUM_LEN: usize = 32;
+
+/// Each answer about the past folds a log anew, so one log in so many is asked about at every event,
+/// and the others at so many places.
+const ASKED_ABOUT_ALL: usize = 8;
+const ASKED: usize = 12;
+
+impl Remains<'_> {
+    pub(super) async fn past(
+        &self,
+        execution: ExecutionId,
+        log: &[Recorded],
+    ) -> Result<(), String> {
+        let mut scratch: Option<Execution> = None;
+        // Saved and loaded again after every event: if this one is right at every place, then so is
+        // what goes on from a snapshot of any earlier place.
+        let mut reloaded: Option<Execution> = None;
+        let ask_every = match log.len() % ASKED_ABOUT_ALL {
+            0 => 1,
+            _ => log.len().div_ceil(ASKED),
+        };
+        for (place, recorded) in log.iter().enumerate() {
+            let seq = recorded.seq;
+            let wrong = |what: &str| format!("{what} event {seq} is not the fold up to there");
+            let scratch = folded(execution, &mut scratch, recorded)?;
+            let state = folded(execution, &mut reloaded, recorded)?;
+            *state = stored_form(state)?;
+            if state != scratch {
+                return Err(wrong("the state that was saved and loaded at every event before"));
+            }
+            let shown = self.pages.shown.get(&(execution, seq));
+            if shown.is_some_and(|shown| *shown != scratch.summary()) {
+                return Err(wrong("what was shown at"));
+            }
+            let saved =
+                self.pages.snapshots.iter().filter(|(of, it)| *of == execution && it.seq == seq);
+            for (_, snapshot) in saved {
+                if &of_json(&snapshot.body[CHECKSUM_LEN..])? != scratch {
+                    return Err(wrong("a snapshot at"));
+                }
+            }
+            if place % ask_every == 0 {
+                let served = self.control.state(execution, Cutoff::Seq(seq)).await;
+                let served = served.map_err(|error| format!("no state at {seq}: {error:?}"))?;
+                if served != *scratch {
+                    return Err(wrong("the state served for"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The state after one more event.
+fn folded<'a>(
+    execution: ExecutionId,
+    state: &'a mut Option<Execution>,
+    recorded: &Recorded,
+) -> Result<&'a mut Execution, String> {
+    match state {
+        Some(state) => evolve(state, recorded).map_err(|illegal| illegal.to_string())?,
+        None => *state = Some(begin(execution, recorded).map_err(|illegal| illegal.to_string())?),
+    }
+    Ok(state.as_mut().expect("it has seen an event"))
+}
+
+/// What is left of a state once it was saved and loaded.
+fn stored_form(state: &Execution) -> Result<Execution, String> {
+    of_json(&serde_json::to_vec(state).map_err(|error| error.to_string())?)
+}
+
+fn of_json(json: &[u8]) -> Result<Execution, String> {
+    serde_json::from_slice(json).map_err(|error| format!("a snapshot cannot be read: {error}"))
+}
