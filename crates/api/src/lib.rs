@@ -27,6 +27,8 @@ pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of};
 pub use id::AnyId;
 pub use names::{Posted, name_of, public_name};
 pub use remote::RemoteControl;
-pub use replay::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted, digest_named};
+pub use replay::{
+    DEFAULT_TENANT, ReplayQuestion, Replayer, SavedFold, UnusableFold, Wanted, digest_named,
+};
 pub use reqwest::Method;
 pub use view::{PublicEvent, Teller, command_id, value_or_reference};

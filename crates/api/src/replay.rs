@@ -1,8 +1,12 @@
 //! A replay of one execution's log into the public projections.
 
-use noetl_model::{Cutoff, Digest, ExecutionId, Recorded};
+mod saved;
+
+use noetl_model::{Cutoff, Digest, EventId, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_replay::{Fold, Projection, ReplayState};
 use serde_json::Value;
+
+pub use saved::{SavedFold, UnusableFold};
 
 use crate::wording::Wording;
 
@@ -21,6 +25,13 @@ pub struct ReplayQuestion {
     pub limit: u64,
 }
 
+impl ReplayQuestion {
+    /// Whether it is about a tenant that has executions.
+    pub fn is_ours(&self) -> bool {
+        self.tenant == DEFAULT_TENANT && self.organization == DEFAULT_TENANT
+    }
+}
+
 /// Whether a reader of a log should go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
@@ -36,6 +47,10 @@ pub struct Replayer {
     cutoff: Cutoff,
     left: u64,
     is_ours: bool,
+    /// The last event it has taken.
+    seq: Seq,
+    /// The largest id and the latest time of those it has taken.
+    furthest: Option<(EventId, Timestamp)>,
 }
 
 impl Replayer {
@@ -47,8 +62,15 @@ impl Replayer {
             fold: Fold::new(tenant, organization, execution.0, *projection),
             cutoff: *cutoff,
             left: *limit,
-            is_ours: tenant == DEFAULT_TENANT && organization == DEFAULT_TENANT,
+            is_ours: question.is_ours(),
+            seq: Seq::ZERO,
+            furthest: None,
         }
+    }
+
+    /// The last event it has taken.
+    pub fn seq(&self) -> Seq {
+        self.seq
     }
 
     /// Takes the next event, unless it lies behind the cutoff or is one too many.
@@ -61,6 +83,9 @@ impl Replayer {
             return Wanted::Enough;
         }
         self.left -= 1;
+        self.seq = recorded.seq;
+        let (id, at) = self.furthest.unwrap_or((recorded.event_id, recorded.at));
+        self.furthest = Some((id.max(recorded.event_id), at.max(recorded.at)));
         self.fold.see(&self.wording.word(recorded));
         Wanted::More
     }

@@ -7,26 +7,27 @@ use std::collections::BTreeMap;
 
 use noetl_model::{CommandId, Event, ExecutionId, ItemSource, Payload, Recorded, RunId, StepName};
 use noetl_replay::{Aggregate, Envelope};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::names::name_of;
 use crate::view::command_id;
 
 /// Words an execution's events in order; what one event names, later ones can refer to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Wording {
     execution: ExecutionId,
     commands: BTreeMap<CommandId, OpenCommand>,
     runs: BTreeMap<RunId, OpenRun>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenCommand {
     id: String,
     step: StepName,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenRun {
     step: StepName,
     has_loop: bool,
@@ -42,6 +43,15 @@ impl OpenRun {
 impl Wording {
     pub(crate) fn new(execution: ExecutionId) -> Self {
         Self { execution, commands: BTreeMap::new(), runs: BTreeMap::new() }
+    }
+
+    /// How many things it remembers.
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len() + self.runs.len()
+    }
+
+    pub(crate) fn execution(&self) -> ExecutionId {
+        self.execution
     }
 
     /// Words the next event.

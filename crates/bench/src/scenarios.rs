@@ -6,6 +6,7 @@ mod history;
 mod ingest;
 mod many;
 mod outbox;
+mod proof;
 mod read;
 mod start;
 mod tools;
@@ -28,6 +29,7 @@ pub(crate) enum Scenario {
     Fanout,
     History,
     Read,
+    Proof,
     Python,
     Http,
     Postgres,
@@ -53,12 +55,13 @@ impl Setting<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
         Self::History,
         Self::Read,
+        Self::Proof,
         Self::Python,
         Self::Http,
         Self::Postgres,
@@ -74,6 +77,7 @@ impl Scenario {
             Self::Fanout => "fanout",
             Self::History => "history",
             Self::Read => "read",
+            Self::Proof => "proof",
             Self::Python => "python",
             Self::Http => "http",
             Self::Postgres => "postgres",
@@ -94,6 +98,9 @@ impl Scenario {
             Self::Read => {
                 "lists, status, events and replay with 32 thousand and 3.2 million events"
             }
+            Self::Proof => {
+                "the digest of an event, next to its JSON and SHA-256, and verifying a log"
+            }
             Self::Python => "1,000 steps of the python tool, next to the tool by itself",
             Self::Http => "1,000 steps of the http tool, next to the tool by itself",
             Self::Postgres => "1,000 steps of the postgres tool, next to the tool by itself",
@@ -110,6 +117,7 @@ impl Scenario {
             Self::Fanout => fanout::measure(setting).await,
             Self::History => history::measure(setting).await,
             Self::Read => read::measure(setting).await,
+            Self::Proof => proof::measure(setting).await,
             Self::Python => tools::measure(setting, ToolKind::Python).await,
             Self::Http => tools::measure(setting, ToolKind::Http).await,
             Self::Postgres => tools::measure(setting, ToolKind::Postgres).await,

@@ -119,6 +119,23 @@ impl Fold {
         &self.state
     }
 
+    /// How many entries it has, of all kinds.
+    pub fn len(&self) -> usize {
+        let ReplayState { execution, stages, frames, commands, business_objects, loops, .. } =
+            &self.state;
+        let of_objects = business_objects.values().map(|object| object.payload_refs.len() + 1);
+        execution.payload_refs.len()
+            + stages.len()
+            + frames.len()
+            + commands.len()
+            + loops.len()
+            + of_objects.sum::<usize>()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// What the events show, with its digests.
     pub fn finish(self) -> ReplayState {
         let checksums = Some(checksums(&self.state));

@@ -1,5 +1,6 @@
 //! What every handler can reach.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,12 @@ pub struct Settings {
     pub spans: Spans,
     /// How long a worker that sends heartbeats may go without one; the control plane's lease.
     pub lease: Duration,
+    /// Every how many events a replay is saved, for later ones to go on from.
+    pub replay_saved_every: NonZeroU64,
 }
+
+/// A replay of fewer events takes a fraction of a second.
+const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
 
 /// Whether the server tells what it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +72,7 @@ impl Settings {
             figures: Figures::Shown,
             spans: Spans::Unseen,
             lease,
+            replay_saved_every: REPLAY_SAVED_EVERY,
         }
     }
 }
@@ -187,6 +194,10 @@ impl AppState {
 
     pub(crate) fn control(&self) -> &Control {
         &self.parts.services.control
+    }
+
+    pub(crate) fn replay_saved_every(&self) -> u64 {
+        self.parts.settings.replay_saved_every.get()
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

@@ -44,6 +44,7 @@ mod upgrade;
 mod vars;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -141,6 +142,13 @@ fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
     (Arc::new(MemoryStore::new(clock.clone())), clock)
 }
 
+/// Replays are saved every so many events, so that short ones go on from another too.
+const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
+
+fn settings(access: Access, hosts: Hosts) -> Settings {
+    Settings { replay_saved_every: REPLAY_SAVED_EVERY, ..Settings::new(access, hosts, LEASE) }
+}
+
 impl Server {
     fn new() -> Self {
         Self::with(Access::Open, Hosts::Any)
@@ -149,12 +157,12 @@ impl Server {
     /// The same, without its loops.
     fn without_loops() -> Self {
         let (store, clock) = in_memory();
-        let settings = Settings::new(Access::Open, Hosts::Any, LEASE);
+        let settings = settings(Access::Open, Hosts::Any);
         Self::idle(settings, store, Arc::new(LocalBus::new()), clock)
     }
 
     fn with(access: Access, hosts: Hosts) -> Self {
-        Self::set(Settings::new(access, hosts, LEASE))
+        Self::set(settings(access, hosts))
     }
 
     fn set(settings_of_server: Settings) -> Self {

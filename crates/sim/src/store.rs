@@ -19,8 +19,9 @@ use noetl_model::{
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, MemoryStore,
-    NewPlaybook, OpenRows, OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent,
-    Snapshot, Snapshots, StoreError, Tables, Take, TimerRow, Timers,
+    NewPlaybook, OpenRows, OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound,
+    SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take, TimerRow,
+    Timers,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -264,6 +265,27 @@ impl Snapshots for Connection {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         self.ask(self.store.latest(execution)).await
+    }
+}
+
+#[async_trait]
+impl SavedReplays for Connection {
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError> {
+        self.change(self.store.save_replay(execution, projection, replay)).await
+    }
+
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError> {
+        self.ask(self.store.furthest_replay(execution, projection, bound)).await
     }
 }
 

@@ -6,11 +6,12 @@ SELECT
     head_digest, fork_execution_id, fork_seq
 FROM noetl.execution
 WHERE
-    parent_execution_id = $7
+    parent_execution_id >= $7
+    AND (parent_execution_id, execution_id) < ($7, $1)
     AND execution_id < $1
     AND ($4::text IS NULL OR status = $4)
     AND ($2::text IS NULL OR strpos(path_folded, $2) > 0)
     AND ($5::text IS NULL OR path = $5)
     AND ($6::bigint IS NULL OR catalog_id = $6)
-ORDER BY execution_id DESC
+ORDER BY parent_execution_id DESC, execution_id DESC
 LIMIT $3

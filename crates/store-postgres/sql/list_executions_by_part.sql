@@ -16,8 +16,12 @@ leading_pairs AS (
     CROSS JOIN LATERAL (
         SELECT execution_id
         FROM noetl.execution
-        WHERE path_folded = known.path AND status = wanted.status AND execution_id < $1
-        ORDER BY execution_id DESC
+        WHERE
+            path_folded = known.path
+            AND status = wanted.status
+            AND -execution_id > -$1::bigint
+            AND execution_id < $1
+        ORDER BY -execution_id
         LIMIT 1
     ) AS newest
     WHERE strpos(known.path, $2) > 0
@@ -30,8 +34,12 @@ found AS (
     CROSS JOIN LATERAL (
         SELECT execution_id
         FROM noetl.execution
-        WHERE path_folded = pair.path AND status = pair.status AND execution_id < $1
-        ORDER BY execution_id DESC
+        WHERE
+            path_folded = pair.path
+            AND status = pair.status
+            AND -execution_id > -$1::bigint
+            AND execution_id < $1
+        ORDER BY -execution_id
         LIMIT $3
     ) AS one
     ORDER BY one.execution_id DESC

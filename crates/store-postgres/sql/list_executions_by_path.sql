@@ -12,9 +12,10 @@ CROSS JOIN LATERAL (
     WHERE
         path_folded = $2
         AND status = wanted.status
+        AND -execution_id > -$1::bigint
         AND execution_id < $1
         AND ($5::text IS NULL OR path = $5)
-    ORDER BY execution_id DESC
+    ORDER BY -execution_id
     LIMIT $3
 ) AS listed
 ORDER BY listed.execution_id DESC

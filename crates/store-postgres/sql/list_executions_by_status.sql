@@ -1,10 +1,10 @@
--- As list_executions.sql, for those that stand at $3.
+-- As list_executions.sql, for those that stand at $3, in the order of the index for it.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
     items_total, items_completed, items_failed, error::text AS error,
     head_digest, fork_execution_id, fork_seq
 FROM noetl.execution
-WHERE status = $3 AND execution_id < $1
-ORDER BY execution_id DESC
+WHERE status >= $3 AND (status, execution_id) < ($3, $1) AND execution_id < $1
+ORDER BY status DESC, execution_id DESC
 LIMIT $2

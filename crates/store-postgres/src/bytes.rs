@@ -1,11 +1,14 @@
-//! Payloads and snapshots: bytes by their key.
+//! Payloads, snapshots and replays: bytes by their key.
 
 use async_trait::async_trait;
-use noetl_model::{Digest, ExecutionId, Seq};
-use noetl_store::{Payloads, Snapshot, Snapshots, StoreError, brought_back};
+use noetl_model::{Digest, EventId, ExecutionId, Seq};
+use noetl_store::{
+    Payloads, ReplayBound, SavedReplay, SavedReplays, Snapshot, Snapshots, StoreError, brought_back,
+};
 use sqlx::{query, query_as, query_scalar};
 
 use crate::PgStore;
+use crate::instant::Instant;
 use crate::row::{store_error, stored, unsigned};
 
 #[async_trait]
@@ -45,6 +48,58 @@ impl Snapshots for PgStore {
             .map_err(store_error)?;
         row.map(|(seq, shape, body)| {
             Ok(Snapshot { seq: Seq(unsigned(seq, "seq")?), shape: unsigned(shape, "shape")?, body })
+        })
+        .transpose()
+    }
+}
+
+#[async_trait]
+impl SavedReplays for PgStore {
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError> {
+        query(include_str!("../sql/put_replay_fold.sql"))
+            .bind(execution.0)
+            .bind(projection)
+            .bind(stored(replay.seq.0))
+            .bind(replay.last_id.0)
+            .bind(Instant(replay.last_at))
+            .bind(i64::from(replay.shape))
+            .bind(&replay.body[..])
+            .execute(&self.pool)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError> {
+        let row: Option<(i64, i64, Instant, i64, Vec<u8>)> =
+            query_as(include_str!("../sql/find_replay_fold.sql"))
+                .bind(execution.0)
+                .bind(projection)
+                .bind(i64::from(bound.shape))
+                .bind(stored(bound.seq.0))
+                .bind(bound.last_id.map(|id| id.0))
+                .bind(bound.last_at.map(Instant))
+                .fetch_optional(&self.pool)
+                .await
+                .map_err(store_error)?;
+        row.map(|(seq, last_id, Instant(last_at), shape, body)| {
+            Ok(SavedReplay {
+                seq: Seq(unsigned(seq, "seq")?),
+                last_id: EventId(last_id),
+                last_at,
+                shape: unsigned(shape, "shape")?,
+                body,
+            })
         })
         .transpose()
     }

@@ -1,8 +1,10 @@
-//! Payloads and snapshots: bytes by their key.
+//! Payloads, snapshots and replays: bytes by their key.
 
 use async_trait::async_trait;
-use noetl_model::{Digest, ExecutionId, Seq};
-use noetl_store::{Payloads, Snapshot, Snapshots, StoreError, brought_back};
+use noetl_model::{Digest, EventId, ExecutionId, Seq, Timestamp};
+use noetl_store::{
+    Payloads, ReplayBound, SavedReplay, SavedReplays, Snapshot, Snapshots, StoreError, brought_back,
+};
 use sqlx::{query, query_as, query_scalar};
 
 use crate::SqliteStore;
@@ -45,5 +47,55 @@ impl Snapshots for SqliteStore {
             .await
             .map_err(store_error)?;
         Ok(row.map(|(seq, shape, body)| Snapshot { seq: Seq(seq), shape, body }))
+    }
+}
+
+#[async_trait]
+impl SavedReplays for SqliteStore {
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError> {
+        let mut writer = self.lazy_writer().await?;
+        query(include_str!("../sql/put_replay_fold.sql"))
+            .bind(execution.0)
+            .bind(projection)
+            .bind(stored(replay.seq.0))
+            .bind(replay.last_id.0)
+            .bind(replay.last_at.as_micros())
+            .bind(replay.shape)
+            .bind(&replay.body[..])
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError> {
+        let row: Option<(u64, i64, i64, u32, Vec<u8>)> =
+            query_as(include_str!("../sql/find_replay_fold.sql"))
+                .bind(execution.0)
+                .bind(projection)
+                .bind(bound.shape)
+                .bind(stored(bound.seq.0))
+                .bind(bound.last_id.map(|id| id.0))
+                .bind(bound.last_at.map(Timestamp::as_micros))
+                .fetch_optional(&self.readers)
+                .await
+                .map_err(store_error)?;
+        Ok(row.map(|(seq, last_id, last_at, shape, body)| SavedReplay {
+            seq: Seq(seq),
+            last_id: EventId(last_id),
+            last_at: Timestamp::from_micros(last_at),
+            shape,
+            body,
+        }))
     }
 }

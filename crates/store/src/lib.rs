@@ -46,8 +46,8 @@ pub use outbox::{
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{
-    Catalog, CommandQueue, EventLog, Executions, OpenRows, Outbox, Payloads, Snapshots, Store,
-    Timers,
+    Catalog, CommandQueue, EventLog, Executions, OpenRows, Outbox, Payloads, SavedReplays,
+    Snapshots, Store, Timers,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
@@ -60,7 +60,7 @@ pub use records::{
 };
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,
-    ReadyCommand, Snapshot, TimerRow,
+    ReadyCommand, ReplayBound, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow, Schedules};
 pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};

@@ -26,8 +26,8 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, OwnEvents, Snapshot,
-    StoreError, TimerChange, read_shared,
+    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, OwnEvents, SavedReplay,
+    Snapshot, StoreError, TimerChange, read_shared,
 };
 use feed::FeedTable;
 use outbox::OutboxTable;
@@ -71,6 +71,7 @@ struct Tables {
     /// Each path's versions, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
     snapshots: HashMap<ExecutionId, Snapshot>,
+    replays: BTreeMap<(ExecutionId, String, Seq), SavedReplay>,
     keys: HashMap<KeyName, KeptKey>,
     records: RecordTables,
 }

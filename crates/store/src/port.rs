@@ -11,7 +11,8 @@ use noetl_model::{
 use crate::{
     Append, AppendError, CatalogEntry, EventFeed, ExecutionFilter, Failure, Fate, Feeds, Held,
     HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenWork, OutboxRow, Page, ReadyCommand,
-    Schedules, Sent, Snapshot, StartKey, StoreError, Subscriptions, Take, TimerRow,
+    ReplayBound, SavedReplay, Schedules, Sent, Snapshot, StartKey, StoreError, Subscriptions, Take,
+    TimerRow,
 };
 
 #[async_trait]
@@ -143,6 +144,25 @@ pub trait Snapshots: Send + Sync {
 }
 
 #[async_trait]
+pub trait SavedReplays: Send + Sync {
+    /// Saves a replay of one projection, in place of one that goes as far.
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError>;
+
+    /// The replay of a projection that goes furthest within a bound.
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError>;
+}
+
+#[async_trait]
 pub trait Executions: Send + Sync {
     async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError>;
 
@@ -180,6 +200,7 @@ pub trait Store:
     + Payloads
     + Catalog
     + Snapshots
+    + SavedReplays
     + Executions
     + Layout
     + EventFeed
@@ -198,6 +219,7 @@ impl<T> Store for T where
         + Payloads
         + Catalog
         + Snapshots
+        + SavedReplays
         + Executions
         + Layout
         + EventFeed

@@ -1,8 +1,8 @@
 //! Rows that stores hand out.
 
 use noetl_model::{
-    Attempt, CatalogId, CommandId, ExecutionId, ExecutionStatus, Message, Pool, Seq, Summary,
-    TimerId, Timestamp,
+    Attempt, CatalogId, CommandId, EventId, ExecutionId, ExecutionStatus, Message, Pool, Seq,
+    Summary, TimerId, Timestamp,
 };
 
 use crate::PAGE_MAX;
@@ -82,6 +82,39 @@ pub struct Snapshot {
     /// What wrote it; one of another shape is of no use.
     pub shape: u32,
     pub body: Vec<u8>,
+}
+
+/// A replay as far as an event, to go on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedReplay {
+    pub seq: Seq,
+    /// The largest id and the latest time among the events up to there.
+    pub last_id: EventId,
+    pub last_at: Timestamp,
+    /// What wrote it; one of another shape is of no use.
+    pub shape: u32,
+    pub body: Vec<u8>,
+}
+
+/// How far a saved replay may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayBound {
+    pub shape: u32,
+    pub seq: Seq,
+    /// No event in it has a larger id.
+    pub last_id: Option<EventId>,
+    /// No event in it is later.
+    pub last_at: Option<Timestamp>,
+}
+
+impl ReplayBound {
+    /// Whether a replay goes no further.
+    pub fn admits(&self, saved: &SavedReplay) -> bool {
+        saved.shape == self.shape
+            && saved.seq <= self.seq
+            && self.last_id.is_none_or(|bound| saved.last_id <= bound)
+            && self.last_at.is_none_or(|bound| saved.last_at <= bound)
+    }
 }
 
 /// Which executions a listing shows.

@@ -10,8 +10,8 @@ use noetl_model::{CatalogId, CommandId, EventId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenRows,
-    OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, Sent, Snapshot, Snapshots,
-    StoreError, Tables, Take, TimerRow, Timers,
+    OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound, SavedReplay,
+    SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take, TimerRow, Timers,
 };
 
 use super::*;
@@ -194,6 +194,27 @@ impl Snapshots for FaultyStore {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         self.store.latest(execution).await
+    }
+}
+
+#[async_trait]
+impl SavedReplays for FaultyStore {
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError> {
+        self.store.save_replay(execution, projection, replay).await
+    }
+
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError> {
+        self.store.furthest_replay(execution, projection, bound).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod compare;
 mod resolve;
+mod seed;
 mod state;
 mod timeline;
 

@@ -407,3 +407,28 @@ pub(super) async fn a_worker_that_was_forgotten_is_listed_again_once_it_beats(se
     let unnamed = server.post("/api/worker/pool/register", json!({ "name": "" })).await;
     assert_eq!(unnamed.problem(), "422 worker-name");
 }
+
+pub(super) async fn a_command_that_it_has_started_is_a_step_that_runs(server: Server) {
+    server.register(HELLO).await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let standing = async || {
+        let status = server.get(&format!("/api/executions/{id}/status")).await.body;
+        let progress = &status["progress"];
+        format!(
+            "{} {} {}",
+            status["status"], progress["running_steps"], progress["completed_steps"]
+        )
+    };
+    assert_eq!(standing().await, "\"RUNNING\" 1 0", "issued");
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    assert_eq!(standing().await, "\"RUNNING\" 1 0", "claimed");
+    let started = worker.post(&claimed, "command.started", "STARTED", json!({})).await;
+    assert_eq!(started.status, StatusCode::OK, "{}", started.body);
+    assert_eq!(standing().await, "\"RUNNING\" 1 0", "started");
+    worker.finish(&claimed, "success", json!({})).await;
+    assert_eq!(standing().await, "\"RUNNING\" 1 1", "the next step is under way");
+    let next = worker.claim(&issued(&server, &id).await).await.body;
+    worker.finish(&next, "success", json!({})).await;
+    assert_eq!(standing().await, "\"COMPLETED\" 0 2");
+}

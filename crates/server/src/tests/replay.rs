@@ -1,12 +1,12 @@
 //! The contract of looking back in time.
 
-use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer};
+use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
 use noetl_engine::{begin, evolve};
-use noetl_model::{Cutoff, Recorded, Seq};
+use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
 use noetl_replay::Projection;
 use noetl_sim::History;
-use noetl_store::Append;
 use noetl_store::conformance::given::told_log;
+use noetl_store::{Append, ReplayBound, SavedReplay};
 use serde_json::{Value, json};
 
 use super::{HELLO, Server};
@@ -123,9 +123,6 @@ async fn the_published_log_gives_the_published_answer() {
     assert_eq!(answer.to_string(), golden["state"].to_string());
 }
 
-/// At how many places of a log the past is looked at.
-const CUTOFFS_MAX: usize = 12;
-
 /// A whole execution as one append.
 fn written(history: &History) -> Append {
     let expected = history.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
@@ -148,34 +145,49 @@ fn histories(seed: u64) -> Vec<History> {
     world.join().expect("it does not panic").expect("a world in order")
 }
 
-/// What a store gives back of an execution is at any cutoff what its events come to.
-async fn is_the_same_at_any_cutoff(server: &Server, history: &History) {
-    let execution = history.summary.execution;
+/// What the events of an execution come to by themselves.
+fn expected(history: &History, cutoff: Cutoff, projection: Projection) -> Value {
     let mut replayer = Replayer::new(&ReplayQuestion {
-        execution,
+        execution: history.summary.execution,
         tenant: DEFAULT_TENANT.to_owned(),
         organization: DEFAULT_TENANT.to_owned(),
-        cutoff: Cutoff::Latest,
-        projection: Projection::All,
+        cutoff,
+        projection,
         limit: u64::MAX,
     });
+    for recorded in &history.log {
+        if replayer.see(recorded) == Wanted::Enough {
+            break;
+        }
+    }
+    serde_json::to_value(replayer.finish()).expect("JSON")
+}
+
+/// What a store gives back of an execution is at every cutoff what its events come to.
+async fn is_the_same_at_every_cutoff(server: &Server, history: &History) {
+    let execution = history.summary.execution;
     let mut folded = None;
-    let step = history.log.len().div_ceil(CUTOFFS_MAX).max(1);
     for (place, recorded) in history.log.iter().enumerate() {
-        let Recorded { seq, .. } = recorded;
-        replayer.see(recorded);
+        let Recorded { seq, event_id, at, .. } = recorded;
         match &mut folded {
             None => folded = Some(begin(execution, recorded).expect("a log in order")),
             Some(folded) => evolve(folded, recorded).expect("a log in order"),
         }
-        if place % step > 0 && place + 1 < history.log.len() {
-            continue;
-        }
-        let query = format!("execution_id={execution}&as_of_position={seq}");
-        let expected = serde_json::to_value(replayer.clone().finish()).expect("JSON");
-        assert_eq!(state(server, &query).await, expected, "{execution} at {seq}");
         let served = server.state.control().state(execution, Cutoff::Seq(*seq)).await;
         assert_eq!(served.ok().as_ref(), folded.as_ref(), "{execution} at {seq}");
+        let projection = Projection::ALL[place % Projection::ALL.len()];
+        for (cutoff, words) in [
+            (Cutoff::Seq(*seq), format!("as_of_position={seq}")),
+            (Cutoff::Event(*event_id), format!("as_of_event_id={event_id}")),
+            (Cutoff::Time(*at), format!("as_of_time={at}")),
+        ] {
+            let query = format!("execution_id={execution}&projection={projection}&{words}");
+            let expected = expected(history, cutoff, projection);
+            assert_eq!(state(server, &query).await, expected, "{execution} {words}");
+        }
+        let query = format!("execution_id={execution}&as_of_position={seq}");
+        let whole = expected(history, Cutoff::Seq(*seq), Projection::All);
+        assert_eq!(state(server, &query).await, whole, "{execution} at {seq}");
     }
 }
 
@@ -185,7 +197,81 @@ pub(super) async fn executions_of_chance_are_replayed_alike_on_every_store(serve
         for history in histories(seed) {
             let answers = server.state.store().append(&[written(&history)]).await;
             assert_eq!(answers.expect("the store appends"), [Ok(())]);
-            is_the_same_at_any_cutoff(&server, &history).await;
+            is_the_same_at_every_cutoff(&server, &history).await;
         }
     }
+}
+
+/// An execution that has ended, and its replay, which another one has left something of.
+async fn replayed(server: &Server) -> (String, Value, SavedReplay) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    server.work().await;
+    server.work().await;
+    let query = format!("execution_id={id}");
+    let whole = state(server, &query).await;
+    assert_eq!(
+        (&whole["event_count"], &whole["execution"]["status"]),
+        (&json!(12), &json!("COMPLETED"))
+    );
+    let bound = ReplayBound { shape: Replayer::SHAPE, seq: Seq(9), last_id: None, last_at: None };
+    let execution = ExecutionId(id.parse().expect("an id"));
+    let saved = server.state.store().furthest_replay(execution, "all", bound).await;
+    let saved = saved.expect("the store answers").expect("it was saved");
+    assert_eq!(saved.seq, Seq(5));
+    (id, whole, saved)
+}
+
+/// Saves a replay with other words in it, as if they had been there.
+async fn forge(server: &Server, id: &str, saved: &SavedReplay, from: &str, to: &str) {
+    let text = std::str::from_utf8(&saved.body[32..]).expect("JSON after a checksum");
+    assert!(text.contains(from), "{text}");
+    let text = text.replace(from, to);
+    let body = [Digest::of(text.as_bytes()).as_bytes(), text.as_bytes()].concat();
+    keep(server, id, SavedReplay { body, ..saved.clone() }).await;
+}
+
+async fn keep(server: &Server, id: &str, saved: SavedReplay) {
+    let execution = ExecutionId(id.parse().expect("an id"));
+    for seq in [saved.seq, Seq(2 * saved.seq.0)] {
+        let saved = SavedReplay { seq, ..saved.clone() };
+        server.state.store().save_replay(execution, "all", &saved).await.expect("it is saved");
+    }
+}
+
+pub(super) async fn a_replay_goes_on_from_where_an_earlier_one_was_saved(server: Server) {
+    let (id, whole, saved) = replayed(&server).await;
+    let again = state(&server, &format!("execution_id={id}")).await;
+    assert_eq!(again, whole, "with the same checksums");
+    let cut = state(&server, &format!("execution_id={id}&limit=7")).await;
+    assert_eq!((&cut["event_count"], &cut["truncated"]), (&json!(7), &json!(true)));
+    let earlier = state(&server, &format!("execution_id={id}&as_of_position=4")).await;
+    assert_eq!(earlier["event_count"], 4);
+    // Nothing before it is read again: what is wrong in it is shown.
+    forge(&server, &id, &saved, r#""worker_id":"w""#, r#""worker_id":"forged""#).await;
+    let seven = state(&server, &format!("execution_id={id}&as_of_position=7")).await;
+    assert!(seven["commands"].to_string().contains("forged"), "{seven}");
+    let four = state(&server, &format!("execution_id={id}&as_of_position=4")).await;
+    assert_eq!(four, earlier);
+}
+
+pub(super) async fn a_saved_replay_that_is_damaged_is_not_gone_on_from(server: Server) {
+    let (id, whole, saved) = replayed(&server).await;
+    let query = format!("execution_id={id}");
+    let mut flipped = saved.clone();
+    flipped.body[100] ^= 1;
+    keep(&server, &id, flipped).await;
+    assert_eq!(state(&server, &query).await, whole, "a byte is another");
+    let short = SavedReplay { body: saved.body[..20].to_vec(), ..saved.clone() };
+    keep(&server, &id, short).await;
+    assert_eq!(state(&server, &query).await, whole, "most of it is missing");
+    let head = r#""head":""#;
+    forge(&server, &id, &saved, head, &format!("{head}00")).await;
+    assert_eq!(state(&server, &query).await, whole, "it is not one");
+    forge(&server, &id, &saved, r#""event_count":5"#, r#""event_count":6"#).await;
+    assert_eq!(state(&server, &query).await, whole, "it is of another moment");
+    let text = std::str::from_utf8(&saved.body[32..]).expect("JSON after a checksum");
+    let (_, after) = text.split_once(head).expect("it knows its last event");
+    forge(&server, &id, &saved, &after[..64], &Digest::UNKNOWN.to_string()).await;
+    assert_eq!(state(&server, &query).await, whole, "it is of another log");
 }

@@ -110,7 +110,7 @@ impl Backing {
                 (Arc::new(shards(databases).await), bus)
             }
         };
-        let settings = Settings::new(Access::Open, Hosts::Loopback, LEASE);
+        let settings = settings(Access::Open, Hosts::Loopback);
         let server = Server::idle(settings, store, bus, clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");

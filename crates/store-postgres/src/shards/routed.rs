@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use noetl_model::{CatalogId, EventId, ExecutionId, Seq};
 use noetl_store::{
-    Catalog, CatalogEntry, NewPlaybook, OpenRows, OpenWork, Snapshot, Snapshots, StoreError,
-    SubscriptionRecord, SubscriptionRow, Subscriptions,
+    Catalog, CatalogEntry, NewPlaybook, OpenRows, OpenWork, ReplayBound, SavedReplay, SavedReplays,
+    Snapshot, Snapshots, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
 };
 
 use super::Shards;
@@ -17,6 +17,27 @@ impl Snapshots for Shards {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         self.shard(execution).latest(execution).await
+    }
+}
+
+#[async_trait]
+impl SavedReplays for Shards {
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError> {
+        self.shard(execution).save_replay(execution, projection, replay).await
+    }
+
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError> {
+        self.shard(execution).furthest_replay(execution, projection, bound).await
     }
 }
 

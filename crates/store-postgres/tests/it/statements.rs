@@ -75,6 +75,24 @@ async fn no_statement_walks_a_table_that_grows() {
     assert!(walks.is_empty(), "{walks:#?}");
 }
 
+/// By the key, what few executions have would be looked for in all of them.
+#[tokio::test]
+async fn a_filtered_list_goes_by_the_index_of_its_filter() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    execute(&mut connection, "ANALYZE").await;
+    let mut by_key = Vec::new();
+    for (name, statement) in statements() {
+        if name.starts_with("list_executions_by_") {
+            let plan = plan_of(&mut connection, &name, &statement).await;
+            let walks =
+                plan.iter().filter(|line| line.contains("Backward using execution_2026_01_pkey"));
+            by_key.extend(walks.map(|line| format!("{name}: {line}")));
+        }
+    }
+    assert!(by_key.is_empty(), "{by_key:#?}");
+}
+
 #[tokio::test]
 async fn every_statement_that_looks_something_up_has_an_index_for_it() {
     let database = filled().await;
@@ -127,6 +145,8 @@ const RECORDS: &str = "
     FROM generate_series(1, 3000) AS n;
     INSERT INTO noetl.transient
     SELECT execution_id, 'v', 'computed', '1', NULL, now(), NULL, 0 FROM noetl.execution;
+    INSERT INTO noetl.replay_fold
+    SELECT execution_id, 'all', 50000, 1, now(), 1, '\\x00' FROM noetl.execution;
     INSERT INTO noetl.result_ref
     SELECT execution_id, 'r', 1, sha256('x'), 'execution', NULL, now(), now()
     FROM noetl.execution";
@@ -186,6 +206,7 @@ async fn only_what_may_be_forgotten_leaves_the_disk_behind() {
         "claim_messages.sql",
         "extend_leases.sql",
         "postpone_messages.sql",
+        "put_replay_fold.sql",
         "put_snapshot.sql",
         "release_leases.sql",
         "remove_messages.sql",

@@ -1,10 +1,10 @@
-//! Rules of the catalog and of snapshots.
+//! Rules of the catalog, of snapshots and of saved replays.
 
-use noetl_model::{CatalogId, Seq};
+use noetl_model::{CatalogId, EventId, Seq};
 
 use super::Subject;
 use super::given::{A, B, at};
-use crate::{CatalogEntry, NewPlaybook, Snapshot};
+use crate::{CatalogEntry, NewPlaybook, ReplayBound, SavedReplay, Snapshot};
 
 async fn register(subject: &Subject, id: i64, path: &str, content: &str) -> CatalogEntry {
     let playbook = NewPlaybook {
@@ -91,4 +91,39 @@ pub async fn snapshots_never_go_back(subject: Subject) {
     let ninth = snapshot(9, 2, b"");
     assert_eq!(save(&ninth).await, ninth);
     assert_eq!(subject.store.latest(B).await.expect("the store answers"), None);
+}
+
+pub async fn the_furthest_replay_within_a_bound_is_found(subject: Subject) {
+    let replay = |seq: u64, shape: u32| SavedReplay {
+        seq: Seq(seq),
+        last_id: EventId(i64::try_from(seq).expect("small") * 10),
+        last_at: at(seq),
+        shape,
+        body: vec![0, 255, u8::try_from(seq).expect("small")],
+    };
+    let bound = |seq| ReplayBound { shape: 1, seq: Seq(seq), last_id: None, last_at: None };
+    let furthest = async |execution, projection: &str, bound| {
+        let found = subject.store.furthest_replay(execution, projection, bound).await;
+        found.expect("the store answers")
+    };
+    assert_eq!(furthest(A, "all", bound(99)).await, None);
+    for (seq, shape) in [(20, 1), (10, 1), (30, 2)] {
+        let saved = subject.store.save_replay(A, "all", &replay(seq, shape)).await;
+        saved.expect("the store saves replays");
+    }
+    assert_eq!(furthest(A, "all", bound(99)).await, Some(replay(20, 1)));
+    assert_eq!(furthest(A, "all", bound(20)).await, Some(replay(20, 1)));
+    assert_eq!(furthest(A, "all", bound(19)).await, Some(replay(10, 1)));
+    assert_eq!(furthest(A, "all", bound(9)).await, None);
+    let by_id = ReplayBound { last_id: Some(EventId(199)), ..bound(99) };
+    assert_eq!(furthest(A, "all", by_id).await, Some(replay(10, 1)));
+    let by_time = ReplayBound { last_at: Some(at(19)), ..bound(99) };
+    assert_eq!(furthest(A, "all", by_time).await, Some(replay(10, 1)));
+    let of_other_shape = ReplayBound { shape: 2, ..bound(99) };
+    assert_eq!(furthest(A, "all", of_other_shape).await, Some(replay(30, 2)));
+    assert_eq!(furthest(A, "loop", bound(99)).await, None);
+    assert_eq!(furthest(B, "all", bound(99)).await, None);
+    let again = SavedReplay { body: b"anew".to_vec(), ..replay(20, 1) };
+    subject.store.save_replay(A, "all", &again).await.expect("the store saves replays");
+    assert_eq!(furthest(A, "all", bound(99)).await, Some(again));
 }

@@ -1,10 +1,10 @@
-//! Payloads and snapshots in memory: bytes by their key.
+//! Payloads, snapshots and replays in memory: bytes by their key.
 
 use async_trait::async_trait;
-use noetl_model::{Digest, ExecutionId};
+use noetl_model::{Digest, ExecutionId, Seq};
 
 use super::MemoryStore;
-use crate::{Payloads, Snapshot, Snapshots, StoreError};
+use crate::{Payloads, ReplayBound, SavedReplay, SavedReplays, Snapshot, Snapshots, StoreError};
 
 #[async_trait]
 impl Payloads for MemoryStore {
@@ -25,5 +25,31 @@ impl Snapshots for MemoryStore {
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         Ok(self.tables().snapshots.get(&execution).cloned())
+    }
+}
+
+#[async_trait]
+impl SavedReplays for MemoryStore {
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError> {
+        let key = (execution, projection.to_owned(), replay.seq);
+        self.tables().replays.insert(key, replay.clone());
+        Ok(())
+    }
+
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError> {
+        let tables = self.tables();
+        let key = |seq| (execution, projection.to_owned(), seq);
+        let mut saved = tables.replays.range(key(Seq::ZERO)..=key(bound.seq)).rev();
+        Ok(saved.find(|(_, saved)| bound.admits(saved)).map(|(_, saved)| saved.clone()))
     }
 }

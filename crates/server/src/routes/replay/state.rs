@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use noetl_api::{AnyId, DEFAULT_TENANT, ReplayQuestion, Replayer};
+use noetl_api::{AnyId, DEFAULT_TENANT, ReplayQuestion};
 use noetl_model::{Cutoff, EventId, Timestamp};
 use noetl_replay::{Projection, ReplayState};
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::read_log;
 use super::resolve::{Resolved, resolve};
+use super::seed::replayed;
 use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::large::large_json;
@@ -67,8 +67,7 @@ async fn replay_state(
     InQuery(query): InQuery<StateQuery>,
 ) -> Result<Response, ApiError> {
     let question = question_of(&query)?;
-    let mut replayer = Replayer::new(&question);
-    read_log(&state, question.execution, |recorded| Ok(replayer.see(recorded))).await?;
+    let replayer = replayed(&state, &question).await?;
     let digested = tokio::task::spawn_blocking(move || replayer.finish()).await;
     let replayed = digested.map_err(|error| ApiError::internal(&error))?;
     let resolved = match query.resolve_payloads {

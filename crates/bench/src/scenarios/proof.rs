@@ -1,0 +1,70 @@
+//! What it costs that a log can be proved: the digest of every event, and verifying all of it.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use noetl_model::{Digest, Recorded};
+use reqwest::Method;
+use serde_json::json;
+
+use super::Setting;
+use crate::database::{Database, log};
+use crate::numbers::{len, ratio};
+use crate::playbooks::{NOTHING, chain_of};
+use crate::sheet::{Bound, Sheet};
+use crate::system::{System, Worker};
+
+const STEPS: u64 = 1000;
+/// How often the whole log is gone through.
+const TIMES: u32 = 50;
+/// How much dearer a digest may be than writing the event as JSON and hashing that.
+const RATIO_MAX: f64 = 2.0;
+
+pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+    let mut sheet = setting.sheet();
+    let database = Database::new(setting.store, setting.directory).await?;
+    let system = System::start(&database, Worker::InProcess).await?;
+    let store = database.store().await?;
+    let playbook = chain_of(setting.size.of(STEPS), "bench/proof", NOTHING);
+    let ran = system.run(&database, &*store, &playbook, &[json!({})]).await?;
+    let execution = *ran.executions.first().context("it was run")?;
+    let events = log(&*store, execution).await?;
+    let count = len(&events);
+    sheet.figure("events", count, "events");
+
+    let json: Vec<Vec<u8>> =
+        events.iter().map(|it| serde_json::to_vec(&it.event)).collect::<Result<_, _>>()?;
+    let bytes = len(&json.concat());
+    sheet.figure("length of an event as JSON", bytes / count, "bytes");
+    let digest = each(&events, |it: &Recorded| it.digest_after(&Digest::UNKNOWN));
+    let written = each(&events, |it| serde_json::to_vec(&it.event).map_or(0, |json| json.len()));
+    let hashed = each(&json, |it| Digest::of(it));
+    let nanos = |duration: Duration| duration.as_secs_f64() * 1e9;
+    sheet.figure("digest of an event", nanos(digest), "ns");
+    sheet.figure("an event written as JSON", nanos(written), "ns");
+    sheet.figure("SHA-256 of that", nanos(hashed), "ns");
+    let goal = "digest, to JSON and SHA-256";
+    sheet.goal(goal, ratio(digest, written + hashed), Bound::AtMost(RATIO_MAX));
+
+    let begun = Instant::now();
+    let path = format!("api/executions/{execution}/verify");
+    let verdict = system.ask(Method::GET, &path, None).await?;
+    let verified = begun.elapsed();
+    ensure!(verdict["valid"] == true, "it cannot be proved: {verdict}");
+    sheet.figure("verified by the server", count / verified.as_secs_f64(), "events/s");
+    system.stop()?;
+    Ok(sheet)
+}
+
+/// How long something takes for each of many things.
+fn each<T, R>(things: &[T], what: impl Fn(&T) -> R) -> Duration {
+    let begun = Instant::now();
+    for _ in 0..TIMES {
+        for thing in things {
+            black_box(what(black_box(thing)));
+        }
+    }
+    let count = u32::try_from(things.len()).unwrap_or(u32::MAX);
+    begun.elapsed() / TIMES / count.max(1)
+}

@@ -1,0 +1,86 @@
+//! Replays that leave marks: what a long one has come to is saved every so many events, and a later one
+//! goes on from the furthest that lies before its cutoff.
+
+use noetl_api::{ReplayQuestion, Replayer, SavedFold, Wanted};
+use noetl_model::{Cutoff, Recorded, Seq};
+use noetl_store::{READ_EVENTS_MAX, ReplayBound, SavedReplay};
+
+use crate::error::ApiError;
+use crate::state::AppState;
+
+/// Replays an execution as a question asks, from the furthest mark that is of use.
+pub(super) async fn replayed(
+    state: &AppState,
+    question: &ReplayQuestion,
+) -> Result<Replayer, ApiError> {
+    let execution = question.execution;
+    let mut replayer = match seed(state, question).await? {
+        Some(replayer) => replayer,
+        None => Replayer::new(question),
+    };
+    loop {
+        let page = state.control().events(execution, replayer.seq(), READ_EVENTS_MAX).await?;
+        if page.is_empty() {
+            return Ok(replayer);
+        }
+        for recorded in &page {
+            if replayer.see(recorded) == Wanted::Enough {
+                return Ok(replayer);
+            }
+            if recorded.seq.0.is_multiple_of(state.replay_saved_every()) {
+                save(state, question, &replayer, recorded).await;
+            }
+        }
+    }
+}
+
+/// A replay that goes on from a mark, if there is one that the question admits.
+async fn seed(state: &AppState, question: &ReplayQuestion) -> Result<Option<Replayer>, ApiError> {
+    let bound = bound_of(question);
+    if !question.is_ours() || bound.seq.0 < state.replay_saved_every() {
+        return Ok(None);
+    }
+    let (execution, projection) = (question.execution, question.projection.as_str());
+    let found = state.store().furthest_replay(execution, projection, bound).await?;
+    let Some(SavedReplay { seq, last_id, last_at, shape: _, body }) = found else {
+        return Ok(None);
+    };
+    let saved = SavedFold { seq, last_id, last_at, body };
+    let before = Seq(seq.0.saturating_sub(1));
+    let last = state.control().events(execution, before, 1).await?;
+    match Replayer::resumed(question, &saved, last.first()) {
+        Ok(replayer) => Ok(Some(replayer)),
+        Err(error) => {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, %execution, %seq, "saved replay ignored");
+            Ok(None)
+        }
+    }
+}
+
+/// How far a saved replay may go without taking an event that the question does not admit.
+fn bound_of(question: &ReplayQuestion) -> ReplayBound {
+    let bound = ReplayBound {
+        shape: Replayer::SHAPE,
+        seq: Seq(question.limit),
+        last_id: None,
+        last_at: None,
+    };
+    match question.cutoff {
+        Cutoff::Latest => bound,
+        Cutoff::Seq(seq) => ReplayBound { seq: seq.min(bound.seq), ..bound },
+        Cutoff::Event(id) => ReplayBound { last_id: Some(id), ..bound },
+        Cutoff::Time(instant) => ReplayBound { last_at: Some(instant), ..bound },
+    }
+}
+
+/// Leaves a mark. One that is not written costs time, nothing else.
+async fn save(state: &AppState, question: &ReplayQuestion, replayer: &Replayer, last: &Recorded) {
+    let Some(SavedFold { seq, last_id, last_at, body }) = replayer.saved(last) else { return };
+    let (execution, projection) = (question.execution, question.projection.as_str());
+    let replay = SavedReplay { seq, last_id, last_at, shape: Replayer::SHAPE, body };
+    if let Err(error) = state.store().save_replay(execution, projection, &replay).await {
+        let error: &dyn std::error::Error = &error;
+        tracing::warn!(error, %execution, %seq, "replay not saved");
+    }
+}

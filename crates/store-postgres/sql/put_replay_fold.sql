@@ -1,0 +1,11 @@
+-- Saves a replay as far as an event.
+-- Nobody waits for the disk: what is forgotten is done again.
+INSERT INTO noetl.replay_fold
+    (execution_id, projection, seq, last_event_id, last_event_at, shape, body)
+SELECT $1, $2, $3, $4, $5, $6, $7
+WHERE (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
+ON CONFLICT (execution_id, projection, seq) DO UPDATE SET
+    last_event_id = excluded.last_event_id,
+    last_event_at = excluded.last_event_at,
+    shape = excluded.shape,
+    body = excluded.body
