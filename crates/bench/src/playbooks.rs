@@ -35,20 +35,28 @@ pub(crate) fn chain_of(steps: u64, path: &str, tool: &str) -> String {
     playbook
 }
 
-/// A loop over as many items as the workload says, and then a failure that is tried again in an hour.
+/// A loop over a thousand items, few of them open at a time, as many times as the workload says; then a
+/// failure that is tried again in an hour. What it lists is as long in the last round as in the first.
 pub(crate) const PAUSED: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
 metadata: {name: measured_history, path: bench/history}
-workload: {items: 1}
+workload: {items: 1, rounds: 1}
 workflow:
   - step: each
     loop:
       in: '{{ workload.items }}'
       iterator: item
-      spec: {mode: parallel}
+      spec: {mode: parallel, max_in_flight: 64}
     tool: {kind: noop}
-    next: {arcs: [{step: pause}]}
+    next: {arcs: [{step: again}]}
+  - step: again
+    tool: {kind: noop}
+    set: {ctx.round: '{{ (ctx.round or 0) + 1 }}'}
+    next:
+      arcs:
+        - {step: each, when: '{{ ctx.round < workload.rounds }}'}
+        - {step: pause}
   - step: pause
     tool:
       kind: rhai

@@ -16,7 +16,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCandidates;
-use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq};
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq, Timestamp};
 use url::Url;
 
 pub(crate) use credential::{
@@ -337,6 +337,12 @@ pub(crate) struct ListArgs {
     /// Only those whose playbook path contains this
     #[arg(long)]
     pub(crate) path: Option<String>,
+    /// Only those started at this time or later, such as 2026-01-31T09:30:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Timestamp>,
+    /// Only those started at this time or earlier
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Timestamp>,
     /// Also those that a step of another execution started
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -588,6 +594,7 @@ const LIST_EXAMPLES: &str = "\
 Examples:
   noetl executions list
   noetl executions list --all --status failed --path examples/ --limit 5
+  noetl executions list --since 2026-01-31T09:30:00Z --until 2026-01-31T10:00:00Z
   noetl executions list --output json";
 
 const GET_EXAMPLES: &str = "\

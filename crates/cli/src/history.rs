@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use noetl_api::wire::SummariesQuery;
 use noetl_api::{Client, Wanted};
-use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary};
+use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary, Timestamp, first_id_at};
 use noetl_store::{
     ExecutionFilter, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store, StoreError,
 };
@@ -34,6 +34,27 @@ pub(crate) enum History {
     Store(Arc<dyn Store>),
     Server(Arc<Client>),
 }
+
+/// When an execution was started, at the earliest and at the latest.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Started {
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
+}
+
+impl Started {
+    fn admits(self, summary: &Summary) -> bool {
+        self.since.is_none_or(|since| since <= summary.started_at)
+            && self.until.is_none_or(|until| summary.started_at <= until)
+    }
+
+    /// An id that no execution of this time reaches: ids hold the millisecond they were made in.
+    fn before_id(self) -> Option<ExecutionId> {
+        self.until.map(|until| ExecutionId(first_id_at(until.after(MILLISECOND))))
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl History {
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
@@ -87,17 +108,33 @@ impl History {
         filter: &ExecutionFilter,
         limit: usize,
     ) -> Result<Vec<Summary>, Failure> {
+        self.list_started(which, filter, Started::default(), limit).await
+    }
+
+    /// Executions that were started within some time, newest first.
+    pub(crate) async fn list_started(
+        &self,
+        which: Which,
+        filter: &ExecutionFilter,
+        started: Started,
+        limit: usize,
+    ) -> Result<Vec<Summary>, Failure> {
         let mut listed: Vec<Summary> = Vec::new();
-        let mut before = None;
+        let mut before = started.before_id();
+        // Some of a page may be of no interest.
+        let page_limit = PAGE_MAX.min(2 * limit + 20);
         while listed.len() < limit {
-            let page = Page { before, limit: PAGE_MAX };
-            let page = self.listed(filter, page).await?;
+            let page = self.listed(filter, Page { before, limit: page_limit }).await?;
             let Some(last) = page.last() else { break };
             before = Some(last.execution);
+            let is_beyond = started.since.is_some_and(|since| last.started_at < since);
             listed.extend(page.into_iter().filter(|summary| match which {
-                Which::All => true,
-                Which::Requested => summary.parent.is_none(),
+                Which::All => started.admits(summary),
+                Which::Requested => started.admits(summary) && summary.parent.is_none(),
             }));
+            if is_beyond {
+                break;
+            }
         }
         listed.truncate(limit);
         Ok(listed)

@@ -21,6 +21,8 @@ use crate::system::{System, Worker};
 const EVENTS: [u64; 3] = [2000, 200_000, 1_000_000];
 /// What an item of a loop leaves in the log.
 const EVENTS_OF_ITEM: u64 = 4;
+/// How many items a round of the loop has at most.
+const ITEMS_MAX: u64 = 1000;
 const LOADS: usize = 200;
 /// How much longer it may take to load the longest than the shortest.
 const RATIO_MAX: f64 = 2.0;
@@ -95,7 +97,9 @@ fn tell(sheet: &mut Sheet, all: &[Found]) -> Result<()> {
 async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> Result<Found> {
     let system = System::start(database, Worker::InProcess).await?;
     let playbook = system.register(PAUSED).await?;
-    let payload = json!({ "items": events / EVENTS_OF_ITEM });
+    let items = events / EVENTS_OF_ITEM;
+    let rounds = items.div_ceil(ITEMS_MAX);
+    let payload = json!({ "items": items / rounds, "rounds": rounds });
     let started = system.execute(playbook, &[payload]).await?;
     let execution = *started.first().context("it was started")?;
     let store = database.store().await?;

@@ -38,6 +38,15 @@ pub(crate) fn took(duration: Duration) -> String {
     }
 }
 
+/// The same, with milliseconds where seconds say nothing.
+pub(crate) fn took_finely(duration: Duration) -> String {
+    match duration.as_micros() {
+        micros @ 0..10_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
+        10_000..1_000_000 => format!("{} ms", duration.as_millis()),
+        _ => took(duration),
+    }
+}
+
 /// Seconds to the millisecond, for programs.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
@@ -55,6 +64,18 @@ mod tests {
         check(12_999, "12 s");
         check(65_000, "1 min 5 s");
         check(7_380_000, "2 h 3 min");
+    }
+
+    #[test]
+    fn what_is_short_is_told_finely() {
+        let check = |micros, expected| {
+            assert_eq!(took_finely(Duration::from_micros(micros)), expected);
+        };
+        check(0, "0.0 ms");
+        check(370, "0.3 ms");
+        check(9_990, "9.9 ms");
+        check(17_400, "17 ms");
+        check(1_240_000, "1.2 s");
     }
 
     #[test]

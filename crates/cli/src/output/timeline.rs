@@ -6,7 +6,7 @@ use noetl_model::Timestamp;
 use noetl_replay::{CommandSpan, Outcome, Spent, StepSpan, Timeline};
 
 use crate::output::table::{line, table};
-use crate::output::time::took;
+use crate::output::time::took_finely;
 use crate::terminal::{BAD, FAINT, STRONG, paint};
 
 /// How wide the bars are.
@@ -28,14 +28,14 @@ pub(crate) fn drawn(timeline: &Timeline) -> String {
             if span.is_critical { "*".to_owned() } else { String::new() },
             line(span.step.as_str(), NAME_MAX),
             scale.bar(span, commands),
-            took(Duration::from_micros(span.spent.total())),
+            took_finely(Duration::from_micros(span.spent.total())),
             ended(span.outcome),
         ]);
     }
     let mut text = format!(
         "{} took {}, {} events\n\n{}",
         paint(STRONG, timeline.execution_id),
-        took(Duration::from_micros(timeline.spent.total())),
+        took_finely(Duration::from_micros(timeline.spent.total())),
         timeline.event_count,
         table(&rows),
     );
@@ -74,7 +74,7 @@ fn where_it_went(spent: &Spent) -> String {
         .filter(|(_, micros)| *micros > 0)
         .map(|(name, micros)| {
             let share = format!("{} %", micros * 100 / total);
-            vec![(*name).to_owned(), took(Duration::from_micros(*micros)), share]
+            vec![(*name).to_owned(), took_finely(Duration::from_micros(*micros)), share]
         })
         .collect();
     table(&rows)

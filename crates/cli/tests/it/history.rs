@@ -37,6 +37,12 @@ fn a_listing_can_be_narrowed() {
     assert_eq!(paths(&["--path", "fail"]), ["failing"]);
     assert_eq!(paths(&["--limit", "1"]), ["failing"]);
     assert_eq!(paths(&["--status", "running"]), [""; 0]);
+    let listed = sandbox.json(&["executions", "list", "-o", "json"]);
+    let (later, earlier) = (&listed[0]["started_at"], &listed[1]["started_at"]);
+    assert_eq!(paths(&["--since", later.as_str().unwrap()]), ["failing"]);
+    assert_eq!(paths(&["--until", earlier.as_str().unwrap()]), ["tests/hello"]);
+    assert_eq!(paths(&["--since", earlier.as_str().unwrap()]), ["failing", "tests/hello"]);
+    assert_eq!(paths(&["--until", "2020-01-01T00:00:00Z"]), [""; 0]);
 }
 
 #[test]

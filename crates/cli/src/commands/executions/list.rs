@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::args::ListArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::history::Which;
+use crate::history::{Started, Which};
 use crate::output::document;
 use crate::output::execution::status;
 use crate::output::table::{line, table};
@@ -49,7 +49,9 @@ pub(crate) async fn list(
         ..Default::default()
     };
     let which = if args.all { Which::All } else { Which::Requested };
-    let summaries = history.list(which, &filter, args.limit.into()).await?;
+    let started = Started { since: args.since, until: args.until };
+    let limit = args.limit.into();
+    let summaries = history.list_started(which, &filter, started, limit).await?;
     match args.output.document() {
         Some(format) => {
             let entries: Vec<Entry> = summaries.iter().map(entry).collect();
