@@ -57,6 +57,54 @@ pub(crate) fn capitalize(state: &mut State<'_, '_>, value: &Value) -> Result<Val
     write(state, first + &rest)
 }
 
+/// With the characters replaced that mean something in HTML.
+pub(crate) fn escape(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let mut text = String::new();
+    for letter in read(state, value)?.chars() {
+        match letter {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '"' => text.push_str("&#34;"),
+            '\'' => text.push_str("&#39;"),
+            other => text.push(other),
+        }
+    }
+    write(state, text)
+}
+
+pub(crate) fn wordcount(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    Ok(Value::from(read(state, value)?.split_whitespace().count()))
+}
+
+/// The beginning of a longer text, with `end` in place of the rest; up to a word's end unless
+/// `killwords`. A text that is not much longer is left alone.
+pub(crate) fn truncate(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    length: Option<usize>,
+    killwords: Option<bool>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    const LEEWAY: usize = 5;
+    let length = length.or(kwargs.get("length")?).unwrap_or(255);
+    let killwords = killwords.or(kwargs.get("killwords")?).unwrap_or(false);
+    let end = kwargs.get::<Option<String>>("end")?.unwrap_or_else(|| "...".to_owned());
+    let leeway = kwargs.get::<Option<usize>>("leeway")?.unwrap_or(LEEWAY);
+    kwargs.assert_all_used()?;
+    let text = read(state, value)?;
+    if text.chars().count() <= length.saturating_add(leeway) {
+        let text = text.into_owned();
+        return write(state, text);
+    }
+    let kept: String = text.chars().take(length.saturating_sub(end.chars().count())).collect();
+    let kept = match kept.rsplit_once(' ') {
+        Some((words, _)) if !killwords => words.to_owned(),
+        Some(_) | None => kept,
+    };
+    write(state, kept + &end)
+}
+
 /// Without space, or the given characters, at both ends.
 pub(super) fn trim(
     state: &mut State<'_, '_>,

@@ -334,3 +334,13 @@ fn now_is_what_whoever_renders_says() {
     check("{{ now()[:10] }}", expect![[r#""2026-01-31""#]]);
     assert_eq!(render(json!("{{ now() }}"), json!({})), Ok(Value::Null), "nobody says");
 }
+
+#[test]
+fn texts_are_shortened_counted_and_escaped() {
+    check("{{ 'one two three four' | truncate(11) }}", expect![[r#""one two...""#]]);
+    check("{{ 'one two three four' | truncate(9, true) }}", expect![[r#""one tw...""#]]);
+    check("{{ 'one two three four' | truncate(9, true, end='') }}", expect![[r#""one two t""#]]);
+    check("{{ 'one two' | truncate(5) }}", expect![[r#""one two""#]]);
+    check("{{ 'one two  three' | wordcount }}", expect!["3"]);
+    check("{{ '<a b=\"1\">&' | escape }}", expect![[r#""&lt;a b=&#34;1&#34;&gt;&amp;""#]]);
+}
