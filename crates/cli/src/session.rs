@@ -17,7 +17,7 @@ use noetl_control::{
 use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
-use noetl_secrets::{Key, Keyring, Vault};
+use noetl_secrets::{Given, Key, Keyring, Vault};
 use noetl_server::{Intake, Lookup, Services, collect_records};
 use noetl_store::{
     Clock, CommandQueue as _, ExecutionFilter, MemoryStore, Records, Store, SystemClock,
@@ -101,6 +101,12 @@ pub(crate) fn tool_settings(
         results: Arc::new(KeptResults::of(control)),
         ..settings
     }
+}
+
+/// The credentials of the environment, for keychains that name them.
+fn given(config: &Config) -> Given {
+    let fixed = FixedCredentials::from_environment(config.variables());
+    Arc::new(move |name| fixed.get(name))
 }
 
 /// The worker of whichever process serves a database.
@@ -188,7 +194,8 @@ impl Session {
     /// A control plane that has its store to itself.
     fn local(held: Holding, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
-        Self::new(held, Arc::new(LocalBus::new()), settings(ATTEMPTS_MAX, config), machine, home)
+        let (settings, given) = (settings(ATTEMPTS_MAX, config), given(config));
+        Self::new(held, Arc::new(LocalBus::new()), settings, machine, (home, given))
     }
 
     /// A control plane of a server.
@@ -199,7 +206,8 @@ impl Session {
             Sharing::WithOthers => Settings::default().attempts_max,
         };
         let settings = settings(attempts_max, config);
-        let mut session = Self::new(kept, bus, settings, machine, Home::Nowhere);
+        let given = given(config);
+        let mut session = Self::new(kept, bus, settings, machine, (Home::Nowhere, given));
         let (records, stop) = (session.records.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(collect_records(records, Arc::new(SystemClock), stop));
         let (control, stop) = (session.control.clone(), session.loops.stop.clone());
@@ -216,7 +224,7 @@ impl Session {
         bus: Arc<dyn Bus>,
         settings: Settings,
         machine: Machine,
-        home: Home,
+        (home, given): (Home, Given),
     ) -> Self {
         let Holding { store, records, keyring } = held;
         let ids = Arc::new(IdGenerator::new(machine.number()));
@@ -230,7 +238,7 @@ impl Session {
         numbering.tasks.spawn(async move { machine.keep(&numbered, stop).await });
         let worker = Background::default();
         let vault = Vault::new(records.clone(), keyring, ids.clone(), Arc::new(SystemClock));
-        let vault = Arc::new(vault);
+        let vault = Arc::new(vault.with_given(given));
         Self { store, records, vault, control, bus, ids, numbering, home, loops, worker }
     }
 

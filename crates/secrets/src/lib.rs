@@ -18,6 +18,6 @@ pub use envelope::OpenError;
 pub use key::{Key, KeyError, Keyring};
 pub use redactor::{REDACTED, Redactor, SECRET_MIN};
 pub use vault::{
-    Access, DATA_MAX, Identifier, KeychainSecret, NewCredential, NewKeychainSecret, Operation,
-    Progress, Rotation, Vault, VaultError,
+    Access, DATA_MAX, Given, Identifier, KeychainSecret, NewCredential, NewKeychainSecret,
+    Operation, Progress, Rotation, Vault, VaultError,
 };

@@ -10,7 +10,7 @@ use noetl_store::{
     AuditEntry, Clock, Credential, CredentialFilter, CredentialKey, PAGE_MAX, Records, SealedTable,
     StoreError,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use keychain::{KeychainSecret, NewKeychainSecret};
 pub use rotation::{Progress, Rotation};
@@ -84,12 +84,16 @@ pub struct Access {
     pub parent_execution: Option<ExecutionId>,
 }
 
+/// Finds the fields of a credential that a process was given by other ways than its store.
+pub type Given = Arc<dyn Fn(&str) -> Option<Map<String, Value>> + Send + Sync>;
+
 /// Secrets by name.
 pub struct Vault {
     records: Arc<dyn Records>,
     keyring: Keyring,
     ids: Arc<IdGenerator>,
     clock: Arc<dyn Clock>,
+    given: Option<Given>,
 }
 
 impl Vault {
@@ -99,7 +103,18 @@ impl Vault {
         ids: Arc<IdGenerator>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { records, keyring, ids, clock }
+        Self { records, keyring, ids, clock, given: None }
+    }
+
+    /// The same, with credentials that are not kept here; entries of keychains may name them.
+    #[must_use]
+    pub fn with_given(self, given: Given) -> Self {
+        Self { given: Some(given), ..self }
+    }
+
+    /// A credential that is not kept here.
+    pub fn given(&self, name: &str) -> Option<Map<String, Value>> {
+        self.given.as_ref().and_then(|given| given(name))
     }
 
     fn now(&self) -> Timestamp {

@@ -1,5 +1,6 @@
 //! From an alias to a secret: a stored credential, else what the executing playbook's keychain says.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -87,15 +88,37 @@ impl Secrets for Lookup {
     }
 }
 
+/// How many entries of a keychain may name one another in a row.
+const ENTRY_DEPTH_MAX: usize = 8;
+
 /// What an entry's templates can name.
-struct Workload(Arc<Value>);
+struct Workload {
+    values: Arc<Value>,
+    /// Other entries that the entry names.
+    keychain: Arc<Value>,
+}
 
 impl Variables for Workload {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         match name {
-            "workload" => Some(self.0.clone()),
-            name => self.0.get(name).cloned().map(Arc::new),
+            "keychain" => Some(self.keychain.clone()),
+            "workload" => Some(self.values.clone()),
+            name => self.values.get(name).cloned().map(Arc::new),
         }
+    }
+}
+
+/// Whose secret it is, and for what it is asked for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    alias: &'a str,
+    operation: Operation,
+    access: &'a Access,
+}
+
+impl Asked<'_> {
+    fn wrong(self, problem: impl Into<String>) -> NotFound {
+        NotFound::Entry { alias: self.alias.to_owned(), problem: problem.into() }
     }
 }
 
@@ -107,6 +130,11 @@ impl Lookup {
         operation: Operation,
         access: &Access,
     ) -> Result<Found, NotFound> {
+        self.find_within(Asked { alias, operation, access }, 0).await
+    }
+
+    async fn find_within(&self, asked: Asked<'_>, depth: usize) -> Result<Found, NotFound> {
+        let Asked { alias, operation, access } = asked;
         if let Some(credential) = self.vault.find(Identifier(alias)).await? {
             let data = self.vault.open(&credential, operation, access).await?;
             return Ok(Found::Stored { credential: Box::new(credential), data });
@@ -123,15 +151,43 @@ impl Lookup {
             Some(data) => data,
             None => {
                 let entry = self.entry(alias, catalog_id).await?.ok_or_else(unknown)?;
-                let workload = match state.workload() {
+                let values = match state.workload() {
                     Payload::Inline(value) => value.clone(),
                     Payload::Ref(reference) => self.control.payload(reference.digest).await?,
                 };
-                self.made(alias, &entry, Workload(workload), operation, access).await?
+                let keychain = Arc::new(self.named_in(&entry, asked, depth).await?);
+                self.made(&entry, &Workload { values, keychain }, asked).await?
             }
         };
         self.vault.note(alias, operation, "ok", access).await?;
         Ok(Found::Keychain { alias: alias.to_owned(), data })
+    }
+
+    /// The other entries and credentials that an entry's templates name.
+    async fn named_in(
+        &self,
+        entry: &Value,
+        asked: Asked<'_>,
+        depth: usize,
+    ) -> Result<Value, NotFound> {
+        let template = Template::parse(entry.clone());
+        let template = template.map_err(|error| asked.wrong(format!("is wrong: {error}")))?;
+        let paths = template.variables().iter();
+        let named: BTreeSet<&str> =
+            paths.filter_map(|path| path.strip_prefix("keychain.")?.split('.').next()).collect();
+        let mut keychain = Map::new();
+        for name in named {
+            if depth >= ENTRY_DEPTH_MAX {
+                return Err(asked.wrong("names others that name it"));
+            }
+            let other = Asked { alias: name, ..asked };
+            let fields = match self.vault.given(name) {
+                Some(fields) => fields,
+                None => Box::pin(self.find_within(other, depth + 1)).await?.fields(),
+            };
+            keychain.insert(name.to_owned(), Value::Object(fields));
+        }
+        Ok(Value::Object(keychain))
     }
 
     /// What the keychain holds, the nearest first.
@@ -169,22 +225,19 @@ impl Lookup {
     /// What an entry comes to.
     async fn made(
         &self,
-        alias: &str,
         entry: &Value,
-        workload: Workload,
-        operation: Operation,
-        access: &Access,
+        workload: &Workload,
+        asked: Asked<'_>,
     ) -> Result<Value, NotFound> {
-        let wrong = |problem: String| NotFound::Entry { alias: alias.to_owned(), problem };
         if let Some(provider) = entry["provider"].as_str() {
-            let provider = provider.to_owned();
-            return Err(NotFound::Unsupported { alias: alias.to_owned(), provider });
+            let (alias, provider) = (asked.alias.to_owned(), provider.to_owned());
+            return Err(NotFound::Unsupported { alias, provider });
         }
         let rendered = |value: &Value| {
             let template = Template::parse(value.clone()).map_err(|error| error.to_string());
             let rendered =
-                template.and_then(|it| it.render(&workload).map_err(|error| error.to_string()));
-            rendered.map_err(|problem| wrong(format!("cannot be rendered: {problem}")))
+                template.and_then(|it| it.render(workload).map_err(|error| error.to_string()));
+            rendered.map_err(|problem| asked.wrong(format!("cannot be rendered: {problem}")))
         };
         let named = match entry.get("credential").or_else(|| entry.get("auth")) {
             None => None,
@@ -192,7 +245,7 @@ impl Lookup {
         };
         let base = match &named {
             None => Value::Null,
-            Some(name) => self.stored(alias, name, operation, access).await?,
+            Some(name) => self.stored(name, asked).await?,
         };
         let Some(map) = entry["map"].as_object() else {
             let said = self::said(entry, rendered)?;
@@ -200,56 +253,46 @@ impl Lookup {
                 (Value::Object(fields), _) => Ok(fields.into_iter().chain(said).collect()),
                 (base, true) if named.is_some() => Ok(base),
                 (_, false) => Ok(Value::Object(said)),
-                (_, true) => Err(wrong(
-                    "names no `credential`, no `token`, no `endpoint`, no `map` and no `provider`"
-                        .to_owned(),
+                (_, true) => Err(asked.wrong(
+                    "names no `credential`, no `token`, no `endpoint`, no `map` and no `provider`",
                 )),
             };
         };
+        // What is static is said here, not looked up.
+        let is_static = entry["kind"] == "static";
         let mut fields = Map::new();
         for (field, source) in map {
-            let value = match source.as_str() {
-                Some(path) if !path.contains("{{") => match base.get(path) {
+            let value = match source.as_str().filter(|path| !path.contains("{{")) {
+                Some(path) => match base.get(path) {
                     Some(value) => value.clone(),
-                    None => self.by_path(alias, path, operation, access).await?,
+                    None if is_static => source.clone(),
+                    None => self.by_path(path, asked).await?,
                 },
-                Some(_) | None => rendered(source)?,
+                None => rendered(source)?,
             };
             fields.insert(field.clone(), value);
         }
         Ok(Value::Object(fields))
     }
 
-    /// A field of a stored credential: `<credential>.<field>`.
-    async fn by_path(
-        &self,
-        alias: &str,
-        path: &str,
-        operation: Operation,
-        access: &Access,
-    ) -> Result<Value, NotFound> {
-        let wrong = |problem| NotFound::Entry { alias: alias.to_owned(), problem };
-        let (name, field) = path
-            .split_once('.')
-            .ok_or_else(|| wrong(format!("maps `{path}`, which is not <credential>.<field>")))?;
-        let data = self.stored(alias, name, operation, access).await?;
+    /// A field of a credential: `<credential>.<field>`.
+    async fn by_path(&self, path: &str, asked: Asked<'_>) -> Result<Value, NotFound> {
+        let (name, field) = path.split_once('.').ok_or_else(|| {
+            asked.wrong(format!("maps `{path}`, which is not <credential>.<field>"))
+        })?;
+        let data = self.stored(name, asked).await?;
         let value = data.get(field).cloned();
-        value.ok_or_else(|| wrong(format!("maps `{path}`, and `{name}` has no `{field}`")))
+        value.ok_or_else(|| asked.wrong(format!("maps `{path}`, and `{name}` has no `{field}`")))
     }
 
-    async fn stored(
-        &self,
-        alias: &str,
-        name: &str,
-        operation: Operation,
-        access: &Access,
-    ) -> Result<Value, NotFound> {
-        let found = self.vault.find(Identifier(name)).await?;
-        let found = found.ok_or_else(|| NotFound::Entry {
-            alias: alias.to_owned(),
-            problem: format!("names the credential `{name}`, which is not stored"),
-        })?;
-        let mut data = self.vault.open(&found, operation, access).await?;
+    /// The fields of a credential that an entry names, `type` among them.
+    async fn stored(&self, name: &str, asked: Asked<'_>) -> Result<Value, NotFound> {
+        let Some(found) = self.vault.find(Identifier(name)).await? else {
+            let missing =
+                || asked.wrong(format!("names the credential `{name}`, which is not stored"));
+            return self.vault.given(name).map(Value::Object).ok_or_else(missing);
+        };
+        let mut data = self.vault.open(&found, asked.operation, asked.access).await?;
         if let Value::Object(fields) = &mut data {
             fields.entry("type").or_insert(Value::String(found.kind));
         }

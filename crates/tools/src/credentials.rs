@@ -17,6 +17,16 @@ pub trait Credentials: Send + Sync {
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError>;
 }
 
+/// The keys of a map under `auth` by which it names a credential and does not describe one.
+pub(crate) const ALIAS_WORDS: &[&str] = &["credential", "source", "key"];
+
+/// The alias that a map under `auth` names: `{credential: alias}`, or `{source: credential, key:
+/// alias}`. A `key` without a source is a secret itself.
+pub(crate) fn alias_within(said: &Map<String, Value>) -> Option<&str> {
+    let key = || said.get("key").filter(|_| said.get("source").is_some_and(Value::is_string));
+    said.get("credential").or_else(key).and_then(Value::as_str)
+}
+
 /// The credentials that a command has been given, so that what it leaves behind can be searched for
 /// them. Clones share their list.
 #[derive(Clone, Default)]
@@ -76,6 +86,11 @@ impl FixedCredentials {
         self.by_variable.contains_key(&Self::variable(alias))
     }
 
+    /// The fields of a credential, if there is one that can be read.
+    pub fn get(&self, alias: &str) -> Option<Map<String, Value>> {
+        fields_of(self.by_variable.get(&Self::variable(alias))?)
+    }
+
     /// The variable that holds a credential: its alias in upper case, `_` for other characters.
     pub fn variable(alias: &str) -> String {
         let name = alias.chars().map(|c| match c.to_ascii_uppercase() {
@@ -97,17 +112,22 @@ impl Credentials for FixedCredentials {
             ));
         };
         // The reason of a parse error would quote the secret, so it is not told.
-        let Ok(Value::Object(mut credential)) = serde_json::from_str(text) else {
-            return Err(ToolError::new(
+        fields_of(text).ok_or_else(|| {
+            ToolError::new(
                 ErrorKind::Config,
                 format!("credential `{alias}`: the variable {variable} must hold a JSON map"),
-            ));
-        };
-        if let Some(Value::Object(data)) = credential.remove("data") {
-            credential.extend(data);
-        }
-        Ok(credential)
+            )
+        })
     }
+}
+
+/// The fields that a text holds; those below `data` are the credential's own.
+fn fields_of(text: &str) -> Option<Map<String, Value>> {
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
+    if let Some(Value::Object(data)) = fields.remove("data") {
+        fields.extend(data);
+    }
+    Some(fields)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! A script reaches nothing but its variables: no files, no network, no modules, no `eval`.
 
+mod functions;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -119,6 +121,9 @@ fn engine(printed: &Arc<Mutex<Printed>>, cancel: &CancellationToken) -> Engine {
         });
     }
     engine.register_fn("parse_json", parse_json).register_fn("to_json", to_json);
+    functions::add_to(&mut engine);
+    let stop = cancel.clone();
+    engine.register_fn("sleep_ms", move |millis: i64| sleep(millis as f64 / 1000.0, &stop));
     let stop = cancel.clone();
     engine.register_fn("sleep", move |seconds: i64| sleep(seconds as f64, &stop));
     let stop = cancel.clone();

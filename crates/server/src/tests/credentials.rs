@@ -22,6 +22,9 @@ keychain:
   - {name: dangling, credential: nobody}
   - {name: empty}
   - {name: said, kind: bearer, token: 't-{{ workload.db }}'}
+  - {name: plain, kind: static, map: {a: as.it.is, b: '{{ keychain.said.token }} {{ keychain.pg.db_user }}'}}
+  - {name: round, kind: static, map: {a: '{{ keychain.about.a }}'}}
+  - {name: about, kind: static, map: {a: '{{ keychain.round.a }}'}}
   - {name: got, kind: oauth2, endpoint: 'https://id/{{ workload.db }}', data: {grant_type: client_credentials, client_id: me}}
 workflow:
   - step: start
@@ -132,6 +135,10 @@ pub(super) async fn an_alias_of_the_playbooks_keychain_is_resolved(server: Serve
     assert_eq!(find("said").await.body["data"], said);
     let got = json!({ "client_id": "me", "type": "oauth2", "token_url": "https://id/pg" });
     assert_eq!(find("got").await.body["data"], got);
+    let plain = json!({ "a": "as.it.is", "b": "t-pg ada" });
+    assert_eq!(find("plain").await.body["data"], plain);
+    let round = find("round").await;
+    assert!(round.body.to_string().contains("names others that name it"), "{}", round.body);
     let cloud = find("cloud").await;
     assert_eq!(cloud.problem(), "422 keychain-entry");
     assert!(cloud.body["detail"].as_str().unwrap().contains("`gcp`"), "{}", cloud.body);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::oauth::{Grant, SecretPlace};
 use crate::call::Call;
-use crate::credentials::Credentials;
+use crate::credentials::{ALIAS_WORDS, Credentials, alias_within};
 use crate::keys::{Keys, scalar_text};
 
 const API_KEY_HEADER: &str = "X-API-Key";
@@ -51,19 +51,17 @@ impl Auth {
             Some((_, Value::String(alias))) => {
                 Self::of(keys, &credentials.resolve(call, alias).await?)
             }
-            Some((_, Value::Object(said))) => {
-                match said.get("credential").and_then(Value::as_str) {
-                    None => Self::of(keys, said),
-                    Some(alias) => {
-                        let mut fields = credentials.resolve(call, alias).await?;
-                        let said = said.iter().filter(|(key, value)| {
-                            key.as_str() != "credential" && !value.is_null()
-                        });
-                        fields.extend(said.map(|(key, value)| (key.clone(), value.clone())));
-                        Self::of(keys, &fields)
-                    }
+            Some((_, Value::Object(said))) => match alias_within(said) {
+                None => Self::of(keys, said),
+                Some(alias) => {
+                    let mut fields = credentials.resolve(call, alias).await?;
+                    let said = said.iter().filter(|(key, value)| {
+                        !ALIAS_WORDS.contains(&key.as_str()) && !value.is_null()
+                    });
+                    fields.extend(said.map(|(key, value)| (key.clone(), value.clone())));
+                    Self::of(keys, &fields)
                 }
-            }
+            },
             Some((key, other)) => Err(keys.wrong(key, "a map or the alias of a credential", other)),
         }
     }
@@ -81,10 +79,10 @@ impl Auth {
         let kind = field(&["type"])?;
         let proof = match kind.to_ascii_lowercase().as_str() {
             "none" => Proof::None,
-            "bearer" | "bearer_token" => {
+            "bearer" | "bearer_token" | "httpbearerauth" => {
                 Proof::Bearer { token: field(&["token", "access_token", "bearer_token", "value"])? }
             }
-            "basic" => Proof::Basic {
+            "basic" | "httpbasicauth" => Proof::Basic {
                 username: field(&["username", "user"])?,
                 password: field(&["password", "db_password"])?,
             },

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::call::Call;
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, alias_within};
 use crate::keys::{Keys, scalar_text};
 use crate::sql::redact::Secrets;
 
@@ -64,6 +64,12 @@ const UNHEEDED: &[&str] = &[
     "target_session_attrs",
 ];
 
+/// The connection in a map that gives its only one a name: `{db: {credential: alias}}`.
+fn only_one(named: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    let mut values = named.values();
+    values.next().filter(|_| named.len() == 1).and_then(Value::as_object)
+}
+
 type Said = BTreeMap<&'static str, String>;
 
 impl Target {
@@ -83,7 +89,8 @@ impl Target {
                 said = of_fields(keys, &credentials.resolve(call, alias).await?)?;
             }
             Some((_, Value::Object(fields))) => {
-                if let Some(alias) = fields.get("credential").and_then(Value::as_str) {
+                let fields = only_one(fields).unwrap_or(fields);
+                if let Some(alias) = alias_within(fields) {
                     said = of_fields(keys, &credentials.resolve(call, alias).await?)?;
                 }
                 said.extend(of_fields(keys, fields)?);
@@ -291,6 +298,14 @@ mod tests {
         check(
             json!({"credential": "pg", "database": "other", "sslmode": "verify-full"}),
             expect![[r#"ada@db:6000/other Some("hunter2") VerifyFull None"#]],
+        );
+        check(
+            json!({"auth": {"source": "credential", "type": "postgres", "key": "pg"}}),
+            expect![[r#"ada@db:6000/shop Some("hunter2") Prefer None"#]],
+        );
+        check(
+            json!({"auth": {"shop": {"type": "postgres", "credential": "pg"}}}),
+            expect![[r#"ada@db:6000/shop Some("hunter2") Prefer None"#]],
         );
         check(
             json!({"auth": {"credential": "pg", "db_user": "bob"}}),

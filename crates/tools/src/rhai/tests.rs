@@ -88,3 +88,26 @@ async fn a_script_stops_when_it_is_told_to() {
         Rhai.run(&call).await;
     }
 }
+
+#[tokio::test]
+async fn the_functions_of_the_language_are_there() {
+    let code = r#"
+        let before = timestamp_ms();
+        sleep_ms(1);
+        #{
+            later: timestamp_ms() > before && timestamp() > 1_700_000_000,
+            any: [contains_any("abc", ["z", "c"]), contains_any("abc", ["z"])],
+            sha: sha256_hex("abc"),
+            hmac: hmac_sha256_hex("key", "The quick brown fox jumps over the lazy dog"),
+            digits: random_digits(6).len() == 6 && random_digits(0) == "",
+            token: random_token(9).len() == 12 && random_token(9) != random_token(9),
+            same: [eq_ct("a", "a"), eq_ct("a", "b"), eq_ct("a", "ab")],
+        }
+    "#;
+    let ended = Rhai.run(&call(json!({"code": code}))).await;
+    expect![[r#"
+        completed {"any":[true,false],"digits":true,"hmac":"f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8","later":true,"same":[true,false,false],"sha":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","token":true}
+    "#]].assert_eq(&show(&ended));
+    let ended = Rhai.run(&call(json!({"code": "random_token(5000)"}))).await;
+    assert!(show(&ended).contains("from 0 to 1024"), "{}", show(&ended));
+}

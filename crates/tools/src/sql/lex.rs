@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Numbered,
     /// `?`
     Mark,
+    /// `%s`, as Python writes it.
+    PythonMark,
     /// Anything else.
     Symbol,
 }
@@ -103,6 +105,7 @@ impl Tokens<'_> {
             },
             ':' if rest.starts_with("::") => (Kind::Symbol, 2),
             ':' if starts_name(&rest[1..]) => (Kind::Named, 1 + span(&rest[1..], is_name)),
+            '%' if is_python_mark(rest) => (Kind::PythonMark, 2),
             '%' => python_placeholder(rest).map_or((Kind::Symbol, 1), |end| (Kind::Named, end)),
             c if c.is_ascii_digit() => (Kind::Symbol, span(rest, |c| is_name(c) || c == '.')),
             c if is_name(c) => self.word(rest),
@@ -193,6 +196,11 @@ fn comment(text: &str, nests: bool) -> usize {
         }
     }
     text.len()
+}
+
+/// Whether there is `%s`, and not the remainder by something whose name begins so.
+fn is_python_mark(text: &str) -> bool {
+    text.strip_prefix("%s").is_some_and(|rest| !rest.starts_with(is_name))
 }
 
 /// The bytes of `%(name)s`.

@@ -1,4 +1,4 @@
-//! `params`: a list for `$1`, `$2`, …, or a map for `:name`. Values are never put into the text of
+//! `params`: a list for `$1`, `$2`, … or for one `%s` after another, or a map for `:name`. Values are never put into the text of
 //! a statement that takes parameters.
 
 use noetl_model::ToolError;
@@ -57,6 +57,9 @@ fn listed(
     let mut bound = String::with_capacity(sql.len());
     let mut needed = 0;
     let mut marks = 0;
+    // Next to numbers, `%s` is the remainder by `s`.
+    let has_numbers =
+        tokens(dialect, sql).any(|it| it.kind == Kind::Numbered && it.text.starts_with('$'));
     for token in tokens(dialect, sql) {
         // In PostgreSQL a question mark is an operator.
         let number = match token.kind {
@@ -64,6 +67,10 @@ fn listed(
                 token.number()
             }
             Kind::Mark if dialect != Dialect::Postgres => {
+                marks += 1;
+                Some(marks)
+            }
+            Kind::PythonMark if !has_numbers => {
                 marks += 1;
                 Some(marks)
             }
@@ -180,6 +187,13 @@ mod tests {
             expect!["SELECT ?1, ?2, ?1 [1,2]"],
         );
         check(Dialect::Duckdb, "SELECT ?", json!([1]), expect!["SELECT $1 [1]"]);
+        check(
+            Dialect::Postgres,
+            "SELECT %s::int, '%s', %s, 7 %size",
+            json!([1, 2]),
+            expect!["SELECT $1::int, '%s', $2, 7 %size [1,2]"],
+        );
+        check(Dialect::Postgres, "SELECT $1 %s", json!([1]), expect!["SELECT $1 %s [1]"]);
     }
 
     #[test]
