@@ -258,7 +258,13 @@ fn result(event: &Event, status: &str) -> Option<Value> {
         Event::IterationFailed { error, .. }
         | Event::StepFailed { error, .. }
         | Event::ExecutionFailed { error, .. } => json!({ "error": error }),
-        Event::ContextUpdated { values, .. } => json!({ "values": values }),
+        Event::ContextUpdated { values, large, .. } => {
+            let elsewhere = large.iter().map(|(name, reference)| {
+                (name.clone(), value_or_reference(&Payload::Ref(*reference)))
+            });
+            let values: Map<String, Value> = values.clone().into_iter().chain(elsewhere).collect();
+            json!({ "values": values })
+        }
         Event::Reported { body, .. } => body.clone(),
         Event::ExecutionStarted { .. }
         | Event::ExecutionForked { .. }

@@ -7,9 +7,14 @@ use std::error::Error;
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_engine::{ChildCall, ChildRequest, Ended, Execution, Input, Loaded, child_request};
-use noetl_model::{CommandId, Cutoff, ErrorKind, ErrorMode, ExecutionId, Pool, ToolError};
-use noetl_store::{PAGE_MAX, ReadyCommand, StoreError};
+use noetl_engine::{
+    ChildCall, ChildPlaybook, ChildRequest, Ended, Execution, Input, Loaded, child_request,
+};
+use noetl_model::{
+    CommandId, Cutoff, ErrorKind, ErrorMode, ExecutionId, Origin, Payload, Pool, ToolError,
+};
+use noetl_store::{KeyHolder, PAGE_MAX, ReadyCommand, StartKey, StoreError};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LoadError;
@@ -20,6 +25,10 @@ use crate::start::{PlaybookChoice, StartRequest};
 use crate::tasks::pause;
 use crate::{Answer, Control, StartError, SubmitError};
 
+/// The scope of the keys under which children are started that nobody waits for.
+const START_SCOPE: &str = "child";
+/// For how long such a key is kept: until the parent has surely been told.
+const START_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many children are started at once.
 const CHILDREN_MAX: usize = 64;
 
@@ -79,14 +88,21 @@ impl Control {
             ChildCall::Settled => return Ok(Carried::Over),
             ChildCall::Invalid(error) => error,
             ChildCall::Start(wanted) => {
-                let path = wanted.path.clone();
-                match self.start(child_start(&state, wanted)).await {
-                    Ok(child) => {
+                let playbook = wanted.playbook.to_string();
+                let is_awaited = matches!(wanted.origin, Origin::Parent { .. });
+                match self.start(child_start(&state, command, wanted)).await {
+                    Ok(child) if is_awaited => {
                         self.tell_started(parent, command, child).await?;
                         return Ok(Carried::Out);
                     }
+                    // Under a key that is taken: this is the child that an earlier try has started.
+                    Ok(child) | Err(StartError::KeyTaken(KeyHolder { execution: child, .. })) => {
+                        let ended = Ended::Completed { output: left_to_itself(child, &playbook) };
+                        self.submit(parent, Input::ChildEnded { command, ended }).await?;
+                        return Ok(Carried::Out);
+                    }
                     Err(StartError::Submit(error)) if error.is_passing() => return Err(error),
-                    Err(error) => unstartable(&path, &error),
+                    Err(error) => unstartable(&playbook, &error),
                 }
             }
         };
@@ -149,11 +165,34 @@ enum Carried {
     Over,
 }
 
+/// What a parent that does not wait is told about its child.
+fn left_to_itself(child: ExecutionId, playbook: &str) -> Payload {
+    Payload::inline(json!({
+        "status": "started",
+        "execution_id": child.to_string(),
+        "path": playbook,
+        "async": true,
+    }))
+}
+
 /// How the child of a command is started: where and as its parent runs.
-fn child_start(parent: &Execution, wanted: ChildRequest) -> StartRequest {
-    let ChildRequest { path, version, payload, origin } = wanted;
+fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> StartRequest {
+    let ChildRequest { playbook, payload, origin } = wanted;
+    let key = match &origin {
+        Origin::Linked { execution, .. } => Some(StartKey {
+            scope: START_SCOPE.to_owned(),
+            name: format!("{execution}/{command}"),
+            keep: START_KEPT,
+            request: None,
+        }),
+        // The command itself has at most one child.
+        Origin::Parent { .. } | Origin::Request => None,
+    };
     StartRequest {
-        playbook: PlaybookChoice::Path { path, version },
+        playbook: match playbook {
+            ChildPlaybook::Path { path, version } => PlaybookChoice::Path { path, version },
+            ChildPlaybook::Id(id) => PlaybookChoice::Id(id),
+        },
         payload,
         error_mode: match parent.error_mode() {
             ErrorMode::Strict => None,
@@ -162,7 +201,7 @@ fn child_start(parent: &Execution, wanted: ChildRequest) -> StartRequest {
         origin,
         pool: parent.pool().clone(),
         trace: parent.trace().cloned(),
-        key: None,
+        key,
     }
 }
 

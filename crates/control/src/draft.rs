@@ -170,6 +170,9 @@ fn ready_command(message: &Message) -> Option<CommandId> {
 impl Pages {
     /// Replaces every large value of an event by a reference to it.
     fn move_out(&mut self, event: &mut Event, inline_max: usize, loaded: &mut Loaded) {
+        if let Event::ContextUpdated { values, large, .. } = event {
+            self.move_out_variables(values, large, loaded);
+        }
         for payload in event.payloads_mut() {
             match payload {
                 Payload::Ref(reference) => {
@@ -183,6 +186,21 @@ impl Pages {
                     }
                 }
             }
+        }
+    }
+
+    /// Replaces every large variable by a reference to it; a part of one stays with its event.
+    fn move_out_variables(
+        &mut self,
+        values: &mut BTreeMap<String, Value>,
+        large: &mut BTreeMap<String, PayloadRef>,
+        loaded: &mut Loaded,
+    ) {
+        let is_large = |name: &String, value: &mut Value| {
+            !name.contains('.') && json_len_within(value, PAYLOAD_INLINE_MAX).is_none()
+        };
+        for (name, value) in values.extract_if(.., is_large) {
+            large.insert(name, self.moved_out(&Arc::new(value), loaded));
         }
     }
 

@@ -2,14 +2,15 @@
 //!
 //! A corrupt log is an error with a name: an event that its own past rules out is [`Illegal`].
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
-    ItemCounts, ItemSource, Origin, Payload, Place, Recorded, RunId, ScopeTarget, Seq, StepCounts,
-    StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
+    ItemCounts, ItemSource, Origin, Payload, PayloadRef, Place, Recorded, RunId, ScopeTarget, Seq,
+    StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::state::{
@@ -169,7 +170,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.command_cancelled(*command)
         }
         Event::ChildStarted { command, child } => state.child_started(*command, *child),
-        Event::ContextUpdated { target, values } => state.context_updated(*target, values),
+        Event::ContextUpdated { target, values, large } => state.set(*target, values, large),
         Event::TimerSet { timer, due_at, purpose } => {
             state.timer_set(*timer, OpenTimer { purpose: *purpose, set_at: at, due_at: *due_at })
         }
@@ -179,8 +180,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::StepCompleted { run, step, output } => {
             state.step_completed(*run, step, output.as_ref())
         }
-        Event::StepFailed { run, step, error, handled } => {
-            state.step_failed(*run, step, error, *handled)
+        Event::StepFailed { run, step, error, handled, output } => {
+            state.step_failed(*run, step, (error, *handled), output.as_ref())
         }
         Event::ExecutionCompleted { output: _ } => state.end(ExecutionStatus::Completed, at),
         Event::ExecutionFailed { error, steps: _ } => {
@@ -402,10 +403,11 @@ impl Execution {
         Ok(())
     }
 
-    fn context_updated(
+    fn set(
         &mut self,
         target: ScopeTarget,
-        values: &std::collections::BTreeMap<String, serde_json::Value>,
+        values: &BTreeMap<String, Value>,
+        large: &BTreeMap<String, PayloadRef>,
     ) -> Result<(), String> {
         let variables = match target {
             ScopeTarget::Execution => &mut self.context,
@@ -417,6 +419,9 @@ impl Execution {
         };
         for (key, value) in values {
             assign(variables, key, value.clone());
+        }
+        for (key, reference) in large {
+            variables.insert(key.clone(), Payload::Ref(*reference));
         }
         Ok(())
     }
@@ -440,13 +445,14 @@ impl Execution {
         &mut self,
         run: RunId,
         step: &StepName,
-        error: &ToolError,
-        handled: bool,
+        (error, handled): (&ToolError, bool),
+        output: Option<&Payload>,
     ) -> Result<(), String> {
         let ended = self.take_run(run, step)?;
-        let output = match &ended.body {
-            Body::Tasks(pipeline) => pipeline.last_output(),
-            Body::Loop(repeat) => Payload::inline(json!({ "stats": repeat.stats() })),
+        let output = match (output, &ended.body) {
+            (Some(output), _) => output.clone(),
+            (None, Body::Tasks(pipeline)) => pipeline.last_output(),
+            (None, Body::Loop(repeat)) => Payload::inline(json!({ "stats": repeat.stats() })),
         };
         let record = self.set_status(step, StepStatus::Failed);
         record.output = output;

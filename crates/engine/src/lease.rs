@@ -1,12 +1,13 @@
 //! A command as a worker, or the control plane itself, is to carry it out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use noetl_expr::{RenderError, Template};
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, Timestamp, ToolError,
-    ToolKind, WorkerId,
+    Attempt, CatalogId, CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, Timestamp,
+    ToolError, ToolKind, WorkerId,
 };
 use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
@@ -131,10 +132,30 @@ fn config_of(step: &Step, task: &Task, open: &OpenCommand) -> Value {
 /// The execution that a command of kind `playbook` asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildRequest {
-    pub path: String,
-    pub version: Option<u32>,
+    pub playbook: ChildPlaybook,
     pub payload: Map<String, Value>,
     pub origin: Origin,
+}
+
+/// Which playbook a child runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildPlaybook {
+    /// A version of a path; the newest if none is named.
+    Path {
+        path: String,
+        version: Option<u32>,
+    },
+    Id(CatalogId),
+}
+
+impl fmt::Display for ChildPlaybook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path { path, version: None } => f.write_str(path),
+            Self::Path { path, version: Some(version) } => write!(f, "{path}@{version}"),
+            Self::Id(id) => write!(f, "{id}"),
+        }
+    }
 }
 
 /// What is to be done about a command that waits for the control plane.
@@ -205,10 +226,7 @@ fn request_of(
     command: CommandId,
 ) -> Result<ChildRequest, ToolError> {
     let invalid = |message: &str| ToolError::new(ErrorKind::Config, message);
-    let path =
-        config.get("path").and_then(Value::as_str).filter(|path| !path.is_empty()).ok_or_else(
-            || invalid("a playbook tool needs `path`: the catalog path of the child"),
-        )?;
+    let path = config.get("path").and_then(Value::as_str).filter(|path| !path.is_empty());
     let payload = match config.get("input").or_else(|| config.get("payload")) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(payload)) => payload.clone(),
@@ -216,23 +234,53 @@ fn request_of(
     };
     let version = match config.get("version") {
         None | Some(Value::Null) => None,
+        Some(Value::String(newest)) if newest == "latest" => None,
         Some(version) => Some(version_of(version).ok_or_else(|| {
             invalid("`version` must be a whole number: the version of the child in the catalog")
         })?),
     };
-    let return_step = config.get("return_step").and_then(Value::as_str).map(StepName::new);
-    Ok(ChildRequest {
-        path: path.to_owned(),
-        version,
-        payload,
-        origin: Origin::Parent {
-            execution: state.id,
+    let (execution, depth) = (state.id, state.depth() + 1);
+    let origin = match waits(config) {
+        true => Origin::Parent {
+            execution,
             command,
-            return_step,
-            depth: state.depth() + 1,
+            return_step: ["return_step", "result_step"]
+                .iter()
+                .find_map(|key| config.get(*key)?.as_str())
+                .map(StepName::new),
+            depth,
             iter: variables.0.get("iter").map(|iter| (**iter).clone()),
         },
-    })
+        false => Origin::Linked { execution, depth },
+    };
+    let playbook = match (path, config.get("catalog_id").and_then(catalog_id_of)) {
+        (Some(path), _) => ChildPlaybook::Path { path: path.to_owned(), version },
+        (None, Some(id)) => ChildPlaybook::Id(id),
+        (None, None) => {
+            return Err(invalid("a playbook tool needs `path`: the catalog path of the child"));
+        }
+    };
+    Ok(ChildRequest { playbook, payload, origin })
+}
+
+fn catalog_id_of(id: &Value) -> Option<CatalogId> {
+    match id {
+        Value::Number(number) => number.as_i64().map(CatalogId),
+        Value::String(text) => text.parse().ok().map(CatalogId),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Whether the parent waits for the child: unless it says so, it does if it wants anything of it.
+fn waits(config: &Map<String, Value>) -> bool {
+    let asks = |key: &str| match config.get(key)? {
+        Value::Null => None,
+        Value::Bool(asks) => Some(*asks),
+        Value::String(text) => Some(!matches!(text.trim(), "" | "false")),
+        Value::Number(_) | Value::Array(_) | Value::Object(_) => Some(true),
+    };
+    let wanted = ["return_step", "return_result", "result_step"];
+    asks("wait").unwrap_or_else(|| wanted.into_iter().filter_map(asks).any(|asks| asks))
 }
 
 fn version_of(version: &Value) -> Option<u32> {

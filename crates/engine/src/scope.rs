@@ -150,6 +150,11 @@ impl noetl_expr::Variables for Fetched {
     }
 }
 
+/// What has been written, where it is: large values stay references.
+fn copied(variables: Option<&Variables>) -> impl Iterator<Item = (String, Payload)> {
+    variables.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()))
+}
+
 /// The paths mentioned below each variable; an empty path means the whole of it.
 fn by_root(variables: &BTreeSet<String>) -> BTreeMap<&str, Vec<Vec<&str>>> {
     let mut roots: BTreeMap<&str, Vec<Vec<&str>>> = BTreeMap::new();
@@ -176,7 +181,9 @@ impl<'a> Reader<'a> {
 
     fn binding(&self, name: &str, paths: &[Vec<&str>]) -> Option<Payload> {
         match self.view(name)? {
-            View::Stored(payload) if paths.iter().any(Vec::is_empty) => Some(payload.clone()),
+            View::Stored(payload) | View::Variable(payload) if paths.iter().any(Vec::is_empty) => {
+                Some(payload.clone())
+            }
             view => self.pruned(&view, paths).map(Payload::Inline),
         }
     }
@@ -279,14 +286,13 @@ impl<'a> Reader<'a> {
 
     fn of_item(&self, name: &str) -> Option<View<'a>> {
         let Some((repeat, index)) = self.scope.current_loop() else {
-            let iter = (name == "iter").then(|| self.iter_outside_loops()).flatten();
-            return iter.map(|iter| View::Plain(Arc::new(iter)));
+            return (name == "iter").then(|| self.iter_outside_loops()).flatten();
         };
         let step = self.scope.current_step()?;
         let declared = step.repeat.as_ref()?;
         let plain = |value: Value| Some(View::Plain(Arc::new(value)));
         match name {
-            "iter" => plain(self.iter_value(repeat, index, &declared.iterator)?),
+            "iter" => self.iter_fields(repeat, index, &declared.iterator),
             "_index" | "loop_index" => plain(json!(index)),
             "_total" => plain(json!(repeat.total())),
             "frame" if declared.frame.process == FrameProcess::Frame => {
@@ -295,7 +301,7 @@ impl<'a> Reader<'a> {
             name if name == declared.iterator => {
                 let written = self.scope.current_item().and_then(|item| item.variables.get(name));
                 match written {
-                    Some(value) => plain(value.clone()),
+                    Some(value) => Some(View::Variable(value)),
                     None => plain(self.item_value(repeat, index)?),
                 }
             }
@@ -303,38 +309,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn iter_value(&self, repeat: &LoopRun, index: u64, iterator: &str) -> Option<Value> {
-        let mut iter = Map::new();
-        iter.insert(iterator.to_owned(), self.item_value(repeat, index)?);
-        for name in ["index", "_index"] {
-            iter.insert(name.to_owned(), json!(index));
-        }
-        for name in ["total", "_total"] {
-            iter.insert(name.to_owned(), json!(repeat.total()));
-        }
-        if let Some(parent) = self.parent_iter() {
-            iter.insert("parent".to_owned(), parent.clone());
-        }
-        if let Some(item) = self.scope.current_item() {
-            for (name, value) in &item.variables {
-                iter.insert(name.clone(), value.clone());
-            }
-        }
-        Some(Value::Object(iter))
+    fn iter_fields(&self, repeat: &LoopRun, index: u64, iterator: &str) -> Option<View<'a>> {
+        let total = repeat.total();
+        let counted = [("index", index), ("_index", index), ("total", total), ("_total", total)];
+        let mut fields = vec![(iterator.to_owned(), self.item_value(repeat, index)?)];
+        fields.extend(counted.map(|(name, number)| (name.to_owned(), json!(number))));
+        fields.extend(self.parent_iter().map(|parent| ("parent".to_owned(), parent.clone())));
+        let fields = fields.into_iter().map(|(name, value)| (name, Payload::inline(value)));
+        let set = self.scope.current_item().map(|item| &item.variables);
+        Some(View::Fields(fields.chain(copied(set)).collect()))
     }
 
     /// In a step without a loop, `iter` is what its pipeline has set, over the parent's item.
-    fn iter_outside_loops(&self) -> Option<Value> {
+    fn iter_outside_loops(&self) -> Option<View<'a>> {
         let set = self.scope.current_run().map(|run| &run.variables);
         let parent = self.parent_iter().and_then(Value::as_object);
         if parent.is_none() && set.is_none_or(Variables::is_empty) {
             return None;
         }
-        let mut iter = parent.cloned().unwrap_or_default();
-        for (name, value) in set.into_iter().flatten() {
-            iter.insert(name.clone(), value.clone());
-        }
-        Some(Value::Object(iter))
+        let inherited = parent.into_iter().flatten();
+        let inherited =
+            inherited.map(|(name, value)| (name.clone(), Payload::inline(value.clone())));
+        Some(View::Fields(inherited.chain(copied(set)).collect()))
     }
 
     fn parent_iter(&self) -> Option<&'a Value> {
@@ -366,11 +362,10 @@ impl<'a> Reader<'a> {
     fn of_pipeline(&self, name: &str) -> Option<View<'a>> {
         let run = self.scope.current_run()?;
         if name == "step" {
-            let value = match run.variables.is_empty() {
-                true => json!(run.step),
-                false => view::variables(&run.variables),
-            };
-            return Some(View::Plain(Arc::new(value)));
+            return Some(match run.variables.is_empty() {
+                true => View::Plain(Arc::new(json!(run.step))),
+                false => View::Fields(copied(Some(&run.variables)).collect()),
+            });
         }
         let written = self
             .scope
@@ -378,7 +373,7 @@ impl<'a> Reader<'a> {
             .and_then(|item| item.variables.get(name))
             .or_else(|| run.variables.get(name));
         if let Some(value) = written {
-            return Some(View::Plain(Arc::new(value.clone())));
+            return Some(View::Variable(value));
         }
         let pipeline = self.scope.current_pipeline()?;
         let step = self.scope.current_step()?;
@@ -393,7 +388,7 @@ impl<'a> Reader<'a> {
     fn of_execution(&self, name: &str) -> Option<View<'a>> {
         let state = self.scope.state;
         if let Some(value) = state.context.get(name) {
-            return Some(View::Plain(Arc::new(value.clone())));
+            return Some(View::Variable(value));
         }
         if let Some(record) = state.steps.get(name) {
             return Some(View::Step(record, self.shown(name)));
@@ -403,11 +398,22 @@ impl<'a> Reader<'a> {
             "ctx" | "vars" => Some(View::Context(state)),
             "steps" => Some(View::Steps(state)),
             name => {
+                if let Some(step) = self.called(name) {
+                    return Some(step);
+                }
                 let workload = self.load(&state.workload)?;
                 let value = workload.get(name)?;
                 Some(View::Plain(Arc::new(value.clone())))
             }
         }
+    }
+
+    /// The step whose output has this name besides its own.
+    fn called(&self, name: &str) -> Option<View<'a>> {
+        let steps = &self.scope.given.playbook.steps;
+        let step = steps.iter().find(|step| step.output.name.as_deref() == Some(name))?;
+        let record = self.scope.state.steps.get(step.name.as_str())?;
+        Some(View::Step(record, &step.output))
     }
 
     /// How the playbook wants a step's output seen.

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use noetl_model::{
     Attempt, Bindings, CommandId, Digest, ErrorMode, ExecutionId, ExecutionStatus, ForkPoint,
-    ItemCounts, ItemSource, LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId, Seq,
-    StepCounts, StepName, StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp,
-    ToolError, ToolKind, WorkerId,
+    ItemCounts, ItemSource, LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId,
+    ScopeTarget, Seq, StepCounts, StepName, StepStatus, Summary, TaskAddress, TimerId,
+    TimerPurpose, Timestamp, ToolError, ToolKind, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Names and values that a `set` has written.
-pub(crate) type Variables = OrdMap<String, Value>;
+pub(crate) type Variables = OrdMap<String, Payload>;
 
 /// One run of one playbook, folded from its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -183,7 +183,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 6;
+    pub const SHAPE: u32 = 7;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -264,8 +264,20 @@ impl Execution {
     }
 
     /// What has been written to `ctx`.
-    pub fn context(&self) -> impl Iterator<Item = (&String, &Value)> {
+    pub fn context(&self) -> impl Iterator<Item = (&String, &Payload)> {
         self.context.iter()
+    }
+
+    /// What has been written to a place, if there is such a place.
+    pub(crate) fn variables(&self, target: ScopeTarget) -> Option<&Variables> {
+        match target {
+            ScopeTarget::Execution => Some(&self.context),
+            ScopeTarget::Run { run } => self.runs.get(&run).map(|run| &run.variables),
+            ScopeTarget::Item { run, index } => match &self.runs.get(&run)?.body {
+                Body::Loop(repeat) => repeat.open.get(&index).map(|item| &item.variables),
+                Body::Tasks(_) => None,
+            },
+        }
     }
 
     /// The step that an open command belongs to.

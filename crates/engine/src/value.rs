@@ -2,25 +2,35 @@
 //! merging, listing.
 
 use noetl_expr::loop_results;
+use noetl_model::Payload;
 use serde_json::{Map, Value};
 
 use crate::state::Variables;
 
 /// Writes `value` under a dotted key, making maps on the way: `page.next` is `{page: {next: …}}`.
+///
+/// A part of a value that is kept elsewhere replaces the whole; [`whole_of`] says how not to.
 pub(crate) fn assign(variables: &mut Variables, key: &str, value: Value) {
     match key.split_once('.') {
         None => {
-            variables.insert(key.to_owned(), value);
+            variables.insert(key.to_owned(), Payload::inline(value));
         }
         Some((first, rest)) => {
-            let mut nested = variables.get(first).cloned().unwrap_or(Value::Null);
+            let known = variables.get(first).and_then(Payload::as_inline);
+            let mut nested = known.map_or(Value::Null, |known| (**known).clone());
             assign_in(&mut nested, rest, value);
-            variables.insert(first.to_owned(), nested);
+            variables.insert(first.to_owned(), Payload::inline(nested));
         }
     }
 }
 
-fn assign_in(target: &mut Value, key: &str, value: Value) {
+/// The name of the variable that a dotted key writes a part of, and where in it.
+pub(crate) fn whole_of(key: &str) -> Option<(&str, &str)> {
+    key.split_once('.')
+}
+
+/// Writes `value` under a dotted key of `target`, making maps on the way.
+pub(crate) fn assign_in(target: &mut Value, key: &str, value: Value) {
     if !target.is_object() {
         *target = Value::Object(Map::new());
     }
@@ -66,7 +76,7 @@ pub fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aliases {
     None,
-    /// `data`, `result` and `results` of a map without such a key are the map itself.
+    /// `data`, `result` and `results` of what has no such key are the value itself.
     Own,
     /// As `Own`; and a key missing from an HTTP result is looked up in its body.
     OwnOrBody,
@@ -81,7 +91,12 @@ pub(crate) fn select<'v>(
 ) -> Option<(usize, &'v Value)> {
     let mut current = value;
     for (depth, segment) in path.iter().enumerate() {
-        let Value::Object(map) = current else { return Some((depth, current)) };
+        let Value::Object(map) = current else {
+            if depth == 0 && is_self_alias(segment, aliases) {
+                continue;
+            }
+            return Some((depth, current));
+        };
         current = match map.get(*segment) {
             Some(nested) => nested,
             None if depth == 0 && is_self_alias(segment, aliases) => current,
@@ -170,7 +185,8 @@ mod tests {
         assign(&mut variables, "page.next", json!(2));
         assign(&mut variables, "page.size", json!(10));
         assign(&mut variables, "page.next", json!(3));
-        assert_eq!(variables.get("page"), Some(&json!({ "next": 3, "size": 10 })));
+        let page = Payload::inline(json!({ "next": 3, "size": 10 }));
+        assert_eq!(variables.get("page"), Some(&page));
     }
 
     #[test]
@@ -192,6 +208,10 @@ mod tests {
         assert_eq!(at(&["items", "first"]), Some((1, json!([1, 2]))));
         assert_eq!(at(&["n", "get"]), Some((1, json!({ "k": 7 }))));
         assert_eq!(at(&["missing"]), None);
+        let list = json!([[6], 7]);
+        assert_eq!(select(&list, &["data"], Aliases::Own), Some((1, &list)));
+        assert_eq!(select(&json!(6), &["data"], Aliases::Own), Some((1, &json!(6))));
+        assert_eq!(select(&list, &["first"], Aliases::Own), Some((0, &list)));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{
     Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, EventId, ExecutionId, ForkPoint,
-    Logs, Payload, Pool, RunId, Seq, StepName, TimerId, Timestamp, ToolError, ToolKind, WorkerId,
+    Logs, Payload, PayloadRef, Pool, RunId, Seq, StepName, TimerId, Timestamp, ToolError, ToolKind,
+    WorkerId,
 };
 
 /// Which version of which playbook an execution runs.
@@ -305,6 +306,9 @@ events! {
     ContextUpdated = "context.updated" {
         target: ScopeTarget,
         values: BTreeMap<String, Value>,
+        /// Values that are too large to stand here.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        large: BTreeMap<String, PayloadRef>,
     },
     TimerSet = "timer.set" {
         timer: TimerId,
@@ -330,6 +334,9 @@ events! {
         error: ToolError,
         /// Whether an arc takes care of it.
         handled: bool,
+        /// Only where it differs from the output of the step's last command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Payload>,
     },
     ExecutionCompleted = "execution.completed" {
         output: Payload,
@@ -411,9 +418,9 @@ impl Event {
             Event::ExecutionForked { workload, .. } => workload.iter_mut().collect(),
             Event::LoopOpened { items: ItemSource::List { values, .. }, .. } => vec![values],
             Event::FrameOpened { rows, .. } => vec![rows],
-            Event::IterationCompleted { output, .. } | Event::StepCompleted { output, .. } => {
-                output.iter_mut().collect()
-            }
+            Event::IterationCompleted { output, .. }
+            | Event::StepCompleted { output, .. }
+            | Event::StepFailed { output, .. } => output.iter_mut().collect(),
             Event::CommandIssued { bindings, .. } => bindings.0.values_mut().collect(),
             Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output } => {
                 vec![output]
@@ -432,7 +439,6 @@ impl Event {
             | Event::TimerSet { .. }
             | Event::TimerFired { .. }
             | Event::TimerCancelled { .. }
-            | Event::StepFailed { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }

@@ -78,6 +78,8 @@ pub struct OutputView {
     pub preview_max: usize,
     /// What `_store` says, if not by size.
     pub store: Option<StoreWord>,
+    /// Another name of the output, besides the step's.
+    pub name: Option<String>,
 }
 
 /// The author's word for where a large output is kept.
@@ -104,7 +106,13 @@ impl StoreWord {
 
 impl Default for OutputView {
     fn default() -> Self {
-        Self { selected: Vec::new(), reference_above: 64 * 1024, preview_max: 1024, store: None }
+        Self {
+            selected: Vec::new(),
+            reference_above: 64 * 1024,
+            preview_max: 1024,
+            store: None,
+            name: None,
+        }
     }
 }
 

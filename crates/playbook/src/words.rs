@@ -98,7 +98,7 @@ pub(crate) const PREVIOUS: &[&str] = &["previous", "prev", "_previous", "@previo
 /// Kinds that are written like a tool and are none, with what to write.
 pub(crate) const NOT_TOOLS: &[(&str, &str)] = &[
     ("iterator", "give the step a `loop` and its tool a kind of its own"),
-    ("task_sequence", "write `tool` as a list of tools"),
+    ("task_sequence", "give it `tasks`, or write `tool` as a list of tools"),
     ("playbooks", "use `kind: playbook` in a step with a `loop`"),
     ("snowflake_transfer", "use `kind: transfer`"),
 ];
@@ -277,7 +277,7 @@ pub(crate) const OUTPUT: &Table = &Table {
         now("store", Shape::Table("store"), "What `_store` calls the place it is kept in."),
         now("scope", Shape::Any, "A hint; output is kept as long as its execution."),
         now("accumulate", Shape::Any, "A hint; a loop always has all its results."),
-        now("as", Shape::Text, "A hint; output is called by the step's name."),
+        now("as", Shape::Text, "Another name of the output, besides the step's."),
     ],
 };
 
@@ -311,7 +311,11 @@ pub(crate) const SELECTED: &Table = &Table {
     required: &["path"],
     open: false,
     words: &[
-        now("path", Shape::Text, "Where it is: keys and places in lists, with dots between."),
+        now(
+            "path",
+            Shape::Text,
+            "Where it is: keys and places in lists, with dots between; `$.rows[0]` is understood.",
+        ),
         now("as", Shape::Text, "What it is called; the path's last word if left out."),
     ],
 };

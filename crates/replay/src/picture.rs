@@ -76,7 +76,7 @@ impl Picture {
     pub fn document(&self) -> Value {
         let Some(state) = &self.state else { return json!({}) };
         let context: Map<String, Value> =
-            state.context().map(|(name, value)| (name.clone(), value.clone())).collect();
+            state.context().map(|(name, value)| (name.clone(), shown(value))).collect();
         let steps: Map<String, Value> = state
             .steps()
             .map(|step| {

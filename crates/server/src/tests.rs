@@ -86,7 +86,7 @@ kind: Playbook
 metadata: {name: parent, path: tests/parent}
 workflow:
   - step: start
-    tool: {kind: playbook, path: tests/hello}
+    tool: {kind: playbook, return_result: true, path: tests/hello}
 ";
 
 /// The clock of the runtime, which tests pause.

@@ -35,7 +35,8 @@ fn tell(plan: &Plan, path: &str, options: StoryOptions) -> End {
     let mut story = Story::begin(&document.yaml, options);
     story.run();
     while let Some(command) = story.next_child() {
-        let ChildRequest { path, payload, origin, version: _ } = wanted(&story, command);
+        let ChildRequest { playbook, payload, origin } = wanted(&story, command);
+        let path = playbook.to_string();
         // A child's id is of no importance here: no output has it.
         let child = ExecutionId(1);
         let ended = ended(tell(plan, &path, child_options(payload, origin, lenient)));

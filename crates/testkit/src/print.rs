@@ -57,13 +57,16 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
             format!("superseded {command}: attempt {attempt} of {worker}")
         }
         Event::ChildStarted { command, child } => format!("child of {command}: {child}"),
-        Event::ContextUpdated { target, values } => {
+        Event::ContextUpdated { target, values, large } => {
             let target = match target {
                 ScopeTarget::Execution => "ctx".to_owned(),
                 ScopeTarget::Run { .. } => "step".to_owned(),
                 ScopeTarget::Item { index, .. } => format!("item {index}"),
             };
-            let values: Value = values.clone().into_iter().collect();
+            let large = large
+                .iter()
+                .map(|(name, at)| (name.clone(), (*resolve(&Payload::Ref(*at))).clone()));
+            let values: Value = values.clone().into_iter().chain(large).collect();
             format!("set {target}: {values}")
         }
         Event::TimerSet { timer, purpose, .. } => {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    Event, ItemSource, LoopMode, Payload, Place, Recorded, ScopeTarget, SkipReason, StepName,
-    TaskAddress, TimerPurpose, ToolError,
+    Event, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded, ScopeTarget, SkipReason,
+    StepName, TaskAddress, TimerPurpose, ToolError,
 };
 use serde_json::Value;
 
@@ -95,8 +95,8 @@ fn about(event: &Event) -> String {
             format!("command {command}  attempt {attempt} by {worker} came too late")
         }
         Event::ChildStarted { command, child } => format!("command {command}  execution {child}"),
-        Event::ContextUpdated { target, values } => {
-            format!("{}  {}", owner(*target), listed(values))
+        Event::ContextUpdated { target, values, large } => {
+            format!("{}  {}", owner(*target), listed(values, large))
         }
         Event::TimerSet { timer, due_at, purpose } => {
             format!("timer {timer}  {}, due {}", goal(purpose), day(*due_at))
@@ -151,9 +151,10 @@ fn owner(target: ScopeTarget) -> String {
     }
 }
 
-fn listed(values: &BTreeMap<String, Value>) -> String {
-    let values: Vec<String> =
-        values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+fn listed(values: &BTreeMap<String, Value>, large: &BTreeMap<String, PayloadRef>) -> String {
+    let here = values.iter().map(|(name, value)| format!("{name}={value}"));
+    let elsewhere = large.iter().map(|(name, at)| format!("{name}=({} bytes)", at.size));
+    let values: Vec<String> = here.chain(elsewhere).collect();
     line(&values.join(" "), VALUE_CHARS_MAX)
 }
 

@@ -49,6 +49,7 @@ workflow:
   - step: child
     tool:
       kind: playbook
+      return_result: true
       path: tests/crash_child
       input: {n: "{{ start.next }}", ledger: "{{ workload.ledger }}"}
     next: {arcs: [{step: report}]}

@@ -49,7 +49,7 @@ fn a_listing_can_be_narrowed() {
 fn what_a_step_has_started_is_listed_when_asked_for_and_is_never_the_last() {
     let parent = HELLO.replace("tests/hello", "tests/parent").replace(
         "tool: {kind: noop, result: \"{{ start.greeting }}\"}",
-        "tool: {kind: playbook, path: tests/hello}",
+        "tool: {kind: playbook, return_result: true, path: tests/hello}",
     );
     let sandbox = Sandbox::new().with("hello.yaml", HELLO).with("parent.yaml", &parent);
     assert_eq!(sandbox.noetl(&["run", "parent.yaml", "-q"]).stdout, "Hello, world from Oslo!\n");

@@ -127,7 +127,7 @@ kind: Playbook
 metadata: {name: parent}
 workflow:
   - step: start
-    tool: {kind: playbook, path: tests/hello, input: {name: child}}
+    tool: {kind: playbook, return_result: true, path: tests/hello, input: {name: child}}
 ";
     let sandbox = Sandbox::new().with("parent.yaml", parent).with("other/hello.yaml", HELLO);
     let alone = sandbox.noetl(&["run", "parent.yaml"]);

@@ -1,6 +1,7 @@
 //! Executions that are started by others.
 
 use expect_test::{Expect, expect};
+use noetl_model::Cutoff;
 use serde_json::json;
 
 use super::*;
@@ -50,7 +51,7 @@ fn a_step_waits_for_its_child_and_has_its_output() {
         r#"
 workflow:
   - step: start
-    tool: {kind: playbook, path: child, input: {n: 4}}
+    tool: {kind: playbook, return_result: true, path: child, input: {n: 4}}
     next: {arcs: [{step: end}]}
   - step: end
     tool: {kind: noop, result: "{{ start + 1 }}"}
@@ -71,6 +72,39 @@ workflow:
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_step_that_wants_nothing_of_its_child_does_not_wait_for_it() {
+    let plane = World::new().running();
+    let control = &plane.control;
+    register_at(control, "child", CHILD).await;
+    register(
+        control,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child, input: {n: 4}}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start.status }} {{ start.path }} {{ start.async }}"}
+"#,
+    )
+    .await;
+    let execution = start(control).await;
+    work(control, execution).await;
+    let told = history(control, execution).await;
+    assert!(told.ends_with("COMPLETED \"started child true\"\n"), "{told}");
+
+    let state = control.state(execution, Cutoff::Latest).await.unwrap();
+    let output = state.step_output("start").and_then(Payload::as_inline).unwrap();
+    let child = ExecutionId(output["execution_id"].as_str().unwrap().parse().unwrap());
+    work(control, child).await;
+    let state = control.state(child, Cutoff::Latest).await.unwrap();
+    assert_eq!(state.status(), ExecutionStatus::Completed);
+    let parent = state.summary().parent.map(|parent| parent.execution());
+    assert_eq!(parent, Some(execution), "and it is known whose it is");
+    plane.stop().await;
+}
+
 #[test]
 fn a_loop_starts_a_child_for_each_item() {
     check(
@@ -78,7 +112,7 @@ fn a_loop_starts_a_child_for_each_item() {
 workflow:
   - step: start
     loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel, max_in_flight: 2}}
-    tool: {kind: playbook, path: child, input: {n: "{{ n }}"}}
+    tool: {kind: playbook, return_result: true, path: child, input: {n: "{{ n }}"}}
     next: {arcs: [{step: end}]}
   - step: end
     tool: {kind: noop, result: "{{ start.results }}"}
@@ -115,7 +149,7 @@ fn a_child_that_fails_fails_its_step() {
         r#"
 workflow:
   - step: start
-    tool: {kind: playbook, path: child}
+    tool: {kind: playbook, return_result: true, path: child}
 "#,
         r#"
 workflow:
@@ -139,7 +173,7 @@ fn a_child_that_does_not_exist_fails_its_step() {
         r#"
 workflow:
   - step: start
-    tool: {kind: playbook, path: nowhere}
+    tool: {kind: playbook, return_result: true, path: nowhere}
 "#,
         CHILD,
         expect![[r#"
@@ -158,12 +192,12 @@ fn a_playbook_that_calls_itself_ends_at_the_limit() {
         r#"
 workflow:
   - step: start
-    tool: {kind: playbook, path: child}
+    tool: {kind: playbook, return_result: true, path: child}
 "#,
         r#"
 workflow:
   - step: start
-    tool: {kind: playbook, path: child}
+    tool: {kind: playbook, return_result: true, path: child}
 "#,
         expect![[r#"
             enter start
@@ -181,7 +215,11 @@ async fn cancelling_a_parent_cancels_its_child() {
     let plane = World::new().running();
     let control = &plane.control;
     register_at(control, "child", CHILD).await;
-    register(control, "workflow: [{step: start, tool: {kind: playbook, path: child}}]\n").await;
+    register(
+        control,
+        "workflow: [{step: start, tool: {kind: playbook, return_result: true, path: child}}]\n",
+    )
+    .await;
     let parent = start(control).await;
     let leased = lease(control, "w", 1).await.pop().expect("the child's command");
     let child = leased.execution;
@@ -235,7 +273,11 @@ async fn a_cancellation_may_spare_what_is_below() {
     let plane = World::new().running();
     let control = &plane.control;
     register_at(control, "child", CHILD).await;
-    register(control, "workflow: [{step: start, tool: {kind: playbook, path: child}}]\n").await;
+    register(
+        control,
+        "workflow: [{step: start, tool: {kind: playbook, return_result: true, path: child}}]\n",
+    )
+    .await;
     let parent = start(control).await;
     let below = linked(control, parent).await.unwrap();
     let mut leased = lease(control, "w", 2).await;
@@ -270,7 +312,7 @@ workflow:
     tool: {kind: noop}
     next: {arcs: [{step: end}]}
   - step: end
-    tool: {kind: playbook, path: child}
+    tool: {kind: playbook, return_result: true, path: child}
 "#,
     )
     .await;
@@ -289,8 +331,11 @@ async fn a_parent_learns_of_its_child_although_the_messenger_has_died() {
     let world = World::new();
     let first = world.running();
     register_at(&first.control, "child", CHILD).await;
-    register(&first.control, "workflow: [{step: start, tool: {kind: playbook, path: child}}]\n")
-        .await;
+    register(
+        &first.control,
+        "workflow: [{step: start, tool: {kind: playbook, return_result: true, path: child}}]\n",
+    )
+    .await;
     let parent = start(&first.control).await;
     let leased = lease(&first.control, "w", 1).await.pop().expect("the child's command");
     let survivor = first.control.clone();
@@ -320,7 +365,7 @@ async fn two_control_planes_start_one_child() {
     register_at(&planes[0].control, "child", CHILD).await;
     register(
         &planes[0].control,
-        "workflow: [{step: start, tool: {kind: playbook, path: child, input: {n: 1}}}]\n",
+        "workflow: [{step: start, tool: {kind: playbook, return_result: true, path: child, input: {n: 1}}}]\n",
     )
     .await;
     let parent = start(&planes[0].control).await;

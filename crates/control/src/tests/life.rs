@@ -139,6 +139,53 @@ workflow:
     );
 }
 
+#[test]
+fn a_large_value_that_is_set_is_kept_apart_and_read_and_changed_later() {
+    let payload = json!({ "text": "x".repeat(100_000) });
+    check_with(
+        r#"
+workload: {text: ""}
+workflow:
+  - step: start
+    tool: {kind: noop, result: 1}
+    set: {ctx.page: {text: "{{ text }}", n: 1}, ctx.small: 1}
+    next: {arcs: [{step: change}]}
+  - step: change
+    tool: {kind: noop, result: "{{ page.text | length }}"}
+    set: {ctx.page.n: 2, ctx.length: "{{ ctx.page.text | length }}"}
+    next: {arcs: [{step: item}]}
+  - step: item
+    loop: {in: [1], iterator: it}
+    tool:
+      - {name: a, kind: noop, result: "{{ ctx.page.n }}", set: {iter.rows: "{{ text }}"}}
+      - {name: b, kind: noop, result: "{{ iter.rows | length }}-{{ iter.it }}-{{ rows | length }}"}
+"#,
+        payload.as_object().unwrap().clone(),
+        expect![[r#"
+            enter start
+            issue 0: start (noop)
+            done 0: 1
+            set ctx: {"small":1,"page":"<100017 bytes>"}
+            leave start
+            enter change from start
+            issue 1: change (noop)
+            done 1: 100000
+            set ctx: {"length":100000,"page":"<100017 bytes>"}
+            leave change
+            enter item from change
+            loop over 1 items, Sequential, 1 in flight
+            issue 2: item item 0 (noop)
+            done 2: 2
+            set item 0: {"rows":"<100002 bytes>"}
+            issue 3: item item 0 task 1 (noop)
+            done 3: "100000-1-100000"
+            item 0 done: {"a":2,"b":"100000-1-100000"}
+            leave item: {"results":[{"a":2,"b":"100000-1-100000"}],"data":[{"a":2,"b":"100000-1-100000"}],"stats":{"total":1,"completed":1,"failed":0}}
+            COMPLETED {"results":[{"a":2,"b":"100000-1-100000"}],"data":[{"a":2,"b":"100000-1-100000"}],"stats":{"total":1,"completed":1,"failed":0}}
+        "#]],
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_document_that_is_not_a_playbook_is_not_registered() {
     let control = World::new().control();

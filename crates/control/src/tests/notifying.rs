@@ -132,7 +132,7 @@ async fn every_command_is_notified_in_its_pool_with_its_item() {
 async fn commands_of_the_control_plane_itself_are_not_notified() {
     check(
         &BrokeredBus::new(Broker::Up),
-        "workflow: [{step: call, tool: {kind: playbook, path: child}}]\n",
+        "workflow: [{step: call, tool: {kind: playbook, return_result: true, path: child}}]\n",
         1,
         expect![[r#"
             shared start
@@ -186,8 +186,11 @@ async fn a_notification_that_is_refused_holds_up_no_other() {
 async fn a_notification_names_its_command_and_carries_the_trace_of_the_start() {
     let bus = BrokeredBus::new(Broker::Up);
     let plane = plane_with(&World::new(), bus.clone());
-    register(&plane.control, "workflow: [{step: call, tool: {kind: playbook, path: child}}]\n")
-        .await;
+    register(
+        &plane.control,
+        "workflow: [{step: call, tool: {kind: playbook, return_result: true, path: child}}]\n",
+    )
+    .await;
     register_at(&plane.control, "child", CHAIN).await;
     let trace = json!({ "traceparent": "00-1-2-01" });
     let mut request = StartRequest::new(by_path("p"), Map::new());

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::evolve::fold;
 use crate::scope::{Moment, Scope, Trouble};
+use crate::value::{assign_in, whole_of};
 use crate::{Execution, Given, Needs};
 
 /// How many events one decision may make; a ring of skipped steps has no end of its own.
@@ -114,25 +115,11 @@ impl<'a> Draft<'a> {
         moment: Moment<'_>,
     ) -> Result<Attempted<Vec<Written>>, Needs> {
         // A moment borrows from elsewhere than the state; the scope's lifetime is the shorter.
-        let scope = Scope { moment, ..self.scope().inside(run, item) };
-        let mut written = Vec::new();
-        for assignment in assignments {
-            let what = format!("{what} `{}`", assignment.key);
-            match settled(scope.render(&what, &assignment.value))?.and_then(|it| shallow(&what, it))
-            {
-                Ok(value) => written.push(Written {
-                    scope: assignment.scope,
-                    key: assignment.key.clone(),
-                    value,
-                }),
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        Ok(Ok(written))
+        evaluated(Scope { moment, ..self.scope().inside(run, item) }, assignments, what)
     }
 
     /// Writes what a `set` block has given, one event per place written to.
-    pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) {
+    pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) -> Result<(), Needs> {
         let mut by_target: Vec<(ScopeTarget, BTreeMap<String, Value>)> = Vec::new();
         for Written { scope, key, value } in written {
             let target = targets.of(scope);
@@ -144,9 +131,66 @@ impl<'a> Draft<'a> {
             }
         }
         for (target, values) in by_target {
-            self.emit(Event::ContextUpdated { target, values });
+            let values = self.completed(target, values)?;
+            self.emit(Event::ContextUpdated { target, values, large: BTreeMap::new() });
+        }
+        Ok(())
+    }
+
+    /// What is written to a part of a variable that is, or may be, kept elsewhere is written to the
+    /// whole of it, for an event changes nothing that is not at hand.
+    fn completed(
+        &self,
+        target: ScopeTarget,
+        values: BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, Value>, Needs> {
+        let known = self.state.variables(target);
+        let mut completed: BTreeMap<String, Value> = BTreeMap::new();
+        // A variable comes before its parts.
+        for (key, value) in values {
+            let Some((name, rest)) = whole_of(&key) else {
+                completed.insert(key, value);
+                continue;
+            };
+            if let Some(whole) = completed.get_mut(name) {
+                assign_in(whole, rest, value);
+                continue;
+            }
+            match known.and_then(|known| known.get(name)) {
+                Some(large @ Payload::Ref(_)) => {
+                    let whole = self.loaded(large).map_err(|need| Needs([need].into()))?;
+                    let mut whole = (*whole).clone();
+                    assign_in(&mut whole, rest, value);
+                    completed.insert(name.to_owned(), whole);
+                }
+                Some(Payload::Inline(_)) | None => {
+                    completed.insert(key, value);
+                }
+            }
+        }
+        Ok(completed)
+    }
+}
+
+/// Evaluates a `set` block.
+pub(super) fn evaluated(
+    scope: Scope<'_>,
+    assignments: &[Assignment],
+    what: &str,
+) -> Result<Attempted<Vec<Written>>, Needs> {
+    let mut written = Vec::new();
+    for assignment in assignments {
+        let what = format!("{what} `{}`", assignment.key);
+        let rendered = settled(scope.render(&what, &assignment.value))?;
+        match rendered.and_then(|value| shallow(&what, value)) {
+            Ok(value) => {
+                let (scope, key) = (assignment.scope, assignment.key.clone());
+                written.push(Written { scope, key, value });
+            }
+            Err(error) => return Ok(Err(error)),
         }
     }
+    Ok(Ok(written))
 }
 
 /// One assignment, evaluated.

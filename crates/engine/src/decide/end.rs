@@ -27,13 +27,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The output of the step a parent asked for, else of the step that completed last.
+    /// The output of the step a parent asked for, else of the step that completed last, which is
+    /// also meant by a name that no step has.
     fn execution_output(&self) -> Payload {
         let asked_for = match &self.state.origin {
             Origin::Request | Origin::Linked { .. } => None,
             Origin::Parent { return_step, .. } => return_step.as_ref(),
         };
         asked_for
+            .filter(|step| self.given.playbook.index_of(step.as_str()).is_some())
             .or(self.state.last.as_ref())
             .and_then(|step| self.state.steps.get(step))
             .map_or_else(Payload::null, |record| record.output.clone())

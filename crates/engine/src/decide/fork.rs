@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::draft::Draft;
 use crate::evolve::fold;
 use crate::state::{Body, OpenTimer, Pipeline, Run};
+use crate::value::whole_of;
 use crate::{Execution, Given, Needs};
 
 /// What is different in a fork.
@@ -70,6 +71,10 @@ pub fn fork(
     if let Err(unfit) = fits(state, given.playbook) {
         return Ok(Err(unfit));
     }
+    if let Some(name) = part_of_large(state, &fork.changes.context) {
+        let reason = format!("`ctx.{name}` is large; give all of it, not a part");
+        return Ok(Err(Unforkable::RuledOut(reason)));
+    }
     let (commands, timers): (Vec<CommandId>, Vec<(TimerId, OpenTimer)>) = (
         state.commands.keys().copied().collect(),
         state.timers.iter().map(|(timer, open)| (*timer, *open)).collect(),
@@ -90,6 +95,14 @@ pub fn fork(
         draft.advance()?;
     }
     Ok(Ok(draft.into_events()))
+}
+
+/// A variable that is kept elsewhere and of which only a part would change.
+fn part_of_large<'a>(state: &Execution, context: &'a BTreeMap<String, Value>) -> Option<&'a str> {
+    context.keys().filter_map(|key| whole_of(key)).map(|(name, _)| name).find(|name| {
+        let is_given = context.contains_key(*name);
+        !is_given && matches!(state.context.get(*name), Some(Payload::Ref(_)))
+    })
 }
 
 /// An execution as if some changes had been made to it.

@@ -4,7 +4,7 @@ use noetl_model::{Event, Payload, RunId, TimerPurpose, ToolError};
 use noetl_playbook::{Arc, BodyForm, RouterMode, Step, StepIndex};
 use serde_json::{Map, Value, json};
 
-use super::draft::{Attempted, Draft, Targets, Written, policy_error, settled};
+use super::draft::{Attempted, Draft, Targets, Written, evaluated, policy_error, settled};
 use crate::Needs;
 use crate::scope::{EndWay, Moment, Scope, StepEnd};
 use crate::state::{Body, Pipeline};
@@ -43,7 +43,7 @@ impl Draft<'_> {
                 Ok(written) => written,
                 Err(error) => return self.fail_run(run, error),
             };
-        self.write(written, Targets::EXECUTION);
+        self.write(written, Targets::EXECUTION)?;
         let fired = match self.fired_arcs(step, run, &end, |_| true)? {
             Ok(fired) => fired,
             Err(error) => return self.fail_run(run, error),
@@ -55,26 +55,35 @@ impl Draft<'_> {
         }
         self.end_timers(run);
         self.emit(Event::StepCompleted { run, step: step.name.clone(), output: own });
-        self.follow(index, fired);
+        self.follow(index, fired)?;
         self.advance()
     }
 
     /// Ends a run as failed, and follows the arcs that take care of it, if any.
     pub(super) fn fail_run(&mut self, run: RunId, error: ToolError) -> Result<(), Needs> {
         let (index, step) = self.step_of(run);
-        let (output, way) = match &self.state.runs.get(&run).expect("the run is open").body {
+        let (last, way) = match &self.state.runs.get(&run).expect("the run is open").body {
             Body::Tasks(pipeline) => (pipeline.last_output(), EndWay::Tasks),
             Body::Loop(repeat) => {
                 (Payload::inline(json!({ "stats": repeat.stats() })), EndWay::Loop)
             }
         };
+        // What a pipeline has got to before is there for whoever takes care of the failure.
+        let own = match (way, step.form) {
+            (EndWay::Tasks, BodyForm::Pipeline) => {
+                Some(self.pipeline_output(step, &self.pipeline(run, None))?)
+            }
+            (EndWay::Tasks | EndWay::Loop | EndWay::Skipped, _) => None,
+        };
+        let output = own.clone().unwrap_or(last);
         let end = StepEnd { step: &step.name, output: &output, error: Some(&error), way };
         // A guard that cannot be evaluated takes care of nothing.
         let fired = self.fired_arcs(step, run, &end, |arc| arc.tests_failure)?.unwrap_or_default();
         self.end_timers(run);
         let handled = !fired.is_empty();
-        self.emit(Event::StepFailed { run, step: step.name.clone(), error, handled });
-        self.follow(index, fired);
+        let step = step.name.clone();
+        self.emit(Event::StepFailed { run, step, error, handled, output: own });
+        self.follow(index, fired)?;
         self.advance()
     }
 
@@ -88,20 +97,20 @@ impl Draft<'_> {
         let scope = Scope { moment: Moment::StepEnd(end), ..self.scope() };
         let mut fired = Vec::new();
         for arc in &step.next.arcs {
-            // No guard of a step that did not run can fail the execution.
+            // Nothing about a step that did not run can fail the execution.
             let holds = match &arc.when {
                 None => true,
                 Some(when) => settled(scope.holds("an arc's `when`", when))?.unwrap_or(false),
             };
             if holds {
-                fired.push(Fired { to: arc.to, written: Vec::new() });
+                let written = evaluated(scope, &arc.set, "an arc's `set`")?.unwrap_or_default();
+                fired.push(Fired { to: arc.to, written });
                 if step.next.mode == RouterMode::Exclusive {
                     break;
                 }
             }
         }
-        self.follow(index, fired);
-        Ok(())
+        self.follow(index, fired)
     }
 
     /// The arcs that fire, of those that are `eligible`.
@@ -136,11 +145,12 @@ impl Draft<'_> {
         Ok(Ok(fired))
     }
 
-    fn follow(&mut self, from: StepIndex, fired: Vec<Fired>) {
+    fn follow(&mut self, from: StepIndex, fired: Vec<Fired>) -> Result<(), Needs> {
         for Fired { to, written } in fired {
-            self.write(written, Targets::EXECUTION);
+            self.write(written, Targets::EXECUTION)?;
             self.arrive(to, from);
         }
+        Ok(())
     }
 
     /// Drops the timers that belong to a run.

@@ -145,7 +145,10 @@ impl Draft<'_> {
     ) -> Result<Attempted<()>, Needs> {
         let moment = Moment::TaskSet(result);
         let written = self.evaluate_set(&task.set, "`set`", (run, item), moment)?;
-        Ok(written.map(|written| self.write(written, Targets::task(run, item))))
+        match written {
+            Ok(written) => self.write(written, Targets::task(run, item)).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     /// What the first rule that matches says; without one, an error fails and all else goes on.
@@ -161,11 +164,11 @@ impl Draft<'_> {
         match self.matching_rule(task, place, moment)? {
             Err(error) => Ok(Err(error)),
             Ok(Some(rule)) => {
-                let written = self.evaluate_set(&rule.set, "a rule's `set`", place, moment)?;
-                Ok(written.map(|written| {
-                    self.write(written, Targets::rule(address.run, item));
-                    rule.verdict.clone()
-                }))
+                match self.evaluate_set(&rule.set, "a rule's `set`", place, moment)? {
+                    Ok(written) => self.write(written, Targets::rule(address.run, item))?,
+                    Err(error) => return Ok(Err(error)),
+                }
+                Ok(Ok(rule.verdict.clone()))
             }
             Ok(None) => Ok(Ok(match (&result.error, self.state.error_mode) {
                 (Some(_), ErrorMode::Strict) => Verdict::Fail,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::Reader;
 use crate::Execution;
-use crate::state::{Pipeline, StepRecord, TaskResult, Variables};
+use crate::state::{Pipeline, StepRecord, TaskResult};
 use crate::value::{Aliases, select};
 
 /// The words by which large results say where they are kept.
@@ -81,6 +81,10 @@ impl Words {
 
 pub(super) enum View<'a> {
     Plain(Arc<Value>),
+    /// What a `set` has written.
+    Variable(&'a Payload),
+    /// Values by name, of which later ones hide earlier ones.
+    Fields(Vec<(String, Payload)>),
     /// A tool's output.
     Stored(&'a Payload),
     /// A step that has ended before.
@@ -109,8 +113,26 @@ impl<'a> View<'a> {
     pub(super) fn whole(&self, reader: &Reader<'a>) -> Option<Arc<Value>> {
         match self {
             View::Plain(value) => Some(value.clone()),
-            View::Stored(payload) => reader.load(payload),
-            View::Step(record, _) => reader.load(&record.output),
+            View::Variable(payload) | View::Stored(payload) => reader.load(payload),
+            View::Fields(fields) => {
+                let mut map = Map::new();
+                for (name, value) in fields {
+                    map.insert(name.clone(), (*reader.load(value)?).clone());
+                }
+                Some(Arc::new(Value::Object(map)))
+            }
+            View::Step(record, _) => {
+                let output = reader.load(&record.output)?;
+                match &record.error {
+                    // A step that failed and left nothing is seen by how it ended.
+                    Some(error) if output.is_null() => Some(Arc::new(json!({
+                        "status": step_word(record.status),
+                        "error": error_value(error),
+                        "data": null,
+                    }))),
+                    Some(_) | None => Some(output),
+                }
+            }
             View::End(end, _) => match end.error {
                 None => reader.load(end.output),
                 Some(_) => Some(Arc::new(failed_value(end, reader))),
@@ -128,7 +150,9 @@ impl<'a> View<'a> {
                     Value::Object(map) => map.clone(),
                     _ => Map::new(),
                 };
-                map.extend(state.context.iter().map(|(key, value)| (key.clone(), value.clone())));
+                for (name, value) in &state.context {
+                    map.insert(name.clone(), (*reader.load(value)?).clone());
+                }
                 Some(Arc::new(Value::Object(map)))
             }
             View::Steps(state) => {
@@ -145,6 +169,12 @@ impl<'a> View<'a> {
     pub(super) fn part(&self, reader: &Reader<'a>, path: &[&str]) -> Option<(usize, Value)> {
         match self {
             View::Plain(value) => owned(select(value, path, Aliases::None)),
+            View::Variable(payload) => written_part(reader, payload, path),
+            View::Fields(fields) => {
+                let (name, rest) = path.split_first()?;
+                let (_, value) = fields.iter().rfind(|(known, _)| known == name)?;
+                below(1, written_part(reader, value, rest))
+            }
             View::Stored(payload) => stored_part(reader, payload, path),
             View::Step(StepRecord { output, error, status, .. }, shown) => {
                 let ending = (output, error.as_ref(), step_word(*status));
@@ -168,7 +198,7 @@ impl<'a> View<'a> {
             View::Context(state) => {
                 let (name, rest) = path.split_first()?;
                 match state.context.get(*name) {
-                    Some(value) => below(1, owned(select(value, rest, Aliases::None))),
+                    Some(value) => below(1, written_part(reader, value, rest)),
                     None => stored_part(reader, &state.workload, path),
                 }
             }
@@ -199,11 +229,23 @@ fn selected_part(
     let (name, rest) = path.split_first()?;
     let selected = shown.selected.iter().find(|selected| selected.name == *name)?;
     let whole = reader.load(output)?;
-    let part = selected.path.iter().try_fold(&*whole, |value, segment| match value {
-        Value::Array(items) => segment.parse::<usize>().ok().and_then(|at| items.get(at)),
-        other => other.get(segment),
+    let at = |path: &[String]| {
+        path.iter().try_fold(&*whole, |value, segment| match value {
+            Value::Array(items) => segment.parse::<usize>().ok().and_then(|at| items.get(at)),
+            other => other.get(segment),
+        })
+    };
+    let part = at(&selected.path).or_else(|| match selected.path.split_first() {
+        // What has no `data` of its own is meant by it.
+        Some((first, rest)) if first == "data" && !rest.is_empty() => at(rest),
+        Some(_) | None => None,
     })?;
     below(1, owned(select(part, rest, Aliases::None)))
+}
+
+/// A part of what a `set` has written, which has no words but its own.
+fn written_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
+    owned(select(&*reader.load(payload)?, path, Aliases::None))
 }
 
 fn stored_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
@@ -254,11 +296,11 @@ fn reference_word(
             "ref": format!("noetl://payload/{digest}"),
             "sha256": digest.to_string(),
             "bytes": size,
+            "store": store_word(size, shown),
+            "scope": "execution",
+            "meta": { "bytes": size, "sha256": digest.to_string(), "media_type": "application/json" },
         })),
-        "_store" => {
-            let by_size = if size < STORE_DISK_FROM { StoreWord::Kv } else { StoreWord::Disk };
-            Some(json!(shown.store.unwrap_or(by_size).as_str()))
-        }
+        "_store" => Some(json!(store_word(size, shown))),
         "_preview" => {
             let text = reader.load(payload)?.to_string();
             let end = text.floor_char_boundary(shown.preview_max.min(text.len()));
@@ -266,6 +308,11 @@ fn reference_word(
         }
         _ => None,
     }
+}
+
+fn store_word(size: u64, shown: &OutputView) -> &'static str {
+    let by_size = if size < STORE_DISK_FROM { StoreWord::Kv } else { StoreWord::Disk };
+    shown.store.unwrap_or(by_size).as_str()
 }
 
 /// A part of what a step produced, or of how it ended.
@@ -278,7 +325,9 @@ fn ended_part(
     let about_end = ending_part(path, error, status);
     match error {
         // What a failed step left behind may have keys of these names; how it ended matters more.
-        Some(_) => about_end.or_else(|| shown_part(reader, output, shown, path)),
+        Some(_) => about_end
+            .or_else(|| shown_part(reader, output, shown, path))
+            .filter(|(depth, value)| *depth > 0 || !value.is_null()),
         None => shown_part(reader, output, shown, path).or(about_end),
     }
 }
@@ -378,8 +427,4 @@ pub(super) fn error_value(error: &ToolError) -> Value {
         "pg_code": error.code,
         "details": error.details,
     })
-}
-
-pub(super) fn variables(variables: &Variables) -> Value {
-    Value::Object(variables.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
 }

@@ -1,9 +1,9 @@
 //! Sub-playbooks: the parent waits, and hears how its child ended.
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, EVENTS_MAX, Effect, Ended, Given, Input, Loaded, Refusal,
-    child_request,
+    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effect, Ended, Given, Input, Loaded,
+    Refusal, child_request,
 };
 use noetl_model::{
     Below, CommandId, ErrorKind, Event, ExecutionId, Origin, Parent, Payload, Recorded, StepName,
@@ -43,12 +43,46 @@ fn call(story: &Story) -> ChildCall {
     child_request(&story.state, FIRST, given).expect("everything is here")
 }
 
+/// What a playbook tool asks for: which playbook, and the step it waits for, if it waits.
+#[track_caller]
+fn asks(tool: &str, expected: Expect) {
+    let step = format!("\n  - {{step: start, tool: {{kind: playbook, {tool}}}}}\n");
+    let actual = match call(&Story::begin(&playbook(&step), StoryOptions::default())) {
+        ChildCall::Start(ChildRequest { playbook, origin, .. }) => match origin {
+            Origin::Parent { return_step: Some(step), .. } => {
+                format!("{playbook}, waits for {step}")
+            }
+            Origin::Parent { return_step: None, .. } => format!("{playbook}, waits"),
+            Origin::Linked { .. } => format!("{playbook}, goes on"),
+            Origin::Request => format!("{playbook}, from nowhere"),
+        },
+        ChildCall::Invalid(error) => error.to_string(),
+        ChildCall::Settled => "nothing".to_owned(),
+    };
+    expected.assert_eq(&actual);
+}
+
+#[test]
+fn a_parent_waits_if_it_wants_something_of_its_child() {
+    asks("path: a", expect!["a, goes on"]);
+    asks("path: a, version: latest", expect!["a, goes on"]);
+    asks("path: a, version: 2, return_step: end", expect!["a@2, waits for end"]);
+    asks("path: a, return_result: true", expect!["a, waits"]);
+    asks("path: a, return_result: false", expect!["a, goes on"]);
+    asks("path: a, return_result: true, result_step: b", expect!["a, waits for b"]);
+    asks("path: a, return_step: '{{ workload.none }}'", expect!["a, goes on"]);
+    asks("path: a, wait: true", expect!["a, waits"]);
+    asks("path: a, wait: false, return_step: b", expect!["a, goes on"]);
+    asks("catalog_id: '77', return_step: b", expect!["77, waits for b"]);
+    asks("catalog_id: x", expect!["a playbook tool needs `path`: the catalog path of the child"]);
+}
+
 #[test]
 fn a_playbook_tool_asks_the_control_plane_for_a_child() {
     let story = parent();
     assert_eq!((story.next_ready(), story.next_child()), (None, Some(FIRST)));
     let ChildCall::Start(request) = call(&story) else { panic!("a valid request") };
-    assert_eq!(request.path, "greet/one");
+    assert_eq!(request.playbook.to_string(), "greet/one");
     assert_eq!(json!(request.payload), json!({ "name": "world", "n": 1 }));
     assert_eq!(
         request.origin,

@@ -25,6 +25,42 @@ fn a_failed_step_fails_the_execution_even_if_it_has_an_unconditional_arc() {
 }
 
 #[test]
+fn what_a_pipeline_has_got_to_before_it_failed_is_seen_by_who_takes_care() {
+    let story = told(
+        "
+  - step: start
+    tool:
+      - {name: a, kind: noop, result: {v: 1}}
+      - {name: b, kind: noop, fail: {kind: timeout, message: too slow}}
+    next: {arcs: [{step: repair, when: '{{ output.status == \"error\" }}', set: {ctx.v: '{{ output.a.v }}'}}]}
+  - step: repair
+    tool:
+      kind: noop
+      result: ['{{ v }}', '{{ start.a.v }}', '{{ start.v }}', '{{ start.error.message }}', '{{ start.status }}']
+",
+    );
+    assert_eq!(story.output("repair"), json!([1, 1, 1, "too slow", "error"]));
+}
+
+#[test]
+fn a_failed_step_that_left_nothing_is_seen_by_how_it_ended() {
+    let story = told(
+        "
+  - step: start
+    tool: {kind: noop, fail: {kind: timeout, message: too slow}}
+    next: {arcs: [{step: repair, when: '{{ output.status == \"error\" }}'}]}
+  - step: repair
+    tool:
+      kind: noop
+      result: ['{{ start.body.text }}', '{{ start.error.message }}', '{{ start.status }}', '{{ start }}']
+",
+    );
+    let output = story.output("repair").as_array().cloned().unwrap();
+    assert_eq!(output[1..3], [json!("too slow"), json!("error")]);
+    assert_eq!(output[3]["error"]["kind"], "timeout");
+}
+
+#[test]
 fn an_arc_that_tests_failure_takes_care_of_it() {
     check(
         "

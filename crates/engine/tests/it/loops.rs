@@ -1,6 +1,7 @@
 //! Loops: items, order, concurrency, results.
 
 use expect_test::expect;
+use noetl_model::Payload;
 use serde_json::json;
 
 use crate::{check, payload, told, told_with};
@@ -320,7 +321,7 @@ fn a_cursor_loop_may_take_a_frame_at_a_time() {
     assert_eq!(story.output("start")["stats"]["completed"], 1);
     let rows =
         story.state.context().find(|(key, _)| *key == "rows").map(|(_, value)| value.clone());
-    assert_eq!(rows, Some(json!(2)));
+    assert_eq!(rows, Some(Payload::inline(json!(2))));
 }
 
 #[test]

@@ -267,6 +267,21 @@ fn admission_takes_the_first_rule_that_holds_and_admits_without_one() {
 }
 
 #[test]
+fn an_arc_of_a_skipped_step_sets_what_it_says() {
+    let story = told(
+        "
+  - {step: start, tool: {kind: noop}, next: optional}
+  - step: optional
+    when: '{{ false }}'
+    tool: {kind: noop}
+    next: {arcs: [{step: end, set: {ctx.via: '{{ event.name }}'}}]}
+  - {step: end, tool: {kind: noop, result: '{{ via }}'}}
+",
+    );
+    assert_eq!(story.output("end"), "step.skipped");
+}
+
+#[test]
 fn a_ring_of_skipped_steps_ends_with_a_reason() {
     let story = told(
         "

@@ -1,6 +1,7 @@
 //! Policy rules: continue, retry, jump, break, fail, and what they can test and set.
 
 use expect_test::expect;
+use noetl_model::Payload;
 use serde_json::json;
 
 use crate::{check, told};
@@ -263,8 +264,11 @@ fn rules_see_the_error_the_attempt_and_the_body() {
                     ctx.attempt: '{{ _attempt }}'
 ",
     );
-    let context: serde_json::Value =
-        story.state.context().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let context: serde_json::Value = story
+        .state
+        .context()
+        .map(|(key, value)| (key.clone(), (**value.as_inline().unwrap()).clone()))
+        .collect();
     assert_eq!(
         context,
         json!({
@@ -285,7 +289,8 @@ fn the_rules_of_a_single_tool_may_name_their_own_step() {
       spec: {policy: {rules: [{else: {then: {do: continue, set: {ctx.n: '{{ load.rows }}'}}}}]}}
 ",
     );
-    assert_eq!(story.state.context().next().map(|(_, value)| value.clone()), Some(json!(5)));
+    let n = story.state.context().next().map(|(_, value)| value.clone());
+    assert_eq!(n, Some(Payload::inline(json!(5))));
 }
 
 #[test]

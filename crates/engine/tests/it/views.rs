@@ -64,13 +64,19 @@ fn parts_of_an_output_can_be_given_names() {
   - step: start
     tool: {kind: noop, result: {user: {id: 7, tags: [a, b]}, total: 9}}
     output:
-      select: [{path: user.id, as: who}, {path: user.tags.1, as: tag}, {path: nothing.here, as: none}]
+      as: account
+      select:
+        - {path: user.id, as: who}
+        - {path: user.tags.1, as: tag}
+        - {path: '$.user.tags[0]', as: first}
+        - {path: data.total, as: sum}
+        - {path: nothing.here, as: none}
       output_select: [user.tags, total]
     next: end
-  - {step: end, tool: {kind: noop, result: '{{ [start.who, start.tag, start.tags, start.total, start.none is defined, steps.start.who] }}'}}
+  - {step: end, tool: {kind: noop, result: '{{ [start.who, start.tag, start.tags, start.total, start.none is defined, steps.start.who, start.first, start.sum, account.total, account.who] }}'}}
 ",
     );
-    assert_eq!(story.output("end"), json!([7, "b", ["a", "b"], 9, false, 7]));
+    assert_eq!(story.output("end"), json!([7, "b", ["a", "b"], 9, false, 7, "a", 9, 9, 7]));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn steps() -> Vec<Event> {
         Event::StepSkipped { step: step(), reason: SkipReason::Guard },
         Event::StepAwaited { step: step(), from: StepName::new("start") },
         Event::StepCompleted { run: RUN, step: step(), output: Some(large()) },
-        Event::StepFailed { run: RUN, step: step(), error: error(), handled: true },
+        Event::StepFailed { run: RUN, step: step(), error: error(), handled: true, output: None },
         Event::LoopOpened {
             run: RUN,
             items: ItemSource::List { len: 2, values: Payload::inline(json!([1, 2])) },
@@ -177,6 +177,7 @@ fn others() -> Vec<Event> {
         Event::ContextUpdated {
             target: ScopeTarget::Item { run: RUN, index: 7 },
             values: BTreeMap::from([("page".to_owned(), json!(2))]),
+            large: BTreeMap::new(),
         },
         Event::TimerSet {
             timer: TimerId(1),

@@ -33,6 +33,13 @@ fn places(step: &Node) -> impl Iterator<Item = &Rc<Node>> {
     found.filter(|output| output.entries().is_some())
 }
 
+/// The keys and places of a path such as `user.tags.0`, also as `$.user.tags[0]`.
+fn segments(path: &str) -> Vec<String> {
+    let path = path.strip_prefix("$.").unwrap_or(path);
+    let segments = path.split(['.', '[']).map(|segment| segment.trim_end_matches(']'));
+    segments.filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
+}
+
 impl Reader<'_> {
     pub(super) fn step_output(&mut self, node: &Node) -> OutputView {
         let mut view = OutputView::default();
@@ -57,6 +64,9 @@ impl Reader<'_> {
         }
         if let Some(bytes) = self.bytes(output, "preview_max_bytes") {
             view.preview_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+        }
+        if let Some(name) = output.get("as").filter(|name| !name.is_null()) {
+            view.name = self.name(name, "`as`");
         }
         let Some(store) = output.get("store").filter(|store| !store.is_null()) else { return };
         let kind = match store.text() {
@@ -95,7 +105,7 @@ impl Reader<'_> {
                 }
             };
             let Some(path) = path.and_then(|path| self.name(path, "a path")) else { continue };
-            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            let path = segments(&path);
             let renamed = item.get("as").and_then(|name| self.name(name, "`as`"));
             let name = renamed.or_else(|| path.last().cloned()).unwrap_or_default();
             into.push(Selected { name, path });

@@ -53,10 +53,21 @@ enum Precedence {
     Below,
 }
 
+/// The list of a pipeline that is written out as a tool of its own.
+fn sequence(tool: &Node) -> Option<&Rc<Node>> {
+    let is_sequence = tool.get("kind").and_then(|kind| kind.text()) == Some("task_sequence");
+    tool.get("tasks").filter(|_| is_sequence)
+}
+
 impl Reader<'_> {
     pub(super) fn body(&mut self, step: &str, tool: &Rc<Node>) -> Option<Body> {
         if let Some(items) = tool.list() {
             return self.pipeline(tool, items);
+        }
+        if let Some(tasks) = sequence(tool)
+            && let Some(items) = tasks.list()
+        {
+            return self.pipeline(tasks, items);
         }
         let labels = [step.to_owned()];
         let task = self.task(tool, &Seat { labels: &labels, index: 0 }, &ItemForm::Nested)?;

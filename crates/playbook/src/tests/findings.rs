@@ -475,7 +475,7 @@ fn kinds_that_are_no_tools() {
              --> t.yaml:6:28
             6 |   - {step: b, tool: {kind: task_sequence}, next: c}
               |                            ^^^^^^^^^^^^^
-              = help: write `tool` as a list of tools
+              = help: give it `tasks`, or write `tool` as a list of tools
             error[unknown-tool]: there is no tool `Python`
              --> t.yaml:7:28
             7 |   - {step: c, tool: {kind: Python}, next: d}

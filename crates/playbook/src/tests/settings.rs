@@ -315,7 +315,7 @@ fn settings_of_playbook_that_are_wrong() {
     check(
         "{kind: playbook, input: {a: 1}}",
         expect![[r#"
-            6:11 Error missing-key: playbook needs `path`
+            6:11 Error missing-key: playbook needs `path` (or `catalog_id`)
         "#]],
     );
     check(

@@ -27,6 +27,15 @@ fn check_loop(repeat: &str, expected: Expect) {
 }
 
 #[test]
+fn a_task_sequence_is_a_list_of_tools() {
+    let written = "  - step: start\n    tool: {kind: task_sequence, tasks: [{a: {kind: noop}}, {name: b, kind: noop}]}\n";
+    let playbook = crate::parse("t.yaml", document(written).as_bytes()).unwrap().playbook;
+    let step = &playbook.steps[0];
+    let labels: Vec<&str> = step.tasks.iter().map(|task| task.label.as_str()).collect();
+    assert_eq!((labels, step.form), (vec!["a", "b"], crate::BodyForm::Pipeline));
+}
+
+#[test]
 fn next_is_a_name() {
     check_next(
         "b",

@@ -366,6 +366,7 @@ pub(crate) const PLAYBOOK: &Settings = &Settings {
     list: &[
         &[
             of("path", Form::Text),
+            of("catalog_id", Form::Any),
             of("version", Form::Any),
             of("payload", Form::Map),
             of("return_step", Form::Text),
@@ -377,7 +378,7 @@ pub(crate) const PLAYBOOK: &Settings = &Settings {
         ],
         COMMON,
     ],
-    needs: &[&["path"]],
+    needs: &[&["path", "catalog_id"]],
     rivals: &[&["input", "payload"]],
     exclusive: &[],
     cases: &[],

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::AnyId;
-use noetl_model::{Cutoff, is_shallow};
+use noetl_api::{AnyId, value_or_reference};
+use noetl_model::{Cutoff, Payload, is_shallow};
 use noetl_store::{VARIABLES_MAX, Variable, VariableType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -44,11 +44,11 @@ struct VariableShown {
 
 impl VariableShown {
     /// What the playbook has set.
-    fn of_context(name: &str, value: &Value) -> Self {
+    fn of_context(name: &str, value: Value) -> Self {
         Self {
             var_name: name.to_owned(),
             var_type: VariableType::UserDefined.as_str(),
-            var_value: value.clone(),
+            var_value: value,
             source_step: None,
             created_at: None,
             accessed_at: None,
@@ -83,7 +83,9 @@ async fn list_variables(
     let execution = state.control().state(id.into(), Cutoff::Latest).await?;
     let mut shown: BTreeMap<String, VariableShown> = execution
         .context()
-        .map(|(name, value)| (name.clone(), VariableShown::of_context(name, value)))
+        .map(|(name, value)| {
+            (name.clone(), VariableShown::of_context(name, value_or_reference(value)))
+        })
         .collect();
     for variable in state.records().variables(id.into()).await? {
         shown.insert(variable.name.clone(), variable.into());
@@ -106,8 +108,12 @@ async fn show_variable(
     }
     let execution = state.control().state(id.into(), Cutoff::Latest).await?;
     let found = execution.context().find(|(known, _)| **known == name);
-    let found = found.map(|(name, value)| Json(VariableShown::of_context(name, value)));
-    found.ok_or_else(|| unknown(id, &name))
+    let (_, value) = found.ok_or_else(|| unknown(id, &name))?;
+    let value = match value {
+        Payload::Inline(value) => (**value).clone(),
+        Payload::Ref(reference) => (*state.control().payload(reference.digest).await?).clone(),
+    };
+    Ok(Json(VariableShown::of_context(&name, value)))
 }
 
 /// What to set: a list of variables with their types, or just names and values.

@@ -257,7 +257,7 @@ impl<'a> Sketch<'a> {
         let other = format!("{name}o");
         self.write(format_args!(
             "  - step: {name}
-    tool: {{kind: playbook, path: {path}, input: {{n: '{{{{ {last}.n }}}}'}}}}
+    tool: {{kind: playbook, return_result: true, path: {path}, input: {{n: '{{{{ {last}.n }}}}'}}}}
     next:
       arcs: [{{step: {other}, when: '{{{{ event.name == \"step.failed\" }}}}'}}, {{step: {exit}}}]"
         ));
@@ -269,7 +269,7 @@ impl<'a> Sketch<'a> {
         self.write(format_args!(
             "  - step: {name}
     loop: {{in: {items}, iterator: it, spec: {spec}}}
-    tool: {{kind: playbook, path: {path}, input: {{n: '{{{{ it }}}}'}}}}
+    tool: {{kind: playbook, return_result: true, path: {path}, input: {{n: '{{{{ it }}}}'}}}}
     next: {exit}"
         ));
     }

@@ -111,7 +111,13 @@ fn steps() -> Vec<Event> {
         Event::StepAwaited { step: step(), from: StepName::new("left") },
         Event::StepCompleted { run: RUN, step: step(), output: None },
         Event::StepCompleted { run: RUN, step: step(), output: Some(output()) },
-        Event::StepFailed { run: RUN, step: step(), error: error(), handled: true },
+        Event::StepFailed {
+            run: RUN,
+            step: step(),
+            error: error(),
+            handled: true,
+            output: Some(output()),
+        },
     ]
 }
 
@@ -177,7 +183,11 @@ fn attempts() -> Vec<Event> {
 
 fn waits() -> Vec<Event> {
     let values = BTreeMap::from([("rows".to_owned(), fragile())]);
-    let updated = |target| Event::ContextUpdated { target, values: values.clone() };
+    let reference = PayloadRef { digest: Digest::of(b"rows"), size: 20_000 };
+    let large = BTreeMap::from([("page".to_owned(), reference)]);
+    let (values, large) = (&values, &large);
+    let updated =
+        |target| Event::ContextUpdated { target, values: values.clone(), large: large.clone() };
     let timer = TimerId(4);
     let set = |purpose| Event::TimerSet { timer, due_at: at(60), purpose };
     vec![
