@@ -31,9 +31,9 @@ pub(crate) struct Log<'a> {
 impl Control {
     /// What a decision may look at, now.
     pub(crate) fn given<'a>(&self, playbook: &'a Playbook, loaded: &'a Loaded) -> Given<'a> {
-        let Settings { events_max, attempts_max, .. } = self.parts.settings;
+        let Settings { runs_max, events_max, attempts_max, .. } = self.parts.settings;
         let now = self.parts.stamps.now();
-        Given { playbook, now, loaded, events_max, attempts_max, turn: None }
+        Given { playbook, now, loaded, runs_max, events_max, attempts_max, turn: None }
     }
 
     /// Decides on a draft, fetching what the decision asks for.

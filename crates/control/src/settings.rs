@@ -26,7 +26,9 @@ pub struct Settings {
     pub states_max: NonZeroUsize,
     /// How many playbooks are kept compiled.
     pub playbooks_max: NonZeroUsize,
-    /// How many events an execution may have; more is a cycle that makes no progress.
+    /// How often steps of an execution may be entered; more is a cycle that makes no progress.
+    pub runs_max: u64,
+    /// How many events an execution may have, whatever they are.
     pub events_max: u64,
     /// How many workers may lose a command before it fails.
     pub attempts_max: u32,
@@ -48,6 +50,7 @@ impl Default for Settings {
             snapshot_after: Duration::from_secs(600),
             states_max: NonZeroUsize::new(4096).expect("not zero"),
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
+            runs_max: noetl_engine::RUNS_MAX,
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
             payload_bytes_max: 2 * 1024 * 1024,

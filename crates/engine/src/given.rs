@@ -17,7 +17,9 @@ pub struct Given<'a> {
     pub playbook: &'a Playbook,
     pub now: Timestamp,
     pub loaded: &'a Loaded,
-    /// How many events an execution may have; more is a cycle that makes no progress.
+    /// How often steps may be entered; more is a cycle that makes no progress.
+    pub runs_max: u64,
+    /// How many events an execution may have, whatever they are.
     pub events_max: u64,
     /// How many workers may lose a command before it fails.
     pub attempts_max: u32,
@@ -33,8 +35,11 @@ pub struct Turn<'a> {
     pub changes: &'a Changes,
 }
 
+/// How often steps may be entered unless an operator says otherwise. The items of a loop, of which
+/// there may be millions, are of one run.
+pub const RUNS_MAX: u64 = 250_000;
 /// How many events an execution may have unless its operator says otherwise.
-pub const EVENTS_MAX: u64 = 1_000_000;
+pub const EVENTS_MAX: u64 = 100_000_000;
 /// How many workers may lose a command unless its operator says otherwise.
 pub const ATTEMPTS_MAX: u32 = 3;
 

@@ -29,7 +29,7 @@ pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
 pub use given::{
     ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, IterationCollector, Iterations, Loaded, Need, Needs,
-    Turn,
+    RUNS_MAX, Turn,
 };
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{

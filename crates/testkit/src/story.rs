@@ -31,6 +31,7 @@ pub struct StoryOptions {
     pub origin: Origin,
     /// Payloads longer than this are stored and referred to.
     pub inline_max: usize,
+    pub runs_max: u64,
     pub events_max: u64,
 }
 
@@ -41,6 +42,7 @@ impl Default for StoryOptions {
             error_mode: None,
             origin: Origin::Request,
             inline_max: noetl_model::PAYLOAD_INLINE_MAX,
+            runs_max: noetl_engine::RUNS_MAX,
             events_max: noetl_engine::EVENTS_MAX,
         }
     }
@@ -58,6 +60,7 @@ pub struct Story {
     timers: BTreeMap<TimerId, Timestamp>,
     stored: BTreeMap<Digest, Arc<Value>>,
     inline_max: usize,
+    runs_max: u64,
     events_max: u64,
 }
 
@@ -88,12 +91,13 @@ impl Story {
             trace: None,
         };
         let loaded = Loaded::default();
-        let events_max = options.events_max;
+        let StoryOptions { runs_max, events_max, .. } = options;
         let attempts_max = ATTEMPTS_MAX;
         let given = Given {
             playbook: &playbook,
             now,
             loaded: &loaded,
+            runs_max,
             events_max,
             attempts_max,
             turn: None,
@@ -120,6 +124,7 @@ impl Story {
             timers: BTreeMap::new(),
             stored: BTreeMap::new(),
             inline_max: options.inline_max,
+            runs_max,
             events_max,
         };
         story.record(events.collect());
@@ -134,6 +139,7 @@ impl Story {
                 playbook: &self.playbook,
                 now: self.now,
                 loaded: &loaded,
+                runs_max: self.runs_max,
                 events_max: self.events_max,
                 attempts_max: ATTEMPTS_MAX,
                 turn: None,

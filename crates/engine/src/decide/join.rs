@@ -28,7 +28,7 @@ impl Draft<'_> {
     /// execution if nothing is under way.
     pub(super) fn advance(&mut self) -> Result<(), Needs> {
         while !self.state.status.is_terminal() {
-            if self.runs_away() || self.state.seq.0 > self.given.events_max {
+            if self.runs_away() || self.goes_on_for_ever() {
                 self.give_up();
                 return Ok(());
             }
@@ -152,6 +152,10 @@ impl Draft<'_> {
             None => self.issue_task(run, None, 0, 0),
             Some(repeat) => self.open_loop(run, repeat),
         }
+    }
+
+    fn goes_on_for_ever(&self) -> bool {
+        self.state.seq.0 > self.given.events_max || self.state.drawn.runs > self.given.runs_max
     }
 
     fn give_up(&mut self) {

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use noetl_engine::{
     ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effect, Ended, Given, Input, Loaded,
-    Refusal, child_request,
+    RUNS_MAX, Refusal, child_request,
 };
 use noetl_model::{
     Below, CommandId, ErrorKind, Event, ExecutionId, Origin, Parent, Payload, Recorded, StepName,
@@ -36,6 +36,7 @@ fn call(story: &Story) -> ChildCall {
         playbook: &story.playbook,
         now: story.now,
         loaded: &loaded,
+        runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,
         turn: None,

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 
+use noetl_model::ExecutionStatus;
 use noetl_testkit::StoryOptions;
 
 use crate::{check, told, told_with};
@@ -370,11 +371,26 @@ fn a_self_arc_enters_its_own_step_again() {
 
 #[test]
 fn a_cycle_that_makes_no_progress_is_stopped() {
-    let options = StoryOptions { events_max: 500, ..StoryOptions::default() };
+    let cycle = "\n  - {step: start, tool: {kind: noop}, next: {arcs: [{step: start}]}}\n";
+    let last =
+        |options| told_with(cycle, options).history().lines().last().unwrap_or_default().to_owned();
+    let by_events = StoryOptions { events_max: 500, ..StoryOptions::default() };
+    assert_eq!(last(by_events), "FAILED stopped after 501 events: the playbook goes in circles");
+    let by_runs = StoryOptions { runs_max: 50, ..StoryOptions::default() };
+    assert_eq!(last(by_runs), "FAILED stopped after 253 events: the playbook goes in circles");
+}
+
+#[test]
+fn a_loop_over_many_items_is_no_cycle() {
     let story = told_with(
-        "\n  - {step: start, tool: {kind: noop}, next: {arcs: [{step: start}]}}\n",
-        options,
+        "
+  - step: start
+    loop: {in: 200, iterator: n, spec: {mode: parallel}}
+    tool: {kind: noop}
+    next: {arcs: [{step: end}]}
+  - {step: end, tool: {kind: noop}}
+",
+        StoryOptions { runs_max: 2, ..StoryOptions::default() },
     );
-    let last = story.history().lines().last().unwrap_or_default().to_owned();
-    assert_eq!(last, "FAILED stopped after 501 events: the playbook goes in circles");
+    assert_eq!(story.status(), ExecutionStatus::Completed);
 }
