@@ -31,8 +31,9 @@ const CALM_MAX: Duration = Duration::from_secs(900);
 const CLOSING_MAX: Duration = Duration::from_secs(120);
 const SERVERS_MAX: usize = 3;
 const WORKERS_MAX: usize = 4;
-/// More events than any execution here needs.
+/// More events, and more runs of steps, than any execution here needs.
 const EVENTS_MAX: u64 = 1000;
+const RUNS_MAX: u64 = 1000;
 
 /// Lives through a seed; the error is what must not be.
 pub(crate) async fn live(seed: u64) -> Result<(Tally, Vec<History>), String> {
@@ -165,6 +166,7 @@ fn settings(rng: &mut Rng) -> Settings {
         snapshot_after: Duration::from_secs(rng.between(1..600)),
         states_max: NonZeroUsize::new(*rng.pick(&[1, 64, 64, 64])).expect("not zero"),
         playbooks_max: NonZeroUsize::new(*rng.pick(&[1, 8, 8, 8])).expect("not zero"),
+        runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: *rng.pick(&[3, 20]),
         payload_bytes_max: *rng.pick(&[0, 30_000, 1_000_000]),
