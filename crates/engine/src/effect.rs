@@ -70,7 +70,10 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
             lease: lease_until.since(recorded.at),
         }],
         Event::CommandCompleted { command, .. } => vec![Effect::Dequeue { command: *command }],
-        Event::CommandFailed { command, attempt, .. } => vec![failed(before, *command, *attempt)],
+        Event::CommandFailed { command, attempt, error, .. } => {
+            let given_up = given_up(before, *command, error);
+            [failed(before, *command, *attempt)].into_iter().chain(given_up).collect()
+        }
         Event::CommandCancelled { command, reason, below } => {
             cancelled(before, *command, reason, *below)
         }
@@ -128,6 +131,17 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
         Some(Holder::Worker { .. } | Holder::Nobody | Holder::Child(_)) | None => {
             Effect::Dequeue { command }
         }
+    }
+}
+
+/// A child that is still at work when its command fails for lack of time is told to stop.
+fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option<Effect> {
+    match before.commands.get(&command).map(|open| &open.holder)? {
+        Holder::Child(child) if error.kind == ErrorKind::Timeout => {
+            let reason = error.message.clone();
+            Some(Effect::Send(Message::CancelChild { child: *child, reason }))
+        }
+        Holder::Child(_) | Holder::Worker { .. } | Holder::Nobody => None,
     }
 }
 

@@ -300,7 +300,9 @@ impl Execution {
     pub(crate) fn tasks_under_way(&self) -> impl Iterator<Item = TaskAddress> {
         let retried = self.timers.values().filter_map(|open| match open.purpose {
             TimerPurpose::Retry { task } => Some(task),
-            TimerPurpose::StepTimeout { .. } | TimerPurpose::ExecutionTimeout => None,
+            TimerPurpose::StepTimeout { .. }
+            | TimerPurpose::TaskTimeout { .. }
+            | TimerPurpose::ExecutionTimeout => None,
         });
         self.commands.values().map(|open| open.task).chain(retried)
     }

@@ -142,8 +142,16 @@ pub enum ScopeTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerPurpose {
-    Retry { task: TaskAddress },
-    StepTimeout { run: RunId },
+    Retry {
+        task: TaskAddress,
+    },
+    StepTimeout {
+        run: RunId,
+    },
+    /// A child that its task does not wait for any longer.
+    TaskTimeout {
+        task: TaskAddress,
+    },
     ExecutionTimeout,
 }
 

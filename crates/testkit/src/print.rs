@@ -73,6 +73,7 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
             let purpose = match purpose {
                 TimerPurpose::Retry { .. } => "retry",
                 TimerPurpose::StepTimeout { .. } => "step timeout",
+                TimerPurpose::TaskTimeout { .. } => "task timeout",
                 TimerPurpose::ExecutionTimeout => "execution timeout",
             };
             format!("timer {timer} set ({purpose})")

@@ -161,6 +161,7 @@ fn listed(values: &BTreeMap<String, Value>, large: &BTreeMap<String, PayloadRef>
 fn goal(purpose: &TimerPurpose) -> String {
     match purpose {
         TimerPurpose::Retry { task } => format!("retry of {}", place(task)),
+        TimerPurpose::TaskTimeout { task } => format!("time limit of {}", place(task)),
         TimerPurpose::StepTimeout { run } => format!("time limit of run {run}"),
         TimerPurpose::ExecutionTimeout => "time limit of the execution".to_owned(),
     }

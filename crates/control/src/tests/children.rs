@@ -106,6 +106,39 @@ workflow:
 }
 
 #[test]
+fn a_child_that_takes_too_long_fails_its_task_and_is_cancelled() {
+    check(
+        r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child, return_result: true, timeout: 10}
+    next: {arcs: [{step: end, when: "{{ output.error.kind == 'timeout' }}"}]}
+  - step: end
+    tool: {kind: noop, result: "{{ start.error.message }}"}
+"#,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: noop, fail: again, spec: {policy: {rules: [{when: true, then: {do: retry, attempts: 99, delay: 60}}]}}}
+"#,
+        expect![[r#"
+            enter start
+            issue 0: start (playbook)
+            timer 0 set (task timeout)
+            child of 0: ID
+            timer 0 fired
+            fail 0: the child of step `start` took too long (timeout)
+            step start failed, handled: the child of step `start` took too long
+            enter end from start
+            issue 1: end (noop)
+            done 1: "the child of step `start` took too long"
+            leave end
+            COMPLETED "the child of step `start` took too long"
+        "#]],
+    );
+}
+
+#[test]
 fn a_loop_starts_a_child_for_each_item() {
     check(
         r#"

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use noetl_model::{
     Below, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId, StepName, TaskAddress,
-    TimerId,
+    TimerId, TimerPurpose,
 };
 use noetl_playbook::Playbook;
 use serde_json::Value;
@@ -176,7 +176,10 @@ impl Draft<'_> {
         for (timer, open) in timers {
             if self.state.timers.contains_key(&timer) {
                 self.emit(Event::TimerCancelled { timer });
-                self.set_timer(open.due_at.since(open.set_at), open.purpose);
+                // A task that is done again has set its own.
+                if !matches!(open.purpose, TimerPurpose::TaskTimeout { .. }) {
+                    self.set_timer(open.due_at.since(open.set_at), open.purpose);
+                }
             }
         }
         Ok(())

@@ -156,7 +156,7 @@ impl Draft<'_> {
     /// Drops the timers that belong to a run.
     fn end_timers(&mut self, run: RunId) {
         self.cancel_timers(|purpose| match purpose {
-            TimerPurpose::Retry { task } => task.run == run,
+            TimerPurpose::Retry { task } | TimerPurpose::TaskTimeout { task } => task.run == run,
             TimerPurpose::StepTimeout { run: timed } => *timed == run,
             TimerPurpose::ExecutionTimeout => false,
         });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, Below, CommandId, ErrorMode, Event, Logs, Payload, Place, Pool, RunId, TaskAddress,
-    TimerId, TimerPurpose, ToolError, ToolKind,
+    Attempt, Below, CommandId, ErrorKind, ErrorMode, Event, Logs, Payload, Place, Pool, RunId,
+    TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind,
 };
 use noetl_playbook::{Backoff, BodyForm, Retry, Rule, Step, Task, Verdict};
 use serde_json::{Value, json};
@@ -64,6 +64,10 @@ impl Draft<'_> {
             pool,
             bindings,
         });
+        // A worker watches its own clock; for a child there is only this one.
+        if let (ToolKind::Playbook, Some(timeout)) = (task.tool, task.timeout) {
+            self.set_timer(timeout, TimerPurpose::TaskTimeout { task: address });
+        }
         Ok(())
     }
 
@@ -75,7 +79,11 @@ impl Draft<'_> {
         ended: &Ended,
         logs: Logs,
     ) -> Result<(), Needs> {
-        let task = self.state.commands.get(&command).expect("the command is open").task;
+        let open = self.state.commands.get(&command).expect("the command is open");
+        let (task, tool) = (open.task, open.tool);
+        if tool == ToolKind::Playbook {
+            self.cancel_timers(|purpose| *purpose == TimerPurpose::TaskTimeout { task });
+        }
         let logs = logs.bounded();
         self.emit(match ended.clone() {
             Ended::Completed { output } => {
@@ -244,9 +252,21 @@ impl Draft<'_> {
                 self.advance()?;
             }
             TimerPurpose::StepTimeout { run } => self.step_timed_out(run)?,
+            TimerPurpose::TaskTimeout { task } => self.child_timed_out(task)?,
             TimerPurpose::ExecutionTimeout => self.execution_timed_out(),
         }
         Ok(Decision::Accepted(self.into_events()))
+    }
+
+    /// The child that a task waits for has taken too long: the task has failed, and its rules decide.
+    fn child_timed_out(&mut self, task: TaskAddress) -> Result<(), Needs> {
+        let mut open = self.state.commands.iter();
+        let Some((&command, _)) = open.find(|(_, open)| open.task == task) else { return Ok(()) };
+        let (_, step) = self.step_of(task.run);
+        let message = format!("the child of step `{}` took too long", step.name);
+        let ended =
+            Ended::Failed { error: ToolError::new(ErrorKind::Timeout, message), output: None };
+        self.command_ended(command, Attempt(1), &ended, Logs::default())
     }
 
     fn next_task(&mut self, run: RunId, item: Option<u64>, index: u32) -> Result<(), Needs> {

@@ -3,11 +3,11 @@
 use expect_test::{Expect, expect};
 use noetl_engine::{
     ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effect, Ended, Given, Input, Loaded,
-    RUNS_MAX, Refusal, child_request,
+    RUNS_MAX, Refusal, child_request, effects_of,
 };
 use noetl_model::{
-    Below, CommandId, ErrorKind, Event, ExecutionId, Origin, Parent, Payload, Recorded, StepName,
-    ToolError,
+    Below, CommandId, ErrorKind, Event, ExecutionId, Message, Origin, Parent, Payload, Recorded,
+    StepName, TimerId, ToolError,
 };
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
@@ -157,7 +157,7 @@ fn cancelled(mut story: Story, below: Below) -> Vec<Effect> {
             event,
             prev: None,
         };
-        effects.extend(noetl_engine::effects_of(&before, &recorded));
+        effects.extend(effects_of(&before, &recorded));
         noetl_engine::evolve(&mut before, &recorded).expect("it was decided");
     }
     effects
@@ -267,4 +267,21 @@ fn a_childs_loop_sees_its_parents_item() {
     let story = told_with(CHILD_PLAYBOOK, child_options(None));
     assert_eq!(story.output("last")["results"], json!([[3, 0]]));
     assert_eq!(story.state.depth(), 2);
+}
+
+#[test]
+fn a_child_that_takes_too_long_is_told_to_stop() {
+    let step = "\n  - {step: start, tool: {kind: playbook, path: a, wait: true, timeout: 5}}\n";
+    let mut story = Story::begin(&playbook(step), StoryOptions::default());
+    story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
+    story.tell(&Input::TimerFired { timer: TimerId(0) }).unwrap();
+    let failed = |recorded: &Recorded| matches!(recorded.event, Event::CommandFailed { .. });
+    let place = story.log.iter().position(failed).expect("the task has failed");
+    let before = noetl_engine::replay(Story::EXECUTION, story.log[..place].to_vec());
+    let effects = effects_of(&before.unwrap().unwrap(), &story.log[place]);
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::Send(Message::CancelChild { child, .. }) => Some(*child),
+        _ => None,
+    });
+    assert_eq!(told, Some(CHILD));
 }

@@ -196,6 +196,7 @@ fn waits() -> Vec<Event> {
         updated(ScopeTarget::Item { run: RUN, index: 2 }),
         set(TimerPurpose::Retry { task: task(Place::Task(1)) }),
         set(TimerPurpose::StepTimeout { run: RUN }),
+        set(TimerPurpose::TaskTimeout { task: task(Place::Item { index: 2, task: 0 }) }),
         set(TimerPurpose::ExecutionTimeout),
         Event::TimerFired { timer },
         Event::TimerCancelled { timer },
