@@ -8,7 +8,7 @@ use noetl_model::{
     ToolError,
 };
 use noetl_playbook::{FrameProcess, Loop, LoopSource};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::draft::{Attempted, Draft, settled, shallow};
 use crate::scope::EndWay;
@@ -149,7 +149,12 @@ impl Draft<'_> {
                 json!({ "cursor": "drained", "frames": repeat.frames, "stats": stats })
             }
             ItemSource::Range(_) | ItemSource::List { .. } => match self.results(run)? {
-                Some(results) => json!({ "results": results, "data": results, "stats": stats }),
+                // Moved and copied once: there may be a lot of it.
+                Some(results) => Value::Object(Map::from_iter([
+                    ("results".to_owned(), Value::Array(results.clone())),
+                    ("data".to_owned(), Value::Array(results)),
+                    ("stats".to_owned(), stats),
+                ])),
                 None => json!({ "results": null, "data": null, "stats": stats, "too_large": true }),
             },
         };
