@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use noetl_model::{Below, CatalogId, ExecutionId, PayloadRef, Recorded, Seq, Summary};
+use noetl_model::{Below, CatalogId, Cutoff, ExecutionId, PayloadRef, Recorded, Seq, Summary};
+use noetl_replay::{Projection, ReplayState};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::AnyId;
+use crate::replay::REPLAY_EVENTS_MAX;
 use crate::wire::{
     ForkAnswer, ForkBody, LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply,
     SummaryReply, Verification, VerificationQuery,
@@ -29,7 +31,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// How long a server may make a client wait.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// How long an execution of a million events may take to be verified.
+/// How long an execution of a million events may take to be verified, or replayed.
 const VERIFY_WAIT: Duration = Duration::from_mins(10);
 
 /// How a server is reached.
@@ -236,6 +238,26 @@ impl Client {
         query: &VerificationQuery,
     ) -> Result<Verification, ClientError> {
         let path = with_query(&format!("api/executions/{execution}/verify"), query);
+        self.get(&path, VERIFY_WAIT).await
+    }
+
+    /// What an execution shows, up to a cutoff.
+    pub async fn replay(
+        &self,
+        execution: ExecutionId,
+        cutoff: Cutoff,
+        projection: Projection,
+    ) -> Result<ReplayState, ClientError> {
+        let cutoff = match cutoff {
+            Cutoff::Latest => String::new(),
+            Cutoff::Seq(seq) => format!("&as_of_position={seq}"),
+            Cutoff::Event(id) => format!("&as_of_event_id={id}"),
+            Cutoff::Time(instant) => format!("&as_of_time={instant}"),
+        };
+        let path = format!(
+            "api/replay/state?execution_id={execution}&projection={projection}&limit={limit}{cutoff}",
+            limit = REPLAY_EVENTS_MAX,
+        );
         self.get(&path, VERIFY_WAIT).await
     }
 

@@ -28,7 +28,8 @@ pub use id::AnyId;
 pub use names::{Posted, name_of, public_name};
 pub use remote::RemoteControl;
 pub use replay::{
-    DEFAULT_TENANT, ReplayQuestion, Replayer, SavedFold, UnusableFold, Wanted, digest_named,
+    DEFAULT_TENANT, REPLAY_EVENTS_MAX, ReplayQuestion, Replayer, SavedFold, UnusableFold, Wanted,
+    digest_named,
 };
 pub use reqwest::Method;
 pub use view::{PublicEvent, Teller, command_id, value_or_reference};

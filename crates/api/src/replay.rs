@@ -13,6 +13,9 @@ use crate::wording::Wording;
 /// The tenant and the organization that every execution belongs to.
 pub const DEFAULT_TENANT: &str = "default";
 
+/// How many events a server folds for one answer.
+pub const REPLAY_EVENTS_MAX: u64 = 2_000_000;
+
 /// What somebody wants to know about the past of an execution.
 #[derive(Debug, Clone)]
 pub struct ReplayQuestion {

@@ -2,7 +2,7 @@
 
 use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
 use noetl_model::{Cutoff, ExecutionId};
-use noetl_replay::{Picture, difference};
+use noetl_replay::{Picture, ReplayState, difference};
 
 use crate::args::{Moments, ReplayArgs};
 use crate::config::Config;
@@ -11,6 +11,7 @@ use crate::history::History;
 use crate::output::document;
 use crate::output::replay::{changes, projections};
 use crate::plane;
+use crate::remote::refused;
 use crate::terminal::Terminal;
 
 pub(crate) async fn replay(
@@ -47,6 +48,25 @@ async fn state(
     history: &History,
     execution: ExecutionId,
 ) -> Result<String, Failure> {
+    let state = match history {
+        // It has what earlier replays have saved.
+        History::Server(client) => {
+            let asked = client.replay(execution, args.cutoff(), args.projection).await;
+            asked.map_err(refused)?
+        }
+        History::Store(_) => replayed(args, history, execution).await?,
+    };
+    Ok(match args.output.document() {
+        Some(format) => document(format, &state),
+        None => projections(&state),
+    })
+}
+
+async fn replayed(
+    args: &ReplayArgs,
+    history: &History,
+    execution: ExecutionId,
+) -> Result<ReplayState, Failure> {
     let mut replayer = Replayer::new(&ReplayQuestion {
         execution,
         tenant: DEFAULT_TENANT.to_owned(),
@@ -56,11 +76,7 @@ async fn state(
         limit: u64::MAX,
     });
     history.read(execution, |recorded| Ok(replayer.see(recorded))).await?;
-    let state = replayer.finish();
-    Ok(match args.output.document() {
-        Some(format) => document(format, &state),
-        None => projections(&state),
-    })
+    Ok(replayer.finish())
 }
 
 async fn picture(

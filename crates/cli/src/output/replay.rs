@@ -20,6 +20,9 @@ pub(crate) fn projections(state: &ReplayState) -> String {
         state.event_count,
         state.last_event_type.as_deref().unwrap_or("none"),
     );
+    if state.truncated {
+        text += &paint(CAREFUL, "cut short: it has more events than are folded for one answer\n");
+    }
     if let Some(step) = &execution.last_node_name {
         text += &format!("step      {step}\n");
     }

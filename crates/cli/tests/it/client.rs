@@ -64,6 +64,10 @@ fn what_a_server_has_can_be_looked_at_and_run_again() {
     assert_eq!(got["server"], format!("{url}/"));
     let events = on(&["executions", "events", "last", "--follow"]);
     assert!(events.stdout.contains("execution.completed"), "{}", events.stdout);
+    let replayed = json(&["replay", "last"]);
+    assert_eq!(replayed["execution"]["status"], "COMPLETED");
+    let third = json(&["replay", "last", "--at-event", "3", "--projection", "command"]);
+    assert_eq!((&third["event_count"], &third["projection"]), (&3.into(), &"command".into()));
     let rerun = json(&["executions", "rerun", "last", "-q", "--set", "name=Ada"]);
     assert_eq!(rerun["output"], "Hello, Ada from Oslo!");
     let status = on(&["status"]);

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use noetl_api::{AnyId, DEFAULT_TENANT, ReplayQuestion};
+use noetl_api::{AnyId, DEFAULT_TENANT, REPLAY_EVENTS_MAX, ReplayQuestion};
 use noetl_model::{Cutoff, EventId, Timestamp};
 use noetl_replay::{Projection, ReplayState};
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,6 @@ use crate::state::AppState;
 
 /// How many events are folded if the question does not say.
 const EVENTS: u64 = 10_000;
-/// How many events may be folded.
-const EVENTS_MAX: u64 = 2_000_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(replay_state))
@@ -93,7 +91,7 @@ fn question_of(query: &StateQuery) -> Result<ReplayQuestion, ApiError> {
         organization: named(&query.organization_id),
         cutoff: cutoff_of(query)?,
         projection,
-        limit: limit.clamp(1, EVENTS_MAX),
+        limit: limit.clamp(1, REPLAY_EVENTS_MAX),
     })
 }
 
