@@ -25,22 +25,26 @@ pub(crate) enum Footing {
 /// The statement that writes a plan made at `now`.
 pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp, footing: Footing) -> Statement {
     let statement = sqlx::query(include_str!("../sql/append.sql"));
-    let statement = events(statement, plan);
-    let statement = executions(statement, plan);
-    let statement = children(statement, plan);
-    let statement = commands(statement, plan, now);
-    let statement = timers(statement, plan);
-    let statement = messages(statement, plan, now);
-    let statement = payloads(statement, plan);
-    let statement =
-        statement.bind(plan.executions.values().map(|change| change.is_new).collect::<Vec<_>>());
-    let statement = digests(items(statement, plan), plan);
-    guards(statement, plan, footing)
+    let statement = executions(events(statement, plan), plan);
+    let statement = commands(children(statement, plan), plan, footing);
+    let statement = payloads(messages(timers(statement, plan), plan), plan);
+    statement.bind(Instant(now)).bind(footing == Footing::Presumed)
 }
 
-/// One column of some rows.
-fn column<R, T>(rows: &[R], of: impl FnMut(&R) -> T) -> Vec<T> {
-    rows.iter().map(of).collect()
+/// One column of some rows; of no rows, nothing: an array costs the server more than none.
+fn column<R, T>(rows: &[R], of: impl FnMut(&R) -> T) -> Option<Vec<T>> {
+    (!rows.is_empty()).then(|| rows.iter().map(of).collect())
+}
+
+/// One column of some rows of which most have no value.
+fn sparse<R, T>(rows: &[R], mut of: impl FnMut(&R) -> Option<T>) -> Option<Vec<Option<T>>> {
+    let first = rows.iter().position(|row| of(row).is_some())?;
+    Some(
+        rows.iter()
+            .enumerate()
+            .map(|(place, row)| if place < first { None } else { of(row) })
+            .collect(),
+    )
 }
 
 fn events(statement: Statement, plan: &Plan<'_>) -> Statement {
@@ -55,66 +59,63 @@ fn events(statement: Statement, plan: &Plan<'_>) -> Statement {
         }))
         .bind(column(rows, |(_, recorded)| Instant(recorded.at)))
         .bind(column(rows, |(_, recorded)| to_json(&recorded.event)))
+        .bind(column(rows, |(_, recorded)| recorded.prev.map(bytes)))
 }
 
 fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows: Vec<_> =
-        plan.executions.iter().map(|(id, change)| (*id, change.summary, change.end)).collect();
+    let rows: Vec<_> = plan.executions.iter().collect();
     let rows = &rows;
+    // What an execution is does not change.
+    let told = if rows.iter().any(|(_, change)| change.is_new) { &rows[..] } else { &[] };
     let path = |text: &str| plain(text).into_owned();
+    let statement = statement
+        .bind(column(rows, |(execution, _)| execution.0))
+        .bind(column(rows, |(_, change)| change.is_new))
+        .bind(column(told, |(_, change)| change.summary.playbook.catalog_id.0))
+        .bind(column(told, |(_, change)| path(&change.summary.playbook.path)))
+        .bind(column(told, |(_, change)| path(&change.summary.playbook.path.to_lowercase())))
+        .bind(column(told, |(_, change)| i64::from(change.summary.playbook.version)))
+        .bind(column(rows, |(_, change)| change.summary.status.as_str()))
+        .bind(column(rows, |(_, change)| stored(change.end.seq.0)))
+        .bind(column(rows, |(_, change)| Instant(change.end.at)))
+        .bind(column(told, |(_, change)| Instant(change.summary.started_at)))
+        .bind(sparse(rows, |(_, change)| change.summary.ended_at.map(Instant)))
+        .bind(sparse(told, |(_, change)| change.summary.parent.map(|it| it.execution().0)))
+        .bind(sparse(told, |(_, change)| {
+            change.summary.parent.and_then(Parent::command).map(|it| stored(it.command.0))
+        }));
+    let summaries: Vec<&Summary> = rows.iter().map(|(_, change)| change.summary).collect();
+    let before: Vec<LogEnd> = rows.iter().map(|(_, change)| change.before).collect();
+    chain(progress(statement, &summaries), &summaries, &before)
+}
+
+/// How far executions have come.
+fn progress(statement: Statement, rows: &[&Summary]) -> Statement {
     let step = |step: &StepName| plain(step.as_str()).into_owned();
     statement
-        .bind(column(rows, |(execution, ..)| execution.0))
-        .bind(column(rows, |(_, summary, _)| summary.playbook.catalog_id.0))
-        .bind(column(rows, |(_, summary, _)| path(&summary.playbook.path)))
-        .bind(column(rows, |(_, summary, _)| path(&summary.playbook.path.to_lowercase())))
-        .bind(column(rows, |(_, summary, _)| i64::from(summary.playbook.version)))
-        .bind(column(rows, |(_, summary, _)| summary.status.as_str()))
-        .bind(column(rows, |(.., end)| stored(end.seq.0)))
-        .bind(column(rows, |(.., end)| Instant(end.at)))
-        .bind(column(rows, |(_, summary, _)| Instant(summary.started_at)))
-        .bind(column(rows, |(_, summary, _)| summary.ended_at.map(Instant)))
-        .bind(column(rows, |(_, summary, _)| summary.parent.map(|it| it.execution().0)))
-        .bind(column(rows, |(_, summary, _)| {
-            summary.parent.and_then(Parent::command).map(|it| stored(it.command.0))
-        }))
-        .bind(column(rows, |(_, summary, _)| summary.current_step.as_ref().map(step)))
-        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.total)))
-        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.running)))
-        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.completed)))
-        .bind(column(rows, |(_, summary, _)| i64::from(summary.steps.failed)))
-        .bind(column(rows, |(_, summary, _)| summary.error.as_ref().map(to_json)))
+        .bind(column(rows, |summary| summary.current_step.as_ref().map(step)))
+        .bind(column(rows, |summary| i64::from(summary.steps.total)))
+        .bind(column(rows, |summary| i64::from(summary.steps.running)))
+        .bind(column(rows, |summary| i64::from(summary.steps.completed)))
+        .bind(column(rows, |summary| i64::from(summary.steps.failed)))
+        .bind(column(rows, |summary| stored(summary.items.total)))
+        .bind(column(rows, |summary| stored(summary.items.completed)))
+        .bind(column(rows, |summary| stored(summary.items.failed)))
+        .bind(sparse(rows, |summary| summary.error.as_ref().map(to_json)))
 }
 
-fn items(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows: Vec<_> = plan.executions.values().map(|change| change.summary.items).collect();
+/// What chains executions to what is before them, and what has to be there.
+fn chain(statement: Statement, rows: &[&Summary], before: &[LogEnd]) -> Statement {
     statement
-        .bind(column(&rows, |items| stored(items.total)))
-        .bind(column(&rows, |items| stored(items.completed)))
-        .bind(column(&rows, |items| stored(items.failed)))
+        .bind(column(rows, |summary| summary.head.map(bytes)))
+        .bind(sparse(rows, |summary| summary.fork.map(|fork| fork.execution.0)))
+        .bind(sparse(rows, |summary| summary.fork.map(|fork| stored(fork.seq.0))))
+        .bind(column(before, |end| stored(end.seq.0)))
+        .bind(sparse(before, |end| end.head.map(bytes)))
 }
 
-/// What chains events and executions to those before them.
-fn digests(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let bytes = |digest: Digest| digest.as_bytes().to_vec();
-    let summaries: Vec<&Summary> = plan.executions.values().map(|change| change.summary).collect();
-    statement
-        .bind(column(&plan.events, |(_, recorded)| recorded.prev.map(bytes)))
-        .bind(column(&summaries, |summary| summary.head.map(bytes)))
-        .bind(column(&summaries, |summary| summary.fork.map(|fork| fork.execution.0)))
-        .bind(column(&summaries, |summary| summary.fork.map(|fork| stored(fork.seq.0))))
-}
-
-/// What has to be so for the plan to hold.
-fn guards(statement: Statement, plan: &Plan<'_>, footing: Footing) -> Statement {
-    let before: Vec<LogEnd> = plan.executions.values().map(|change| change.before).collect();
-    statement
-        .bind(column(&before, |end| stored(end.seq.0)))
-        .bind(footing != Footing::Read)
-        .bind(footing == Footing::Presumed)
-        .bind(plan.executions.keys().next().map(|execution| execution.0))
-        .bind(plan.executions.keys().next_back().map(|execution| execution.0))
-        .bind(column(&before, |end| end.head.map(|digest| digest.as_bytes().to_vec())))
+fn bytes(digest: Digest) -> Vec<u8> {
+    digest.as_bytes().to_vec()
 }
 
 fn children(statement: Statement, plan: &Plan<'_>) -> Statement {
@@ -146,7 +147,7 @@ impl HolderColumns {
     }
 }
 
-fn commands(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement {
+fn commands(statement: Statement, plan: &Plan<'_>, footing: Footing) -> Statement {
     let open: Vec<(CommandKey, &OpenCommand, HolderColumns)> = plan
         .open_commands()
         .map(|(key, open)| (key, open, HolderColumns::of(&open.holder)))
@@ -161,7 +162,7 @@ fn commands(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement 
         .bind(column(&open, |(.., holder)| holder.status))
         .bind(column(&open, |(.., holder)| holder.worker.clone()))
         .bind(column(&open, |(.., holder)| holder.lease_until))
-        .bind(column(&open, |_| Instant(now)))
+        .bind(footing != Footing::Read)
         .bind(column(&ended, |(execution, _)| execution.0))
         .bind(column(&ended, |(_, command)| stored(command.0)))
 }
@@ -177,12 +178,11 @@ fn timers(statement: Statement, plan: &Plan<'_>) -> Statement {
         .bind(column(&ended, |(_, timer)| stored(timer.0)))
 }
 
-fn messages(statement: Statement, plan: &Plan<'_>, now: Timestamp) -> Statement {
+fn messages(statement: Statement, plan: &Plan<'_>) -> Statement {
     let rows = &plan.messages;
     statement
         .bind(column(rows, |(execution, _)| execution.0))
         .bind(column(rows, |(_, message)| to_json(message)))
-        .bind(Instant(now))
 }
 
 fn payloads(statement: Statement, plan: &Plan<'_>) -> Statement {
