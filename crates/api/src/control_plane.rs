@@ -95,11 +95,13 @@ pub enum LostReason {
 }
 
 /// What became of a report. Each of these is final: the report is not to be sent again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportAnswer {
     /// Recorded, now or when it came first.
     Accepted,
+    /// Recorded, and the worker has what follows: it had said that it has room.
+    Continued(Box<Lease>),
     /// The attempt is not the command's latest, or the command was cancelled; nothing changed.
     Superseded,
     /// There is no such command.

@@ -87,6 +87,9 @@ impl ControlPlane for Embedded {
             .into_iter()
             .map(|answer| match answer {
                 Ok(noetl_control::ReportAnswer::Accepted) => Ok(ReportAnswer::Accepted),
+                Ok(noetl_control::ReportAnswer::Continued(next)) => {
+                    Ok(ReportAnswer::Continued(next))
+                }
                 Ok(noetl_control::ReportAnswer::Superseded) => Ok(ReportAnswer::Superseded),
                 Ok(noetl_control::ReportAnswer::Unknown) => Ok(ReportAnswer::Unknown),
                 // Every report may be repeated, so one that got no answer repeats them all.

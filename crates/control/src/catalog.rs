@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use lru::LruCache;
 use noetl_engine::Execution;
-use noetl_model::{CatalogId, ExecutionId};
+use noetl_model::{CatalogId, ExecutionId, PlaybookRef};
 use noetl_playbook::{
     Checked, CheckedSchedule, CheckedSubscription, Delivery, Document, Playbook, Problems,
 };
@@ -32,7 +32,7 @@ pub struct Registered {
 /// The playbooks compiled lately.
 #[derive(Debug)]
 pub(crate) struct PlaybookCache {
-    playbooks: Mutex<LruCache<CatalogId, Arc<Playbook>>>,
+    playbooks: Mutex<LruCache<CatalogId, (PlaybookRef, Arc<Playbook>)>>,
 }
 
 impl PlaybookCache {
@@ -40,17 +40,27 @@ impl PlaybookCache {
         Self { playbooks: Mutex::new(LruCache::sparse(playbooks_max)) }
     }
 
-    fn get(&self, id: CatalogId) -> Option<Arc<Playbook>> {
+    /// A version never changes, so one that is found need not be looked up again.
+    pub(crate) fn find(&self, id: CatalogId) -> Option<(PlaybookRef, Arc<Playbook>)> {
         self.playbooks().get(&id).cloned()
     }
 
-    fn put(&self, id: CatalogId, playbook: Arc<Playbook>) {
-        self.playbooks().put(id, playbook);
+    fn get(&self, id: CatalogId) -> Option<Arc<Playbook>> {
+        self.playbooks().get(&id).map(|(_, playbook)| Arc::clone(playbook))
     }
 
-    fn playbooks(&self) -> MutexGuard<'_, LruCache<CatalogId, Arc<Playbook>>> {
+    fn put(&self, entry: &CatalogEntry, playbook: Arc<Playbook>) {
+        self.playbooks().put(entry.catalog_id, (reference_to(entry), playbook));
+    }
+
+    fn playbooks(&self) -> MutexGuard<'_, LruCache<CatalogId, (PlaybookRef, Arc<Playbook>)>> {
         self.playbooks.lock().expect("nothing panics while it holds the playbooks")
     }
+}
+
+/// How executions name the version they run.
+pub(crate) fn reference_to(entry: &CatalogEntry) -> PlaybookRef {
+    PlaybookRef { catalog_id: entry.catalog_id, path: entry.path.clone(), version: entry.version }
 }
 
 impl Control {
@@ -61,7 +71,7 @@ impl Control {
         match document.map_err(RegisterError::Invalid)? {
             Document::Playbook(Checked { playbook, warnings }) => {
                 let entry = self.keep(PLAYBOOK, &playbook.metadata.path, content).await?;
-                self.parts.playbooks.put(entry.catalog_id, Arc::new(playbook));
+                self.parts.playbooks.put(&entry, Arc::new(playbook));
                 Ok(Registered { entry, warnings })
             }
             Document::Subscription(CheckedSubscription { subscription, warnings }) => {
@@ -127,7 +137,7 @@ impl Control {
             LoadError::damaged(execution, Damage::PlaybookInvalid(id, problems))
         })?;
         let playbook = Arc::new(checked.playbook);
-        self.parts.playbooks.put(id, Arc::clone(&playbook));
+        self.parts.playbooks.put(entry, Arc::clone(&playbook));
         Ok(playbook)
     }
 }

@@ -57,6 +57,6 @@ pub use relay::notification;
 pub use report::ReportAnswer;
 pub use schedules::{BACKFILL_MAX, Fired, ScheduleAction, ScheduleError};
 pub use settings::Settings;
-pub use start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest};
+pub use start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use subscriptions::SubscriptionError;
 pub use verify::{Fault, Verdict, verify};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use noetl_engine::{Input, Refusal};
-use noetl_model::{ExecutionId, Lease};
+use noetl_model::{ExecutionId, Lease, Pool};
 use tokio::sync::oneshot;
 
 use crate::payloads::Large;
@@ -22,18 +22,26 @@ pub const MAILBOX_MAX: usize = 4096;
 pub enum Answer {
     /// It has, or had already, its effect.
     Accepted,
-    /// A claim was accepted: this is the command.
+    /// A claim was accepted, or a report by a worker with room for what follows: this is the command.
     Leased(Box<Lease>),
     /// It has none.
     Refused(Refusal),
 }
 
+/// An input with what comes with it.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) input: Input,
+    /// The large values it refers to that are not stored yet.
+    pub(crate) large: Vec<Arc<Large>>,
+    /// The pool of which whoever reports has room for a command that follows.
+    pub(crate) next: Option<Pool>,
+}
+
 /// An input that waits for its turn.
 #[derive(Debug)]
 pub(crate) struct Posted {
-    pub(crate) input: Input,
-    /// The large values it refers to.
-    pub(crate) large: Vec<Arc<Large>>,
+    pub(crate) submission: Submission,
     pub(crate) answer: oneshot::Sender<Result<Answer, SubmitError>>,
 }
 
@@ -92,18 +100,17 @@ impl Control {
         execution: ExecutionId,
         input: Input,
     ) -> Result<Answer, SubmitError> {
-        self.submit_with(execution, input, Vec::new()).await
+        self.post(execution, Submission { input, large: Vec::new(), next: None }).await
     }
 
-    /// The same for an input that refers to large values which are not stored yet.
-    pub(crate) async fn submit_with(
+    /// The same for an input that something comes with.
+    pub(crate) async fn post(
         &self,
         execution: ExecutionId,
-        input: Input,
-        large: Vec<Arc<Large>>,
+        submission: Submission,
     ) -> Result<Answer, SubmitError> {
         let (answer, answered) = oneshot::channel();
-        match self.parts.mailboxes.post(execution, Posted { input, large, answer }) {
+        match self.parts.mailboxes.post(execution, Posted { submission, answer }) {
             Posting::Queued => {}
             Posting::Full => return Err(SubmitError::Busy(execution)),
             Posting::Opened => {

@@ -5,20 +5,23 @@ use std::sync::Arc;
 use futures::future::join_all;
 use noetl_engine::{Ended, Input, Refusal};
 use noetl_model::{
-    ErrorKind, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
+    ErrorKind, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
     ToolError, is_shallow,
 };
 use serde_json::Value;
 
 use crate::error::LoadError;
+use crate::mailbox::Submission;
 use crate::payloads::{Large, json_len_within};
 use crate::{Answer, Control, SubmitError};
 
 /// What became of a report. Each of these is final: it is not to be sent again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ReportAnswer {
     /// Recorded, now or when it came first.
     Accepted,
+    /// Recorded, and the worker has the command that follows.
+    Continued(Box<Lease>),
     /// The attempt is not the command's latest, or the command is over; nothing changed.
     Superseded,
     /// There is no such command.
@@ -28,15 +31,16 @@ pub enum ReportAnswer {
 impl Control {
     /// Takes what became of a command; answers once it is durable.
     pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
-        let Report { execution, command, attempt, worker, outcome, logs } = report;
+        let Report { execution, command, attempt, worker, outcome, logs, next } = report;
         let mut large = Vec::new();
         let ended = ended(outcome, PAYLOAD_MAX, &mut large);
         for large in &large {
             self.parts.payloads.put(large.reference, &large.value);
         }
         let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
-        match self.submit_with(execution, input, large).await {
-            Ok(Answer::Accepted | Answer::Leased(_)) => Ok(ReportAnswer::Accepted),
+        match self.post(execution, Submission { input, large, next }).await {
+            Ok(Answer::Accepted) => Ok(ReportAnswer::Accepted),
+            Ok(Answer::Leased(lease)) => Ok(ReportAnswer::Continued(lease)),
             Ok(Answer::Refused(refusal)) => {
                 tracing::debug!(%execution, %command, %attempt, %refusal, "report refused");
                 Ok(refused(&refusal))

@@ -10,12 +10,13 @@ use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StartKey, Unanswered};
 use serde_json::{Map, Value};
 
+use crate::catalog::reference_to;
 use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::needs::Log;
 use crate::payloads::json_len_within;
-use crate::vacancy::Grant;
+use crate::vacancy::{Grant, issued};
 use crate::{Control, StartError, SubmitError};
 
 /// How many executions may stand above one.
@@ -58,6 +59,14 @@ impl StartRequest {
     }
 }
 
+/// An execution that has been started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started {
+    pub execution: ExecutionId,
+    /// How many commands it began with.
+    pub commands: usize,
+}
+
 /// How many ids are drawn for one that can be started under a key: as many as make it next to
 /// certain with a hundred shards. One that cannot is refused by the store, and drawn anew.
 const KEY_DRAWS_MAX: u32 = 2000;
@@ -69,6 +78,11 @@ impl Control {
     /// Starts an execution. For a command that has its child already, this is that child; under a
     /// key that is taken, it is [`StartError::KeyTaken`].
     pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
+        self.launch(request).await.map(|started| started.execution)
+    }
+
+    /// The same, and says what was begun with.
+    pub async fn launch(&self, request: StartRequest) -> Result<Started, StartError> {
         let depth = match &request.origin {
             Origin::Request => 0,
             Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
@@ -127,8 +141,9 @@ impl Control {
         start: &Start,
         playbook: &Playbook,
         key: Option<&StartKey>,
-    ) -> Result<ExecutionId, StartError> {
+    ) -> Result<Started, StartError> {
         let mut draft = self.opening(execution, start, playbook).await?;
+        let commands = issued(draft.events()).count();
         let grants = self.grant(&mut draft, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
@@ -138,7 +153,7 @@ impl Control {
             self.committed(None, state);
             grants.into_iter().for_each(Grant::deliver);
         }
-        Ok(started)
+        Ok(Started { execution: started, commands })
     }
 
     /// Starts the same playbook version once more, with the same workload.
@@ -235,7 +250,10 @@ impl Control {
     ) -> Result<(PlaybookRef, Arc<Playbook>), StartError> {
         let store = &self.parts.store;
         let (found, name) = match choice {
-            PlaybookChoice::Id(id) => (store.by_id(id).await, id.to_string()),
+            PlaybookChoice::Id(id) => match self.parts.playbooks.find(id) {
+                Some(found) => return Ok(found),
+                None => (store.by_id(id).await, id.to_string()),
+            },
             PlaybookChoice::Path { path, version } => {
                 let found = store.by_path(&path, version).await;
                 let name = match version {
@@ -249,8 +267,6 @@ impl Control {
         let entry = entry.filter(|entry| entry.kind.eq_ignore_ascii_case("playbook"));
         let entry = entry.ok_or(StartError::UnknownPlaybook(name))?;
         let playbook = self.compiled(execution, &entry)?;
-        let reference =
-            PlaybookRef { catalog_id: entry.catalog_id, path: entry.path, version: entry.version };
-        Ok((reference, playbook))
+        Ok((reference_to(&entry), playbook))
     }
 }

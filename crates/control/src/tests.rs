@@ -143,6 +143,7 @@ fn report(lease: &Lease, worker: &str, outcome: Outcome) -> Report {
         worker: WorkerId::new(worker),
         outcome,
         logs: noetl_model::Logs::default(),
+        next: None,
     }
 }
 

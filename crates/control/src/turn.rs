@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
-use noetl_model::{Attempt, EventId, ExecutionId, Seq, traceparent};
+use noetl_model::{Attempt, EventId, ExecutionId, Lease, Seq, traceparent};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StoreError, Unanswered};
 use tracing::Instrument as _;
@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
-use crate::mailbox::Posted;
+use crate::mailbox::{Posted, Submission};
 use crate::vacancy::Grant;
 use crate::{Answer, Control, SubmitError};
 
@@ -34,6 +34,8 @@ struct Turn {
     doubts: Vec<Doubt>,
     /// Where the last append was refused.
     conflict: Option<Seq>,
+    /// What was handed to callers that have gone.
+    unreceived: Vec<Lease>,
 }
 
 /// An append that got no answer, and what its callers are told if it was written.
@@ -84,9 +86,10 @@ impl From<LoadError> for Setback {
 impl Turn {
     fn answer(&mut self, answers: Answers) {
         for (slot, answer) in answers {
-            if let Some(posted) = self.open.remove(&slot) {
-                // A caller that has gone does not want to know.
-                let _gone = posted.answer.send(answer);
+            let Some(posted) = self.open.remove(&slot) else { continue };
+            // A caller that has gone does not want to know.
+            if let Err(Ok(Answer::Leased(lease))) = posted.answer.send(answer) {
+                self.unreceived.push(*lease);
             }
         }
     }
@@ -99,7 +102,7 @@ impl Turn {
     /// Refuses what takes a command from somebody: the log has not moved, so the store did not admit
     /// it, and only a lease that was prolonged meanwhile can be in the way.
     fn refuse_takeovers(&mut self) {
-        let claims = self.open.iter().filter_map(|(slot, posted)| match posted.input {
+        let claims = self.open.iter().filter_map(|(slot, posted)| match posted.submission.input {
             Input::Claim { command, attempt, .. } => {
                 (attempt > Attempt(1)).then_some((*slot, command))
             }
@@ -134,7 +137,8 @@ impl Control {
 
     async fn decide_and_answer(&self, execution: ExecutionId, posted: Vec<Posted>) {
         let open = posted.into_iter().enumerate().collect();
-        let mut turn = Turn { execution, open, doubts: Vec::new(), conflict: None };
+        let mut turn =
+            Turn { execution, open, doubts: Vec::new(), conflict: None, unreceived: Vec::new() };
         let (mut conflicts, mut unanswered) = (0, 0);
         while !turn.open.is_empty() {
             let Err(setback) = self.advance(&mut turn).await else { continue };
@@ -152,6 +156,7 @@ impl Control {
                 Setback::Hopeless(error) => turn.answer_all(&error),
             }
         }
+        self.give_back(&turn.unreceived).await;
     }
 
     /// One go at a turn: answers what it can.
@@ -177,7 +182,7 @@ impl Control {
                     let error = LoadError::damaged(turn.execution, Damage::Illegal(illegal));
                     tracing::error!(
                         error = &error as &dyn std::error::Error,
-                        input = ?turn.open.get(&slot).map(|posted| &posted.input),
+                        input = ?turn.open.get(&slot).map(|posted| &posted.submission.input),
                         "decision cannot be folded"
                     );
                     self.parts.states.forget(turn.execution);
@@ -225,10 +230,10 @@ impl Control {
     ) -> Result<Result<Decided, (Slot, Illegal)>, Setback> {
         let mut draft = Draft::onto(state);
         let mut answers = Answers::new();
-        for (slot, posted) in &turn.open {
-            posted.large.iter().for_each(|large| draft.offer(large));
+        for (slot, Posted { submission: Submission { input, large, next }, .. }) in &turn.open {
+            large.iter().for_each(|large| draft.offer(large));
             let decision = self
-                .decide_on(&mut draft, playbook, |state, given| decide(state, &posted.input, given))
+                .decide_on(&mut draft, playbook, |state, given| decide(state, input, given))
                 .await;
             let (events, refusal) = match decision {
                 Ok(Decision::Accepted(events)) => (events, None),
@@ -243,6 +248,7 @@ impl Control {
                     continue;
                 }
             };
+            let begun = draft.events().len();
             for event in events {
                 if let Err(illegal) = draft.record(event, playbook, &self.parts.stamps) {
                     return Ok(Err((*slot, illegal)));
@@ -250,7 +256,13 @@ impl Control {
             }
             let answer = match refusal {
                 Some(refusal) => Answer::Refused(refusal),
-                None => accepted(&draft.state, playbook, &posted.input),
+                None => {
+                    let next = next.as_ref().map(|pool| (begun, pool));
+                    match self.go_on(input, next, &mut draft, playbook).await? {
+                        Some(lease) => Answer::Leased(Box::new(lease)),
+                        None => accepted(&draft.state, playbook, input),
+                    }
+                }
             };
             answers.push((*slot, Ok(answer)));
         }

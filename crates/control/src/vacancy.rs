@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use noetl_bus::Hint;
 use noetl_engine::{Decision, Input, decide, lease_of};
-use noetl_model::{Attempt, CommandId, Event, Lease, Pool, WorkerId};
+use noetl_model::{Attempt, CommandId, Event, Lease, Pool, Recorded, WorkerId};
 use noetl_playbook::Playbook;
 use noetl_store::Held;
 use tokio::sync::Notify;
@@ -159,7 +159,7 @@ impl Drop for Waiting<'_> {
         self.control.parts.vacancies.remove(&vacancy);
         self.control.parts.tasks.spawn(async move {
             let leases = control.leave(&vacancy).await;
-            control.give_back(&vacancy.pool, &leases).await;
+            control.give_back(&leases).await;
         });
     }
 }
@@ -194,7 +194,7 @@ impl Control {
     }
 
     /// Ends leases that nobody has received.
-    async fn give_back(&self, pool: &Pool, leases: &[Lease]) {
+    pub(crate) async fn give_back(&self, leases: &[Lease]) {
         if leases.is_empty() {
             return;
         }
@@ -207,7 +207,7 @@ impl Control {
             })
             .collect();
         match self.parts.store.extend(&held, Duration::ZERO).await {
-            Ok(_) => self.parts.bus.publish(Hint::CommandReady { pool: pool.clone() }).await,
+            Ok(_) => self.parts.bus.publish(Hint::LookAgain).await,
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, "leases not given back; they will run out");
@@ -221,30 +221,43 @@ impl Control {
         draft: &mut Draft,
         playbook: &Playbook,
     ) -> Result<Vec<Grant>, LoadError> {
-        let issued: Vec<(CommandId, Pool)> = draft
-            .events()
-            .iter()
-            .filter_map(|recorded| {
-                let Event::CommandIssued { command, pool, .. } = &recorded.event else {
-                    return None;
-                };
-                Some((*command, pool.clone()))
-            })
-            .collect();
+        let issued: Vec<(CommandId, Pool)> =
+            issued(draft.events()).map(|(command, pool)| (command, pool.clone())).collect();
         let mut grants = Vec::new();
         for (command, pool) in issued {
+            if draft.state.is_held(command) {
+                continue;
+            }
             let Some(place) = self.parts.vacancies.take(&pool) else { continue };
-            if let Some(lease) = self.claim_for(&place, command, draft, playbook).await? {
+            let worker = &place.vacancy.worker;
+            if let Some(lease) = self.claim_for(worker, command, draft, playbook).await? {
                 grants.push(Grant { place, lease });
             }
         }
         Ok(grants)
     }
 
-    /// Drafts the claim of a command for the worker of a place; nothing if it cannot be claimed.
+    /// Hands whoever reports and has room for it the first command of a pool among the events that a
+    /// draft has from `next` on; nothing if there is none.
+    pub(crate) async fn go_on(
+        &self,
+        input: &Input,
+        next: Option<(usize, &Pool)>,
+        draft: &mut Draft,
+        playbook: &Playbook,
+    ) -> Result<Option<Lease>, LoadError> {
+        let (Input::Report { worker, .. }, Some((begun, wanted))) = (input, next) else {
+            return Ok(None);
+        };
+        let found = issued(&draft.events()[begun..]).find(|(_, pool)| *pool == wanted);
+        let Some((command, _)) = found else { return Ok(None) };
+        self.claim_for(worker, command, draft, playbook).await
+    }
+
+    /// Drafts the claim of a command for a worker; nothing if it cannot be claimed.
     async fn claim_for(
         &self,
-        place: &Place,
+        worker: &WorkerId,
         command: CommandId,
         draft: &mut Draft,
         playbook: &Playbook,
@@ -252,7 +265,7 @@ impl Control {
         let claim = Input::Claim {
             command,
             attempt: Attempt(1),
-            worker: place.vacancy.worker.clone(),
+            worker: worker.clone(),
             lease_until: self.parts.stamps.now().after(self.parts.settings.lease),
         };
         let decision =
@@ -269,4 +282,12 @@ impl Control {
         }
         Ok(lease_of(&draft.state, playbook, command))
     }
+}
+
+/// The commands that events issue, each with its pool.
+pub(crate) fn issued(events: &[Recorded]) -> impl Iterator<Item = (CommandId, &Pool)> {
+    events.iter().filter_map(|recorded| {
+        let Event::CommandIssued { command, pool, .. } = &recorded.event else { return None };
+        Some((*command, pool))
+    })
 }

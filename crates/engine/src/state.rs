@@ -291,6 +291,11 @@ impl Execution {
         self.commands.get(&command).map(|open| open.issued)
     }
 
+    /// Whether somebody has a command.
+    pub fn is_held(&self, command: CommandId) -> bool {
+        self.commands.get(&command).is_some_and(|open| open.holder != Holder::Nobody)
+    }
+
     /// Whether anything is under way that will move the execution by itself.
     pub fn has_open_work(&self) -> bool {
         !self.commands.is_empty() || !self.timers.is_empty()

@@ -120,6 +120,9 @@ pub struct Report {
     pub outcome: Outcome,
     #[serde(default, skip_serializing_if = "Logs::is_empty")]
     pub logs: Logs,
+    /// The pool of which the worker has room for a command that follows in the same execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Pool>,
 }
 
 /// What an event owes to others. Written to the outbox in the event's own transaction.

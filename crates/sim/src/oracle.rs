@@ -207,7 +207,9 @@ impl Remains<'_> {
             let account = &known.account;
             let applied = account.outcomes.contains_key(&(command, attempt));
             let fits = match answer {
-                ReportAnswer::Accepted => applied || account.given_up.contains(&command),
+                ReportAnswer::Accepted | ReportAnswer::Continued(_) => {
+                    applied || account.given_up.contains(&command)
+                }
                 ReportAnswer::Superseded => !applied,
                 ReportAnswer::Unknown => false,
             };

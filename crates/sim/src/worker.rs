@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_control::{Control, Heartbeat, PayloadError};
+use noetl_control::{Control, Heartbeat, PayloadError, ReportAnswer};
 use noetl_model::{Digest, Lease, Logs, Outcome, Payload, Pool, Report, WorkerId};
 use noetl_store::{Clock, Held};
 use noetl_testkit::{Ran, ScriptedWorker};
@@ -79,14 +79,26 @@ impl Worker {
                 join_all(leases.iter().take(1).map(|lease| self.run(lease))).await;
                 return;
             }
-            let fates = join_all(leases.iter().map(|lease| self.carry_out(lease))).await;
+            let fates = join_all(leases.into_iter().map(|lease| self.carry_out(lease))).await;
             if fates.iter().any(|fate| matches!(fate, Fate::Dies)) {
                 return;
             }
         }
     }
 
-    async fn carry_out(&self, lease: &Lease) -> Fate {
+    /// Carries out a command, and what follows it as long as the worker is handed more.
+    async fn carry_out(&self, lease: Lease) -> Fate {
+        let mut lease = Some(lease);
+        while let Some(command) = lease.take() {
+            match self.carry_out_one(&command, &mut lease).await {
+                Fate::Lives => {}
+                Fate::Dies => return Fate::Dies,
+            }
+        }
+        Fate::Lives
+    }
+
+    async fn carry_out_one(&self, lease: &Lease, next: &mut Option<Lease>) -> Fate {
         let storm = self.fleet.storm();
         if storm.strikes(storm.rates.worker_naps) {
             let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
@@ -105,11 +117,16 @@ impl Worker {
             worker: self.id.clone(),
             outcome,
             logs: Logs::default(),
+            next: storm.chance(50).then(Pool::shared),
         };
-        self.report(&report).await;
+        *next = self.report(&report).await;
         if storm.strikes(storm.rates.report_repeated) {
             tokio::time::sleep(storm.millis(0..20_000)).await;
-            self.report(&report).await;
+            let again = self.report(&report).await;
+            if again.is_some() {
+                let complaint = "a report that was repeated was handed something";
+                self.ledger.pages().complaints.push(complaint.to_owned());
+            }
         }
         Fate::Lives
     }
@@ -187,15 +204,22 @@ impl Worker {
         None
     }
 
-    /// Reports until there is an answer.
-    async fn report(&self, report: &Report) {
+    /// Reports until there is an answer; gives what the worker is handed with it.
+    async fn report(&self, report: &Report) -> Option<Lease> {
         while !self.closing.is_cancelled() {
             let answer = self.fleet.ask(async |control| control.report(report.clone()).await).await;
             if let Some(Ok(answer)) = answer {
                 let key = (report.execution, report.command, report.attempt);
+                let (answer, next) = match answer {
+                    ReportAnswer::Continued(next) => (ReportAnswer::Accepted, Some(*next)),
+                    ReportAnswer::Accepted | ReportAnswer::Superseded | ReportAnswer::Unknown => {
+                        (answer, None)
+                    }
+                };
                 self.ledger.pages().answered(key, answer);
-                return;
+                return next;
             }
         }
+        None
     }
 }

@@ -13,12 +13,20 @@ pub(crate) struct Holding {
     commands: Mutex<BTreeMap<Held, CancellationToken>>,
 }
 
+/// A command in hand.
+#[derive(Debug)]
+pub(crate) struct Assigned {
+    pub(crate) lease: Lease,
+    /// Cancelled when it is lost.
+    pub(crate) lost: CancellationToken,
+}
+
 impl Holding {
-    /// Takes a command into hand; the token is cancelled when it is lost.
-    pub(crate) fn take(&self, held: Held) -> CancellationToken {
-        let token = CancellationToken::new();
-        self.lock().insert(held, token.clone());
-        token
+    /// Takes a command into hand.
+    pub(crate) fn assign(&self, lease: Lease) -> Assigned {
+        let lost = CancellationToken::new();
+        self.lock().insert(held_by(&lease), lost.clone());
+        Assigned { lease, lost }
     }
 
     pub(crate) fn all(&self) -> Vec<Held> {

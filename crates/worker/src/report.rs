@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use noetl_api::{ControlError, ControlPlane, ReportAnswer};
-use noetl_model::{ErrorKind, Logs, Outcome, Report, ToolError};
-use tokio::sync::mpsc;
+use noetl_model::{ErrorKind, Lease, Logs, Outcome, Report, ToolError};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::backoff::Backoff;
-use crate::holding::{Holding, held_of};
+use crate::holding::{Assigned, Holding, held_by, held_of};
 
 /// How many reports travel together.
 const BATCH_MAX: usize = 256;
@@ -18,6 +19,15 @@ const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// How many reports wait to be sent before finished commands keep their slots.
 pub(crate) const WAITING_MAX: usize = 1024;
 
+/// How many batches are on their way at once: while one is being written, the next is being decided.
+const BATCHES_MAX: usize = 2;
+
+/// A report on its way, and who waits for what follows.
+pub(crate) struct HandedIn {
+    pub(crate) report: Report,
+    pub(crate) next: Option<oneshot::Sender<Assigned>>,
+}
+
 /// Sends reports until there are no more to come.
 pub(crate) struct Reporter {
     pub(crate) control: Arc<dyn ControlPlane>,
@@ -25,49 +35,81 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    pub(crate) async fn run(self, mut waiting: mpsc::Receiver<Report>) {
+    pub(crate) async fn run(self, mut waiting: mpsc::Receiver<HandedIn>) {
         let mut batch = Vec::new();
-        while 0 < waiting.recv_many(&mut batch, BATCH_MAX).await {
-            for reports in of_bounded_size(std::mem::take(&mut batch)) {
-                self.deliver(reports).await;
+        let mut deliveries = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                Some(()) = deliveries.next() => {}
+                count = waiting.recv_many(&mut batch, BATCH_MAX), if deliveries.len() < BATCHES_MAX => {
+                    if count == 0 {
+                        break;
+                    }
+                    // Commands that end together are reported together.
+                    tokio::task::yield_now().await;
+                    while batch.len() < BATCH_MAX && let Ok(more) = waiting.try_recv() {
+                        batch.push(more);
+                    }
+                    deliveries.push(self.deliver(std::mem::take(&mut batch)));
+                }
+            }
+        }
+        while deliveries.next().await.is_some() {}
+    }
+
+    async fn deliver(&self, batch: Vec<HandedIn>) {
+        for part in of_bounded_size(batch) {
+            // The command whose report is refused has to end all the same.
+            for HandedIn { report, .. } in self.send(self.send(part).await).await {
+                tracing::error!(command = ?held_of(&report), "report refused for good");
+                self.holding.release(&held_of(&report));
             }
         }
     }
 
-    async fn deliver(&self, reports: Vec<Report>) {
-        let refused = self.send(reports).await;
-        if refused.is_empty() {
-            return;
-        }
-        // The command has to end all the same.
-        for report in self.send(refused).await {
-            tracing::error!(command = ?held_of(&report), "report refused for good");
-            self.holding.release(&held_of(&report));
-        }
-    }
-
     /// Sends some reports; gives, for those that are refused, reports that say so.
-    async fn send(&self, reports: Vec<Report>) -> Vec<Report> {
+    async fn send(&self, batch: Vec<HandedIn>) -> Vec<HandedIn> {
+        if batch.is_empty() {
+            return batch;
+        }
+        let reports: Vec<Report> = batch.iter().map(|it| it.report.clone()).collect();
         let answers = match self.send_until_answered(&reports).await {
             Ok(answers) => answers,
             Err(reason) => vec![ReportAnswer::Refused { reason }; reports.len()],
         };
         let mut refused = Vec::new();
-        for (report, answer) in reports.into_iter().zip(answers) {
+        for (HandedIn { report, next }, answer) in batch.into_iter().zip(answers) {
             let held = held_of(&report);
             match answer {
                 ReportAnswer::Accepted => self.holding.release(&held),
+                ReportAnswer::Continued(lease) => {
+                    self.holding.release(&held);
+                    self.assign(*lease, next);
+                }
                 ReportAnswer::Superseded | ReportAnswer::Unknown => {
                     tracing::info!(?held, ?answer, "report changed nothing");
                     self.holding.release(&held);
                 }
                 ReportAnswer::Refused { reason } => {
                     tracing::warn!(?held, reason, "report refused");
-                    refused.push(refusal(report, &reason));
+                    refused.push(HandedIn { report: refusal(report, &reason), next });
                 }
             }
         }
         refused
+    }
+
+    /// Gives a command to whoever waits for it; held from now on, so that no heartbeat misses it.
+    fn assign(&self, lease: Lease, next: Option<oneshot::Sender<Assigned>>) {
+        let assigned = self.holding.assign(lease);
+        let returned = match next {
+            Some(next) => next.send(assigned).err(),
+            None => Some(assigned),
+        };
+        if let Some(Assigned { lease, .. }) = returned {
+            tracing::warn!(execution = %lease.execution, command = %lease.command, "nobody runs it");
+            self.holding.release(&held_by(&lease));
+        }
     }
 
     /// The answers, however long they take; or why all are refused.
@@ -92,15 +134,15 @@ impl Reporter {
 }
 
 /// The reports in parts that are not too large, in order.
-fn of_bounded_size(reports: Vec<Report>) -> Vec<Vec<Report>> {
-    let mut parts: Vec<Vec<Report>> = Vec::new();
+fn of_bounded_size(batch: Vec<HandedIn>) -> Vec<Vec<HandedIn>> {
+    let mut parts: Vec<Vec<HandedIn>> = Vec::new();
     let mut left = 0;
-    for report in reports {
-        let size = length(&report);
+    for handed_in in batch {
+        let size = length(&handed_in.report);
         match parts.last_mut() {
-            Some(part) if size <= left => part.push(report),
+            Some(part) if size <= left => part.push(handed_in),
             Some(_) | None => {
-                parts.push(vec![report]);
+                parts.push(vec![handed_in]);
                 left = BATCH_BYTES_MAX;
             }
         }
@@ -145,15 +187,17 @@ mod tests {
 
     use super::*;
 
-    fn report(size: usize) -> Report {
-        Report {
+    fn report(size: usize) -> HandedIn {
+        let report = Report {
             execution: ExecutionId(1),
             command: CommandId(1),
             attempt: Attempt(1),
             worker: WorkerId::new("w"),
             outcome: Outcome::Completed { output: json!("x".repeat(size)) },
             logs: Logs::default(),
-        }
+            next: None,
+        };
+        HandedIn { report, next: None }
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(crate) async fn run(
         worker: worker.clone(),
         outcome: ended.outcome,
         logs: ended.logs,
+        next: None,
     })
 }
 

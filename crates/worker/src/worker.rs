@@ -6,16 +6,19 @@ use std::time::Duration;
 use noetl_api::{ControlError, ControlPlane, LeaseRequest};
 use noetl_model::{Lease, Pool, Report, WorkerId};
 use noetl_tools::Registry;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::attend;
 use crate::backoff::Backoff;
-use crate::holding::{Holding, held_by};
-use crate::report::{Reporter, WAITING_MAX};
+use crate::holding::{Assigned, Holding};
+use crate::report::{HandedIn, Reporter, WAITING_MAX};
 use crate::run;
 
+/// How long a slot goes on with what follows in an execution before others get their turn.
+const GO_ON_MAX: Duration = Duration::from_millis(250);
 /// How many commands are leased in one call.
 const LEASES_MAX: usize = 256;
 /// How long tools may take to stop once they are told to.
@@ -68,7 +71,9 @@ struct Desk {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
     worker: WorkerId,
-    reports: mpsc::Sender<Report>,
+    pool: Pool,
+    reports: mpsc::Sender<HandedIn>,
+    shutdown: CancellationToken,
 }
 
 impl Worker {
@@ -110,13 +115,15 @@ impl Worker {
     async fn lease_until(
         &self,
         shutdown: &CancellationToken,
-        reports: mpsc::Sender<Report>,
+        reports: mpsc::Sender<HandedIn>,
     ) -> JoinSet<()> {
         let desk = Arc::new(Desk {
             control: self.control.clone(),
             registry: self.registry.clone(),
             worker: self.settings.id.clone(),
+            pool: self.settings.pool.clone(),
             reports,
+            shutdown: shutdown.clone(),
         });
         let slots = Arc::new(Semaphore::new(self.settings.concurrency.max(1)));
         let mut tasks = JoinSet::new();
@@ -138,8 +145,8 @@ impl Worker {
                     backoff = Backoff::new();
                     for (lease, slot) in leases.into_iter().zip(free) {
                         // Held before the task first runs, so that no heartbeat misses it.
-                        let lost = self.holding.take(held_by(&lease));
-                        tasks.spawn(desk.clone().carry_out(lease, lost, slot));
+                        let assigned = self.holding.assign(lease);
+                        tasks.spawn(desk.clone().carry_out(assigned, slot));
                     }
                 }
                 Err(error) => {
@@ -180,20 +187,36 @@ impl Worker {
 }
 
 impl Desk {
-    /// Runs one command and hands in its report; the slot is free again after that.
-    async fn carry_out(
-        self: Arc<Self>,
-        lease: Lease,
-        lost: CancellationToken,
-        slot: OwnedSemaphorePermit,
-    ) {
-        let report =
-            run::run(self.control.as_ref(), &self.registry, &self.worker, lease, &lost).await;
-        if let Some(report) = report {
-            // The reporter is gone only when the worker gave up on its reports.
-            let _ = self.reports.send(report).await;
+    /// Runs a command, hands in its report, and goes on with what follows as long as it is the slot's
+    /// turn; the slot is free again after that.
+    async fn carry_out(self: Arc<Self>, assigned: Assigned, slot: OwnedSemaphorePermit) {
+        let begun = Instant::now();
+        let mut assigned = Some(assigned);
+        while let Some(Assigned { lease, lost }) = assigned.take() {
+            let run = run::run(self.control.as_ref(), &self.registry, &self.worker, lease, &lost);
+            let Some(report) = run.await else { break };
+            let goes_on = begun.elapsed() < GO_ON_MAX && !self.shutdown.is_cancelled();
+            assigned = if goes_on {
+                let report = Report { next: Some(self.pool.clone()), ..report };
+                self.hand_in_for_more(report).await
+            } else {
+                self.hand_in(HandedIn { report, next: None }).await;
+                None
+            };
         }
         drop(slot);
+    }
+
+    /// Hands in a report and waits for what follows, if anything does.
+    async fn hand_in_for_more(&self, report: Report) -> Option<Assigned> {
+        let (next, following) = oneshot::channel();
+        self.hand_in(HandedIn { report, next: Some(next) }).await;
+        following.await.ok()
+    }
+
+    async fn hand_in(&self, handed_in: HandedIn) {
+        // The reporter is gone only when the worker gave up on its reports.
+        let _gone = self.reports.send(handed_in).await;
     }
 }
 

@@ -116,5 +116,6 @@ fn done(worker: &WorkerId, lease: &Lease) -> Report {
         worker: worker.clone(),
         outcome: Outcome::Completed { output: json!({ "ok": true }) },
         logs: Logs::default(),
+        next: None,
     }
 }

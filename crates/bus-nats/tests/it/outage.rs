@@ -88,6 +88,7 @@ fn completed(lease: &Lease, worker: &WorkerId) -> Report {
         worker: worker.clone(),
         outcome: Outcome::Completed { output: Value::Null },
         logs: Logs::default(),
+        next: None,
     }
 }
 

@@ -118,3 +118,53 @@ async fn a_hand_over_that_was_not_written_is_made_again() {
 async fn a_hand_over_whose_answer_was_lost_is_not_made_again() {
     check_fault(Fault::AnswerLost).await;
 }
+
+/// The first command of a chain, carried out by a worker that has room for what follows.
+async fn first_of_chain(control: &Control, next: &Pool) -> Report {
+    register(control, CHAIN).await;
+    start(control).await;
+    let first = lease(control, "a", 1).await.pop().expect("a command");
+    Report { next: Some(next.clone()), ..report(&first, "a", completed(Value::Null)) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_reports_and_has_room_is_handed_what_follows_in_the_same_commit() {
+    let world = World::new();
+    let control = world.control();
+    let said = first_of_chain(&control, &Pool::shared()).await;
+    let owed = world.store.owed().await.unwrap();
+    let next = match control.report(said.clone()).await.unwrap() {
+        crate::ReportAnswer::Continued(next) => next,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((next.step.as_str(), next.attempt), ("second", Attempt(1)));
+    assert_eq!(tags(&control, said.execution).await.last(), Some(&EventTag::CommandClaimed));
+    assert_eq!(world.store.owed().await.unwrap(), owed, "nobody else is told of it");
+    // What was handed over once is not handed over again.
+    assert_eq!(control.report(said).await.unwrap(), crate::ReportAnswer::Accepted);
+    let ended = control.report(report(&next, "a", completed(Value::Null))).await.unwrap();
+    assert_eq!(ended, crate::ReportAnswer::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_in_another_pool_is_not_handed_over() {
+    let world = World::new();
+    let control = world.control();
+    let said = first_of_chain(&control, &Pool::new("gpu")).await;
+    assert_eq!(control.report(said).await.unwrap(), crate::ReportAnswer::Accepted);
+    assert_eq!(lease(&control, "b", 1).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_is_given_back_if_whoever_reported_has_gone() {
+    let world = World::new();
+    let control = world.control();
+    let said = first_of_chain(&control, &Pool::shared()).await;
+    let mut reporting = Box::pin(control.report(said));
+    assert!((&mut reporting).now_or_never().is_none(), "it is being written");
+    drop(reporting);
+    let begun = Instant::now();
+    let again = lease(&control, "b", 1).await.pop().expect("the command");
+    assert_eq!((again.step.as_str(), again.attempt), ("second", Attempt(2)));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}

@@ -143,9 +143,9 @@ async fn told(
         return Ok(CallbackAnswer::AcceptedStale);
     };
     let (outcome, logs) = (callback.outcome(), Logs::default());
-    let report = Report { execution, command, attempt, worker, outcome, logs };
+    let report = Report { execution, command, attempt, worker, outcome, logs, next: None };
     match state.control().report(report).await? {
-        ReportAnswer::Accepted => {}
+        ReportAnswer::Accepted | ReportAnswer::Continued(_) => {}
         ReportAnswer::Superseded | ReportAnswer::Unknown => {
             return Ok(CallbackAnswer::AcceptedStale);
         }

@@ -163,9 +163,9 @@ async fn report(
         return Ok(());
     }
     let command = issued.command;
-    let report = Report { execution, command, attempt, worker, outcome, logs };
+    let report = Report { execution, command, attempt, worker, outcome, logs, next: None };
     match state.control().report(report).await? {
-        ReportAnswer::Accepted => Ok(()),
+        ReportAnswer::Accepted | ReportAnswer::Continued(_) => Ok(()),
         ReportAnswer::Superseded => Err(ApiError::conflict(
             "superseded",
             "another worker has taken this command over, or it was cancelled",

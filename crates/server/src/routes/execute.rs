@@ -125,8 +125,12 @@ async fn start(
         Some(above) => state.control().linked(request, above).await?,
         None => request,
     };
-    match (state.control().start(request).await, key) {
-        (Ok(execution), _) => answer(state, execution).await,
+    match (state.control().launch(request).await, key) {
+        (Ok(started), _) => Ok(ExecuteAnswer {
+            execution_id: started.execution.to_string(),
+            status: "started",
+            commands_generated: started.commands,
+        }),
         (Err(StartError::KeyTaken(holder)), Some(key)) => again(state, holder, &key).await,
         (Err(error), _) => Err(error.into()),
     }
@@ -198,7 +202,7 @@ pub(super) fn version_of(version: Option<&Value>) -> Result<Option<u32>, ApiErro
     }
 }
 
-/// What is said about an execution that has just been started.
+/// What is said about an execution that was started before.
 pub(super) async fn answer(
     state: &AppState,
     execution: ExecutionId,

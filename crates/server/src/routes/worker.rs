@@ -134,6 +134,7 @@ async fn report_commands(
         .into_iter()
         .map(|answer| match answer? {
             noetl_control::ReportAnswer::Accepted => Ok(ReportAnswer::Accepted),
+            noetl_control::ReportAnswer::Continued(lease) => Ok(ReportAnswer::Continued(lease)),
             noetl_control::ReportAnswer::Superseded => Ok(ReportAnswer::Superseded),
             noetl_control::ReportAnswer::Unknown => Ok(ReportAnswer::Unknown),
         })

@@ -74,6 +74,7 @@ fn report(lease: &Lease, output: Value) -> Report {
         worker: WorkerId::new("w"),
         outcome: Outcome::Completed { output },
         logs: Default::default(),
+        next: None,
     }
 }
 

@@ -20,6 +20,8 @@ const EXECUTION: ExecutionId = ExecutionId(7);
 /// A control plane that hands out what it is given and keeps what it is told.
 struct Control {
     queue: Mutex<VecDeque<Lease>>,
+    /// What follows, for those that have room for it.
+    following: Mutex<VecDeque<Lease>>,
     reports: Mutex<Vec<Report>>,
     /// How many reports came with each call that was answered.
     batches: Mutex<Vec<usize>>,
@@ -42,6 +44,7 @@ impl Control {
     fn with_payloads(leases: Vec<Lease>, payloads: BTreeMap<String, Arc<Value>>) -> Arc<Self> {
         Arc::new(Self {
             queue: Mutex::new(leases.into()),
+            following: Mutex::default(),
             reports: Mutex::default(),
             batches: Mutex::default(),
             heartbeats: AtomicUsize::new(0),
@@ -128,8 +131,12 @@ impl ControlPlane for Control {
             if too_large {
                 answers.push(ReportAnswer::Refused { reason: "too large".into() });
             } else {
+                let mut following = self.following.lock().unwrap();
+                let next = report.next.as_ref().and_then(|_| following.pop_front());
+                answers.push(next.map_or(ReportAnswer::Accepted, |lease| {
+                    ReportAnswer::Continued(Box::new(lease))
+                }));
                 self.reports.lock().unwrap().push(report);
-                answers.push(ReportAnswer::Accepted);
             }
         }
         self.changed.notify_waiters();
@@ -274,6 +281,28 @@ async fn commands_are_run_with_their_values_and_reported() {
     let told = message(&outcomes[&2]);
     assert!(told.starts_with("cannot fetch the value of `start`: there is no payload"), "{told}");
     worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_slot_goes_on_with_what_follows() {
+    let control = Control::new(vec![noop(1, json!(1))]);
+    *control.following.lock().unwrap() = (2..=5).map(|command| noop(command, json!(1))).collect();
+    let worker = Running::start(&control, |settings| settings.concurrency = 1);
+    assert_eq!(control.reported(5).await.len(), 5);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_told_to_stop_does_not_ask_for_more() {
+    let control = Control::new(vec![lease(1, ToolKind::Wasm, json!({}))]);
+    control.following.lock().unwrap().push_back(noop(2, json!(1)));
+    let worker = Running::start(&control, |_| {});
+    worker.until_at_gate(1).await;
+    worker.shutdown.cancel();
+    worker.open.add_permits(1);
+    assert_eq!(control.reported(1).await.len(), 1);
+    worker.stop().await;
+    assert_eq!(control.following.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
