@@ -1,7 +1,8 @@
 //! Group commit: while one batch of appends is being written, the next gathers.
 //!
-//! Nothing waits for company: a lone append is written at once. What a commit sets off in this
-//! process (hints, loops that have something to do) is told right after it.
+//! Nothing waits for company: a lone append is written at once. What can be written without looking
+//! first does not wait for what cannot, so there are two lanes. What a commit sets off in this process
+//! (hints, loops that have something to do) is told right after it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -31,7 +32,23 @@ pub(crate) async fn back_off(retries: u32) {
 /// The appends that wait to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Committer {
-    queue: Mutex<Queue>,
+    standing_alone: Mutex<Queue>,
+    looked_up: Mutex<Queue>,
+}
+
+/// Which appends share a transaction.
+#[derive(Debug, Clone, Copy)]
+enum Lane {
+    /// Those that say themselves all that has to be known.
+    StandingAlone,
+    /// Those for which the store has to look first.
+    LookedUp,
+}
+
+impl Lane {
+    fn of(append: &Append) -> Self {
+        if append.stands_alone() { Lane::StandingAlone } else { Lane::LookedUp }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -77,21 +94,25 @@ impl Wakes {
 }
 
 impl Committer {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().expect("nothing panics while it holds the queue")
+    fn queue(&self, lane: Lane) -> MutexGuard<'_, Queue> {
+        let queue = match lane {
+            Lane::StandingAlone => &self.standing_alone,
+            Lane::LookedUp => &self.looked_up,
+        };
+        queue.lock().expect("nothing panics while it holds the queue")
     }
 
     /// The next batch; with none left, nobody is committing.
-    fn next_batch(&self) -> Vec<(Append, oneshot::Sender<Result<(), AppendError>>)> {
-        let mut queue = self.queue();
+    fn next_batch(&self, lane: Lane) -> Vec<(Append, oneshot::Sender<Result<(), AppendError>>)> {
+        let mut queue = self.queue(lane);
         let count = queue.waiting.len().min(BATCH_MAX);
         queue.committing = count > 0;
         queue.waiting.drain(..count).collect()
     }
 
     /// Whoever waits learns that nobody answers.
-    fn give_up(&self) {
-        *self.queue() = Queue::default();
+    fn give_up(&self, lane: Lane) {
+        *self.queue(lane) = Queue::default();
     }
 }
 
@@ -99,14 +120,15 @@ impl Control {
     /// Writes an append together with those that others want written, and waits until it is durable.
     pub(crate) async fn commit(&self, append: Append) -> Result<(), AppendError> {
         let (answer, answered) = oneshot::channel();
+        let lane = Lane::of(&append);
         let idle = {
-            let mut queue = self.parts.committer.queue();
+            let mut queue = self.parts.committer.queue(lane);
             queue.waiting.push_back((append, answer));
             !std::mem::replace(&mut queue.committing, true)
         };
         if idle {
             let control = self.clone();
-            self.parts.tasks.spawn(async move { control.commit_waiting().await });
+            self.parts.tasks.spawn(async move { control.commit_waiting(lane).await });
         }
         answered.await.unwrap_or_else(|_| {
             let gone = StoreError::Unavailable("the committer has stopped".into());
@@ -114,11 +136,14 @@ impl Control {
         })
     }
 
-    async fn commit_waiting(&self) {
+    async fn commit_waiting(&self, lane: Lane) {
         let committer = &self.parts.committer;
-        let _guard = OnPanic(|| committer.give_up());
+        let _guard = OnPanic(|| committer.give_up(lane));
         loop {
-            let (appends, answers): (Vec<_>, Vec<_>) = committer.next_batch().into_iter().unzip();
+            // Whoever is about to come along is let in first; alone, nobody waits.
+            tokio::task::yield_now().await;
+            let (appends, answers): (Vec<_>, Vec<_>) =
+                committer.next_batch(lane).into_iter().unzip();
             if appends.is_empty() {
                 return;
             }

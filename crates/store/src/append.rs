@@ -1,11 +1,12 @@
 //! What one decision writes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, Digest, ExecutionId, Message, Pool, Recorded, Seq, Summary, TimerId,
-    Timestamp, WorkerId,
+    Attempt, CommandId, Digest, ExecutionId, Message, Parent, Pool, Recorded, Seq, Summary,
+    TimerId, Timestamp, WorkerId,
 };
 
 use crate::{KeyHolder, StartKey, StoreError};
@@ -34,6 +35,27 @@ impl Append {
     /// The key that this starts an execution under.
     pub fn starts_under(&self) -> Option<&StartKey> {
         self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
+    }
+
+    /// Whether it says itself all that has to be known to write it: it starts nothing under a key or
+    /// for a command, and takes no command that others may take.
+    pub fn stands_alone(&self) -> bool {
+        let starts_child = self.expected == self.begins_after()
+            && self.summary.parent.and_then(Parent::command).is_some();
+        if self.starts_under().is_some() || starts_child {
+            return false;
+        }
+        let mut added = BTreeSet::new();
+        self.queue.iter().all(|change| match change {
+            QueueChange::Add { command, .. } => {
+                added.insert(*command);
+                true
+            }
+            QueueChange::Lease { command, .. }
+            | QueueChange::Park { command }
+            | QueueChange::Expire { command, .. } => added.contains(command),
+            QueueChange::Remove { .. } => true,
+        })
     }
 
     /// The event after which the log of its execution begins: that of another execution for a fork.

@@ -106,11 +106,10 @@ impl<'a> Plan<'a> {
         let mut seen = HashSet::new();
         let mut logs = HashMap::new();
         for append in batch.clone() {
-            let begins = append.expected == append.begins_after();
-            if append.starts_under().is_some() || (begins && parent_of(append).is_some()) {
+            if !append.stands_alone() {
                 return None;
             }
-            if seen.insert(append.execution) && !begins {
+            if seen.insert(append.execution) && append.expected != append.begins_after() {
                 let head = append.events.first().and_then(|event| event.prev);
                 let at = append.summary.started_at;
                 logs.insert(append.execution, LogEnd { seq: append.expected, at, head });
@@ -124,7 +123,6 @@ impl<'a> Plan<'a> {
             commands: HashMap::new(),
             keys: HashMap::new(),
         };
-        // A change of a command that the batch does not add itself is refused, so it is read up on.
         let plan = Plan::of(batch, known);
         plan.answers.iter().all(Result::is_ok).then_some(plan)
     }
