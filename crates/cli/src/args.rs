@@ -272,7 +272,7 @@ pub(crate) struct WorkerArgs {
     /// The pool whose commands to run [default: $WORKER_POOL_NAME, else shared]
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// How many commands to run at once [default: $WORKER_MAX_CONCURRENT, else 32]
+    /// How many commands to run at once [default: $WORKER_MAX_CONCURRENT, else 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: Option<u16>,
     /// Run no commands, but fetch the messages of this subscription and have them start executions

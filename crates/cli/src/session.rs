@@ -43,8 +43,6 @@ use crate::tools::Tools;
 
 /// How long a worker may go without a heartbeat.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// How many commands run at once.
-const CONCURRENCY: usize = 32;
 /// How often a command is begun: that a process is killed again and again is no fault of the command.
 const ATTEMPTS_MAX: u32 = 1000;
 /// How long steps of other executions may go on once the command is done.
@@ -259,7 +257,7 @@ impl Session {
             Arc::new(Embedded::new(lookup, session.records.clone(), Arc::new(SystemClock)));
         let tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
         let registry = Registry::standard(tools);
-        let settings = noetl_worker::Settings::new(worker.id, CONCURRENCY);
+        let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());
         let settings = noetl_worker::Settings { drain: worker.drain, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
         let stop = session.worker.stop.clone();

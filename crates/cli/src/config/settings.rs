@@ -199,7 +199,7 @@ pub(crate) const TABLE: &[Row] = &[
     row(Setting::WorkerPool, "worker.pool", "WORKER_POOL_NAME", Kind::Text, Some("shared"), Shown,
         "the pool whose commands a worker runs"),
     row(Setting::WorkerConcurrency, "worker.concurrency", "WORKER_MAX_CONCURRENT",
-        Kind::Number { min: 1, max: 1024 }, Some("32"), Shown, "how many commands a worker runs at once"),
+        Kind::Number { min: 1, max: 1024 }, Some("64"), Shown, "how many commands a worker runs at once"),
     row(Setting::WorkerDrain, "worker.drain_seconds", "NOETL_WORKER_DRAIN_SECONDS", DRAIN, Some("30"), Shown,
         "how long running commands may take once a worker is told to end"),
     row(Setting::ToolsPython, "tools.python", "NOETL_PYTHON", Kind::Text, Some("python3"), Shown,
