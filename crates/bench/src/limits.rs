@@ -24,8 +24,11 @@ pub(crate) struct RawRow {
     execution: i64,
     seq: i64,
     event_id: i64,
+    event_type: &'static str,
+    step: Option<String>,
     at: i64,
     body: String,
+    prev: Option<Vec<u8>>,
 }
 
 impl RawRow {
@@ -34,8 +37,11 @@ impl RawRow {
             execution: execution.0,
             seq: i64::try_from(recorded.seq.0)?,
             event_id: recorded.event_id.0,
+            event_type: recorded.event.tag().as_str(),
+            step: recorded.event.step().map(|step| step.as_str().to_owned()),
             at: recorded.at.as_micros(),
             body: serde_json::to_string(&recorded.event)?,
+            prev: recorded.prev.map(|digest| digest.as_bytes().to_vec()),
         })
     }
 }

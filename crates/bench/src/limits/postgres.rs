@@ -83,8 +83,11 @@ async fn insert(connection: &mut PgConnection, rows: &[RawRow]) -> Result<()> {
         .bind(column(|row| row.execution))
         .bind(column(|row| row.seq))
         .bind(column(|row| row.event_id))
+        .bind(rows.iter().map(|row| row.event_type).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.step.as_deref()).collect::<Vec<_>>())
         .bind(column(|row| row.at))
         .bind(rows.iter().map(|row| row.body.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.prev.as_deref()).collect::<Vec<_>>())
         .execute(connection)
         .await?;
     Ok(())

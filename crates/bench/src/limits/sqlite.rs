@@ -40,7 +40,7 @@ pub(super) async fn single_commits(home: &Path, count: usize) -> Result<Vec<Dura
     let mut durations = Vec::with_capacity(count);
     for seq in 0..i64::try_from(count)? {
         let started = Instant::now();
-        sqlx::query("INSERT INTO raw_event VALUES (0, ?1, ?1, 0, ?2)")
+        sqlx::query("INSERT INTO raw_event VALUES (0, ?1, ?1, '', NULL, 0, ?2, NULL)")
             .bind(seq)
             .bind(&body)
             .execute(&mut connection)
@@ -71,7 +71,10 @@ pub(super) async fn raw_read(path: &Path, execution: ExecutionId) -> Result<Dura
 pub(super) async fn raw_inserts(home: &Path, rows: &[RawRow]) -> Result<Duration> {
     let mut connection = plain(home).await?;
     let statement_of = |rows: usize| {
-        format!("INSERT INTO raw_event VALUES {}", vec!["(?, ?, ?, ?, ?)"; rows].join(", "))
+        format!(
+            "INSERT INTO raw_event VALUES {}",
+            vec!["(?, ?, ?, ?, ?, ?, ?, ?)"; rows].join(", ")
+        )
     };
     let usual = statement_of(ROWS);
     let started = Instant::now();
@@ -86,8 +89,11 @@ pub(super) async fn raw_inserts(home: &Path, rows: &[RawRow]) -> Result<Duration
                     .bind(row.execution)
                     .bind(row.seq)
                     .bind(row.event_id)
+                    .bind(row.event_type)
+                    .bind(&row.step)
                     .bind(row.at)
-                    .bind(&row.body);
+                    .bind(&row.body)
+                    .bind(&row.prev);
             }
             statement.execute(&mut *transaction).await?;
         }
