@@ -29,13 +29,14 @@ enum Wish {
     Stop,
 }
 
-struct Signals {
+/// What is sent to this process.
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, Failure> {
+    pub(crate) fn new() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).context("cannot listen to signals");
         let interrupt = listen(SignalKind::interrupt()).map_err(Failure::broken)?;
         let terminate = listen(SignalKind::terminate()).map_err(Failure::broken)?;
@@ -56,9 +57,9 @@ type Seen = (usize, Result<Recorded, Failure>);
 pub(crate) async fn watch(
     plane: &dyn Plane,
     executions: &[Summary],
+    signals: &mut Signals,
     progress: &mut Progress,
 ) -> Result<Watched, Failure> {
-    let mut signals = Signals::new()?;
     let mut overviews: Vec<Overview> = executions.iter().map(Overview::of).collect();
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
     let mut followers = JoinSet::new();

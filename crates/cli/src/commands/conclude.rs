@@ -14,19 +14,29 @@ use crate::overview::{Ending, Overview};
 use crate::plane::{Home, Plane};
 use crate::progress::Progress;
 use crate::terminal::{FAINT, Terminal, paint};
-use crate::watch::{Watched, watch};
+use crate::watch::{Signals, Watched, watch};
 
 /// What a command that waits for executions needs besides them.
 pub(crate) struct Conclusion<'a> {
     pub(crate) plane: &'a dyn Plane,
     pub(crate) args: &'a WatchArgs,
     pub(crate) config: &'a Config,
+    signals: Signals,
 }
 
-impl Conclusion<'_> {
+impl<'a> Conclusion<'a> {
+    /// Made before anything is started: from then on a signal cancels it and does not just end us.
+    pub(crate) fn new(
+        plane: &'a dyn Plane,
+        args: &'a WatchArgs,
+        config: &'a Config,
+    ) -> Result<Self, Failure> {
+        Ok(Self { plane, args, config, signals: Signals::new()? })
+    }
+
     /// Watches one execution to its end and shows it.
     pub(crate) async fn of_one(
-        &self,
+        &mut self,
         execution: Summary,
         terminal: &mut Terminal,
     ) -> Result<Exit, Failure> {
@@ -54,7 +64,7 @@ impl Conclusion<'_> {
 
     /// Watches several executions to their ends and shows how each ended.
     pub(crate) async fn of_several(
-        &self,
+        &mut self,
         executions: &[Summary],
         terminal: &mut Terminal,
     ) -> Result<Exit, Failure> {
@@ -89,12 +99,12 @@ impl Conclusion<'_> {
 
     /// The executions once they have ended, or how to exit if they have not.
     async fn watch(
-        &self,
+        &mut self,
         executions: &[Summary],
         terminal: &mut Terminal,
     ) -> Result<Result<Vec<Overview>, Exit>, Failure> {
         let mut progress = Progress::new(self.args.quiet, executions.len() > 1, terminal);
-        let watched = watch(self.plane, executions, &mut progress).await;
+        let watched = watch(self.plane, executions, &mut self.signals, &mut progress).await;
         progress.finish();
         Ok(match watched? {
             Watched::Ended(overviews) => Ok(overviews),

@@ -50,8 +50,8 @@ pub(crate) async fn run(
         }
         plane::open(&args.client, Work::Here, config).await?
     };
-    let conclusion = Conclusion { plane: &*plane, args: &args.watch, config };
-    let ended = run_in(&conclusion, args, target, payload, terminal).await;
+    let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
+    let ended = run_in(&mut conclusion, args, target, payload, terminal).await;
     // Whoever wants to end at once waits for nothing.
     if !matches!(ended, Ok(Exit::Aborted)) {
         plane.close().await;
@@ -60,7 +60,7 @@ pub(crate) async fn run(
 }
 
 async fn run_in(
-    conclusion: &Conclusion<'_>,
+    conclusion: &mut Conclusion<'_>,
     args: &RunArgs,
     target: Target,
     payload: Map<String, Value>,

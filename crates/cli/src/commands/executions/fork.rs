@@ -43,7 +43,7 @@ async fn forked(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let plane = plane::open(&args.client, Work::Here, config).await?;
-    let conclusion = Conclusion { plane: &*plane, args: &args.watch, config };
+    let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
     let ended = match begun(&*plane, execution, at, args).await {
         Ok(fork) => conclusion.of_one(fork, terminal).await,
         Err(failure) => Err(failure),

@@ -21,7 +21,7 @@ pub(crate) async fn rerun(
 ) -> Result<Exit, Failure> {
     let over = payload_of(&args.workload).map_err(Failure::bad_input)?;
     let plane = plane::open(&args.client, Work::Here, config).await?;
-    let conclusion = Conclusion { plane: &*plane, args: &args.watch, config };
+    let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
     let ended = match again(&*plane, args, over).await {
         Ok(execution) => conclusion.of_one(execution, terminal).await,
         Err(failure) => Err(failure),

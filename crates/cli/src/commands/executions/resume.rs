@@ -17,8 +17,8 @@ pub(crate) async fn resume(
     let db = database::path_of(&args.database, config);
     let session = Session::open(&db, config).await?;
     let session = Box::new(session);
-    let conclusion = Conclusion { plane: &*session, args: &args.watch, config };
-    let ended = resume_in(&conclusion, args, terminal).await;
+    let mut conclusion = Conclusion::new(&*session, &args.watch, config)?;
+    let ended = resume_in(&mut conclusion, args, terminal).await;
     if !matches!(ended, Ok(Exit::Aborted)) {
         session.close().await;
     }
@@ -26,7 +26,7 @@ pub(crate) async fn resume(
 }
 
 async fn resume_in(
-    conclusion: &Conclusion<'_>,
+    conclusion: &mut Conclusion<'_>,
     args: &ResumeArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
