@@ -107,7 +107,8 @@ impl Reporter {
             None => Some(assigned),
         };
         if let Some(Assigned { lease, .. }) = returned {
-            tracing::warn!(execution = %lease.execution, command = %lease.command, "nobody runs it");
+            let (execution, command) = (lease.execution, lease.command);
+            tracing::info!(%execution, %command, "handed over too late; given back at the end");
             self.holding.release(&held_by(&lease));
         }
     }

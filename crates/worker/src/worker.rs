@@ -207,11 +207,11 @@ impl Desk {
         drop(slot);
     }
 
-    /// Hands in a report and waits for what follows, if anything does.
+    /// Hands in a report and waits for what follows, if anything does and the worker is not to stop.
     async fn hand_in_for_more(&self, report: Report) -> Option<Assigned> {
         let (next, following) = oneshot::channel();
         self.hand_in(HandedIn { report, next: Some(next) }).await;
-        following.await.ok()
+        self.shutdown.run_until_cancelled(following).await?.ok()
     }
 
     async fn hand_in(&self, handed_in: HandedIn) {

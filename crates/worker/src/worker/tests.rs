@@ -306,6 +306,22 @@ async fn a_worker_that_is_told_to_stop_does_not_ask_for_more() {
 }
 
 #[tokio::test]
+async fn a_worker_that_is_told_to_stop_does_not_wait_for_what_follows() {
+    let control = Control::new(vec![lease(1, ToolKind::Wasm, json!({}))]);
+    control.following.lock().unwrap().push_back(noop(2, json!(1)));
+    let worker = Running::start(&control, |settings| settings.lease_wait = Duration::from_secs(60));
+    worker.until_at_gate(1).await;
+    control.outages.store(usize::MAX, Ordering::SeqCst);
+    worker.open.add_permits(1);
+    control.until(|| control.outages.load(Ordering::SeqCst) < usize::MAX).await;
+    worker.shutdown.cancel();
+    control.outages.store(0, Ordering::SeqCst);
+    assert_eq!(control.reported(1).await.len(), 1);
+    worker.stop().await;
+    assert_eq!(control.reports.lock().unwrap().len(), 1, "what came too late is not run");
+}
+
+#[tokio::test]
 async fn a_worker_rides_out_an_unavailable_control_plane() {
     let control = Control::new(vec![noop(1, json!(1)), noop(2, json!(2))]);
     control.outages.store(3, Ordering::SeqCst);
