@@ -137,7 +137,7 @@ fn write_files(arguments: &Arguments, begun: &str, sheets: &[Sheet]) -> Result<(
     if let Some(file) = &arguments.markdown {
         let plots = arguments.plots.as_ref().map(|_| "");
         let sheets: Vec<String> = sheets.iter().map(|sheet| sheet.to_markdown(plots)).collect();
-        write(file, format!("Measured {begun}.\n\n{}", sheets.join("\n")))?;
+        write(file, format!("# Results\n\nMeasured {begun}.\n\n{}", sheets.join("\n")))?;
     }
     if let Some(directory) = &arguments.plots {
         for sheet in sheets {

@@ -136,7 +136,7 @@ impl Sheet {
 
     /// The same for a document; `plots` is where the drawings lie as seen from there.
     pub(crate) fn to_markdown(&self, plots: Option<&str>) -> String {
-        let mut text = format!("### `{}` on {}\n\n", self.scenario, self.store.title());
+        let mut text = format!("## `{}` on {}\n\n", self.scenario, self.store.title());
         text.push_str(&format!("{}.\n\n", capital(self.scenario.title())));
         if !self.goals.is_empty() {
             text.push_str("| goal | measured | wanted | |\n|---|---:|---|---|\n");
