@@ -1,17 +1,23 @@
 -- As list_executions_by_catalog.sql, for the children of $7, of any version if none is named.
 SELECT
-    execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
-    parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
-    items_total, items_completed, items_failed, error::text AS error,
+    listed.execution_id, catalog_id, path, version, listed.status, seq, started_at, ended_at,
+    parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
+    steps_completed, steps_failed, items_total, items_completed, items_failed, error::text AS error,
     head_digest, fork_execution_id, fork_seq
-FROM noetl.execution
-WHERE
-    parent_execution_id >= $7
-    AND (parent_execution_id, execution_id) < ($7, $1)
-    AND execution_id < $1
-    AND ($4::text IS NULL OR status = $4)
-    AND ($2::text IS NULL OR strpos(path_folded, $2) > 0)
-    AND ($5::text IS NULL OR path = $5)
-    AND ($6::bigint IS NULL OR catalog_id = $6)
-ORDER BY parent_execution_id DESC, execution_id DESC
+FROM unnest($4::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM noetl.execution
+    WHERE
+        parent_execution_id = $7
+        AND status = wanted.status
+        AND -execution_id > -$1::bigint
+        AND execution_id < $1
+        AND ($2::text IS NULL OR strpos(path_folded, $2) > 0)
+        AND ($5::text IS NULL OR path = $5)
+        AND ($6::bigint IS NULL OR catalog_id = $6)
+    ORDER BY -execution_id
+    LIMIT $3
+) AS listed
+ORDER BY listed.execution_id DESC
 LIMIT $3

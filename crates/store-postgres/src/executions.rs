@@ -130,12 +130,12 @@ impl PgStore {
             Lookup::Part => statement.bind(path).bind(limit).bind(statuses()),
             Lookup::Path => statement.bind(path).bind(limit).bind(statuses()).bind(whole()),
             Lookup::Catalog => {
-                let statement = statement.bind(path).bind(limit).bind(status);
+                let statement = statement.bind(path).bind(limit).bind(statuses());
                 statement.bind(whole()).bind(catalog_id)
             }
             Lookup::Parent => {
                 let parent = filter.parent.map(|parent| parent.0);
-                let statement = statement.bind(path).bind(limit).bind(status);
+                let statement = statement.bind(path).bind(limit).bind(statuses());
                 statement.bind(whole()).bind(catalog_id).bind(parent)
             }
         };

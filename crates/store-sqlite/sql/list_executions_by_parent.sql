@@ -5,12 +5,23 @@ SELECT
     items_total, items_completed, items_failed, error,
     head_digest, fork_execution_id, fork_seq
 FROM execution
-WHERE
-    parent_execution_id = ?7
-    AND execution_id < ?1
-    AND (?4 IS NULL OR status = ?4)
-    AND (?2 IS NULL OR instr(path_folded, ?2) > 0)
-    AND (?5 IS NULL OR path = ?5)
-    AND (?6 IS NULL OR catalog_id = ?6)
+WHERE execution_id IN (
+    SELECT found.execution_id
+    FROM json_each(?4) AS wanted
+    JOIN execution AS found ON found.execution_id IN (
+        SELECT one.execution_id
+        FROM execution AS one
+        WHERE
+            one.parent_execution_id = ?7
+            AND one.status = wanted.value
+            AND one.execution_id < ?1
+            AND (?2 IS NULL OR instr(one.path_folded, ?2) > 0)
+            AND (?5 IS NULL OR one.path = ?5)
+            AND (?6 IS NULL OR one.catalog_id = ?6)
+        ORDER BY one.execution_id DESC
+        LIMIT +?3
+    )
+    ORDER BY found.execution_id DESC
+    LIMIT +?3
+)
 ORDER BY execution_id DESC
-LIMIT +?3

@@ -96,14 +96,12 @@ impl SqliteStore {
             Lookup::All => include_str!("../sql/list_executions.sql"),
         };
         let status = match lookup {
-            Lookup::Path | Lookup::Part => {
+            Lookup::Parent | Lookup::Catalog | Lookup::Path | Lookup::Part => {
                 let one = filter.status.as_ref().map(std::slice::from_ref);
                 let wanted = one.unwrap_or(ExecutionStatus::ALL);
                 Some(array(wanted.iter().map(|status| status.as_str())))
             }
-            Lookup::Parent | Lookup::Catalog | Lookup::Status | Lookup::All => {
-                filter.status.map(|status| status.as_str().to_owned())
-            }
+            Lookup::Status | Lookup::All => filter.status.map(|status| status.as_str().to_owned()),
         };
         let rows = query(statement)
             .bind(page.before.map_or(i64::MAX, |before| before.0))

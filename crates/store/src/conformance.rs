@@ -119,6 +119,7 @@ macro_rules! conformance {
             executions::a_summary_is_what_was_written_last,
             executions::summaries_list_newest_first_with_filters_and_cursor,
             executions::a_part_is_found_in_few_paths_and_in_many,
+            executions::a_version_is_listed_with_its_path_and_with_no_other,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,
             executions::any_number_of_executions_may_name_one_above_them,

@@ -93,6 +93,23 @@ async fn a_filtered_list_goes_by_the_index_of_its_filter() {
     assert!(by_key.is_empty(), "{by_key:#?}");
 }
 
+/// What few executions of a path, a version or a parent have is found without looking at the others.
+#[tokio::test]
+async fn a_list_at_a_status_looks_at_no_other() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    execute(&mut connection, "ANALYZE").await;
+    for (name, statement) in statements() {
+        if name.starts_with("list_executions_by_") && statement.contains("wanted.status") {
+            let plan = plan_of(&mut connection, &name, &statement).await;
+            let by_status = |line: &&String| {
+                line.contains("Index Cond") && line.contains("(status = wanted.status)")
+            };
+            assert!(plan.iter().any(|line| by_status(&line)), "{name}: {plan:#?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn every_statement_that_looks_something_up_has_an_index_for_it() {
     let database = filled().await;

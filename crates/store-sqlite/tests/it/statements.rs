@@ -89,6 +89,26 @@ async fn no_statement_walks_a_table_that_grows() {
     assert!(walks.is_empty(), "{walks:#?}");
 }
 
+/// What few executions of a path, a version or a parent have is found without looking at the others.
+#[tokio::test]
+async fn a_list_at_a_status_looks_at_no_other() {
+    let (path, _keep) = fresh_path();
+    let _store = open(&path).await;
+    let mut connection = connect(&path).await;
+    for by in ["catalog", "parent", "path", "part"] {
+        let name = format!("list_executions_by_{by}.sql");
+        let statements = statements();
+        let (_, statement) = statements.iter().find(|(it, _)| *it == name).expect("it is there");
+        let explained = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let plan = query(explained).fetch_all(&mut connection).await.unwrap();
+        let plan: Vec<String> = plan.iter().map(|row| row.get("detail")).collect();
+        let by_status = |line: &String| {
+            line.starts_with("SEARCH one USING ") && line.ends_with("AND status=? AND rowid<?)")
+        };
+        assert!(plan.iter().any(by_status), "{name}: {plan:#?}");
+    }
+}
+
 /// Whether a line of a query plan goes through a table that grows with use. Going through an index
 /// of just the rows that are wanted is fine.
 fn is_walk(detail: &str) -> bool {

@@ -100,6 +100,39 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
     assert_eq!(subject.list(ended, None, 10).await, [5]);
     let ended = ExecutionFilter { status: Some(ExecutionStatus::Failed), ..catalog(1) };
     assert_eq!(subject.list(ended, None, 10).await, [3]);
+    let ended = ExecutionFilter { status: Some(ExecutionStatus::Failed), ..parent(1) };
+    assert_eq!(subject.list(ended, None, 10).await, [3]);
+}
+
+pub async fn a_version_is_listed_with_its_path_and_with_no_other(subject: Subject) {
+    for (id, status) in [
+        (1, ExecutionStatus::Failed),
+        (2, ExecutionStatus::Completed),
+        (3, ExecutionStatus::Failed),
+        (4, ExecutionStatus::Running),
+    ] {
+        let mut append = start(ExecutionId(id));
+        append.summary.playbook.catalog_id = CatalogId(9);
+        append.summary.playbook.path = "demo/Hello".into();
+        append.summary.status = status;
+        assert_eq!(subject.append(append).await, Ok(()));
+    }
+    let of_version = |path: Option<PathFilter>, status: Option<ExecutionStatus>| ExecutionFilter {
+        catalog_id: Some(CatalogId(9)),
+        path,
+        status,
+        ..Default::default()
+    };
+    let part = |text: &str| Some(PathFilter::Part(text.into()));
+    let whole = |text: &str| Some(PathFilter::Whole(text.into()));
+    let failed = Some(ExecutionStatus::Failed);
+    assert_eq!(subject.list(of_version(None, failed), None, 10).await, [3, 1]);
+    assert_eq!(subject.list(of_version(None, failed), Some(ExecutionId(3)), 10).await, [1]);
+    assert_eq!(subject.list(of_version(part("HELLO"), None), None, 3).await, [4, 3, 2]);
+    assert_eq!(subject.list(of_version(whole("demo/Hello"), failed), None, 1).await, [3]);
+    for other in [part("other"), whole("demo/hello")] {
+        assert_eq!(subject.list(of_version(other, None), None, 10).await, [] as [i64; 0]);
+    }
 }
 
 pub async fn a_part_is_found_in_few_paths_and_in_many(subject: Subject) {
