@@ -60,6 +60,8 @@ pub enum Fault {
     Snapshot(Seq),
     #[error("the snapshot at event {seq} is of no use: {why}")]
     UselessSnapshot { seq: Seq, why: String },
+    #[error("the replay of `{projection}` saved at event {seq} is of no use: {why}")]
+    UselessReplay { projection: String, seq: Seq, why: String },
     #[error("the value {digest}, which event {seq} refers to, is {what}")]
     Payload { seq: Seq, digest: Digest, what: &'static str },
     #[error("the last event has the digest {found}, not {kept}")]

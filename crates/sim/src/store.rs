@@ -20,8 +20,8 @@ use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, MemoryStore,
     NewPlaybook, OpenRows, OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound,
-    SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take, TimerRow,
-    Timers,
+    ReplayMark, SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take,
+    TimerRow, Timers,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -286,6 +286,10 @@ impl SavedReplays for Connection {
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError> {
         self.ask(self.store.furthest_replay(execution, projection, bound)).await
+    }
+
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+        self.ask(self.store.saved_replays(execution)).await
     }
 }
 

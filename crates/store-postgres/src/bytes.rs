@@ -3,13 +3,14 @@
 use async_trait::async_trait;
 use noetl_model::{Digest, EventId, ExecutionId, Seq};
 use noetl_store::{
-    Payloads, ReplayBound, SavedReplay, SavedReplays, Snapshot, Snapshots, StoreError, brought_back,
+    PAGE_MAX, Payloads, ReplayBound, ReplayMark, SavedReplay, SavedReplays, Snapshot, Snapshots,
+    StoreError, brought_back,
 };
 use sqlx::{query, query_as, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{store_error, stored, unsigned};
+use crate::row::{at_most, store_error, stored, unsigned};
 
 #[async_trait]
 impl Payloads for PgStore {
@@ -102,5 +103,19 @@ impl SavedReplays for PgStore {
             })
         })
         .transpose()
+    }
+
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+        let rows: Vec<(String, i64, i64)> = query_as(include_str!("../sql/list_replay_folds.sql"))
+            .bind(execution.0)
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(store_error)?;
+        let mark = |(projection, seq, shape)| {
+            let seq = Seq(unsigned(seq, "seq")?);
+            Ok(ReplayMark { projection, seq, shape: unsigned(shape, "shape")? })
+        };
+        rows.into_iter().map(mark).collect()
     }
 }

@@ -3,12 +3,13 @@
 use async_trait::async_trait;
 use noetl_model::{Digest, EventId, ExecutionId, Seq, Timestamp};
 use noetl_store::{
-    Payloads, ReplayBound, SavedReplay, SavedReplays, Snapshot, Snapshots, StoreError, brought_back,
+    PAGE_MAX, Payloads, ReplayBound, ReplayMark, SavedReplay, SavedReplays, Snapshot, Snapshots,
+    StoreError, brought_back,
 };
 use sqlx::{query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{store_error, stored};
+use crate::row::{at_most, store_error, stored};
 
 #[async_trait]
 impl Payloads for SqliteStore {
@@ -97,5 +98,16 @@ impl SavedReplays for SqliteStore {
             shape,
             body,
         }))
+    }
+
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+        let rows: Vec<(String, u64, u32)> = query_as(include_str!("../sql/list_replay_folds.sql"))
+            .bind(execution.0)
+            .bind(at_most(PAGE_MAX, PAGE_MAX))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        let mark = |(projection, seq, shape)| ReplayMark { projection, seq: Seq(seq), shape };
+        Ok(rows.into_iter().map(mark).collect())
     }
 }

@@ -116,6 +116,7 @@ macro_rules! conformance {
             catalog::paths_are_listed_at_their_newest_version_without_contents,
             catalog::snapshots_never_go_back,
             catalog::the_furthest_replay_within_a_bound_is_found,
+            catalog::saved_replays_are_listed,
             executions::a_summary_is_what_was_written_last,
             executions::summaries_list_newest_first_with_filters_and_cursor,
             executions::a_part_is_found_in_few_paths_and_in_many,

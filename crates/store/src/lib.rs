@@ -60,7 +60,7 @@ pub use records::{
 };
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,
-    ReadyCommand, ReplayBound, SavedReplay, Snapshot, TimerRow,
+    ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow, Schedules};
 pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};

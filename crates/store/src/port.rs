@@ -11,8 +11,8 @@ use noetl_model::{
 use crate::{
     Append, AppendError, CatalogEntry, EventFeed, ExecutionFilter, Failure, Fate, Feeds, Held,
     HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenWork, OutboxRow, Page, ReadyCommand,
-    ReplayBound, SavedReplay, Schedules, Sent, Snapshot, StartKey, StoreError, Subscriptions, Take,
-    TimerRow,
+    ReplayBound, ReplayMark, SavedReplay, Schedules, Sent, Snapshot, StartKey, StoreError,
+    Subscriptions, Take, TimerRow,
 };
 
 #[async_trait]
@@ -160,6 +160,9 @@ pub trait SavedReplays: Send + Sync {
         projection: &str,
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError>;
+
+    /// What replays of an execution are saved, in the order of projection and seq, at most `PAGE_MAX`.
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError>;
 }
 
 #[async_trait]

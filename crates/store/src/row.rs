@@ -96,6 +96,14 @@ pub struct SavedReplay {
     pub body: Vec<u8>,
 }
 
+/// Where a replay is saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayMark {
+    pub projection: String,
+    pub seq: Seq,
+    pub shape: u32,
+}
+
 /// How far a saved replay may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplayBound {

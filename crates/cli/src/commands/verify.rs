@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use anyhow::anyhow;
 use noetl_api::wire::{Verification, VerificationQuery};
-use noetl_control::{Verdict, verify as judge};
 use noetl_model::{Digest, ExecutionId};
+use noetl_server::verification;
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
 
 use crate::args::VerifyArgs;
@@ -67,27 +67,10 @@ async fn verified(
             terminal.say(format!("{execution}: {events} events"));
         }
     };
-    let verdict = judge(&**store, execution, progress).await.map_err(Failure::broken)?;
-    let verdict =
-        verdict.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))?;
-    Ok(verification(match expected {
-        Some(kept) => verdict.against(kept),
-        None => verdict,
-    }))
-}
-
-fn verification(verdict: Verdict) -> Verification {
-    let note = verdict.note();
-    let Verdict { execution, events, proven_from, head, foreign_snapshot: _, fault } = verdict;
-    Verification {
-        execution_id: execution.to_string(),
-        valid: fault.is_none(),
-        events,
-        proven_from: proven_from.map(|seq| seq.0),
-        head: head.map(|head| head.to_string()),
-        fault: fault.map(|fault| fault.to_string()),
-        note,
-    }
+    let found = verification(&**store, execution, expected, progress).await;
+    found
+        .map_err(Failure::broken)?
+        .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
 }
 
 /// Verifies everything, newest first; as text only what is worth a line.

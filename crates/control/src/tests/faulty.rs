@@ -10,8 +10,9 @@ use noetl_model::{CatalogId, CommandId, EventId, Summary, WorkerId};
 use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenRows,
-    OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound, SavedReplay,
-    SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take, TimerRow, Timers,
+    OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound, ReplayMark,
+    SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take, TimerRow,
+    Timers,
 };
 
 use super::*;
@@ -215,6 +216,10 @@ impl SavedReplays for FaultyStore {
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError> {
         self.store.furthest_replay(execution, projection, bound).await
+    }
+
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+        self.store.saved_replays(execution).await
     }
 }
 

@@ -1,9 +1,9 @@
 //! Whatever is done to a database behind our back is found and named, on both kinds of database.
 
-use noetl_control::verify;
+use noetl_api::Replayer;
 use noetl_engine::replay;
 use noetl_model::{Digest, EventId, EventTag, ExecutionId, Recorded, Seq};
-use noetl_store::{Append, Snapshot, Store};
+use noetl_store::{Append, ReplayBound, SavedReplay, Snapshot, Store};
 use noetl_testkit::{PostgresServer, Story, StoryOptions};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
@@ -92,7 +92,7 @@ fn replaced(
     text: impl Fn(&str) -> String,
 ) -> String {
     let mut statements = statements.replace("TEXT(body)", &text("body"));
-    for name in ["event", "execution", "command", "timer", "snapshot"] {
+    for name in ["event", "execution", "command", "timer", "snapshot", "replay_fold"] {
         statements = statements.replace(&format!("TABLE({name})"), &table(name));
     }
     statements
@@ -160,6 +160,19 @@ impl Tampering {
         execution
     }
 
+    /// The same, with replays of its first events saved.
+    async fn replayed(&mut self) -> ExecutionId {
+        let execution = self.honest().await;
+        for projection in ["all", "loop"] {
+            let query = format!("execution_id={execution}&limit=16&projection={projection}");
+            let answer = self.server.get(&format!("/api/replay/state?{query}")).await;
+            assert_eq!(answer.body["event_count"], 16, "{}", answer.body);
+        }
+        let saved = self.server.state.store().saved_replays(execution).await;
+        assert_eq!(saved.expect("the store answers").len(), 6);
+        execution
+    }
+
     /// Tampers with an execution; in the statements, `ID` is its id, `MID` an event in the middle and
     /// `LAST` the last one.
     async fn check(&mut self, statements: &str, expected: &str) {
@@ -184,11 +197,9 @@ impl Tampering {
 
     /// What there is to say about an execution.
     async fn found(&self, execution: ExecutionId) -> String {
-        let verdict = verify(self.server.state.store(), execution, |_| ()).await;
-        let verdict = verdict.expect("the store answers").expect("it is there");
-        let note = verdict.note();
-        let found = verdict.fault.map(|fault| without_ids(&fault.to_string())).or(note);
-        found.unwrap_or_else(|| "nothing".to_owned())
+        let found = self.server.get(&format!("/api/executions/{execution}/verify")).await.body;
+        let said = |key: &str| found[key].as_str().map(without_ids);
+        said("fault").or_else(|| said("note")).unwrap_or_else(|| "nothing".to_owned())
     }
 
     fn spelled_out(&self, expected: &str) -> String {
@@ -255,6 +266,7 @@ async fn everything_that_is_done_is_named(backing: Backing) {
     rows_in_any_order(&mut it).await;
     beside_the_log(&mut it).await;
     to_the_snapshot(&mut it).await;
+    to_saved_replays(&mut it).await;
     to_open_commands(&mut it).await;
 }
 
@@ -343,6 +355,55 @@ async fn to_the_snapshot(it: &mut Tampering) {
     let expected = it.spelled_out("the snapshot at event LAST is not the fold of the log");
     let found = it.found(execution).await;
     assert!(found.starts_with(&expected), "{found}");
+}
+
+async fn to_saved_replays(it: &mut Tampering) {
+    let of_it = "WHERE execution_id = ID AND seq = 10";
+    for (change, expected) in [
+        ("UPDATE TABLE(replay_fold) SET body = FLIPPED", "10 is of no use: its checksum does not"),
+        ("UPDATE TABLE(replay_fold) SET seq = 11", "11 is of no use: it is of another execution"),
+        (
+            "UPDATE TABLE(replay_fold) SET seq = 99999",
+            "99999 is of no use: it covers more than is written",
+        ),
+        (
+            "UPDATE TABLE(replay_fold) SET last_event_id = last_event_id - 1",
+            "10 is of no use: it is not what the log shows up to there",
+        ),
+        ("UPDATE TABLE(replay_fold) SET shape = shape + 1", "10 was saved by another version"),
+        ("DELETE FROM TABLE(replay_fold)", "nothing"),
+    ] {
+        let execution = it.replayed().await;
+        let expected = match expected {
+            "nothing" => expected.to_owned(),
+            what => format!("the replay of `all` saved at event {what}"),
+        };
+        it.check_one(execution, &format!("{change} {of_it}"), &expected).await;
+    }
+    let execution = it.replayed().await;
+    it.check_one(
+        execution,
+        "UPDATE TABLE(replay_fold) SET projection = 'none' WHERE execution_id = ID AND seq = 5 \
+         AND projection = 'all'",
+        "the replay of `none` saved at event 5 is of no use: there is no such projection",
+    )
+    .await;
+    // What is saved as it should be, after its checksum, and is not what the log shows.
+    let execution = it.replayed().await;
+    let store = it.server.state.store();
+    let bound = ReplayBound { shape: Replayer::SHAPE, seq: Seq(10), last_id: None, last_at: None };
+    let saved = store.furthest_replay(execution, "all", bound).await.expect("the store answers");
+    let saved = saved.expect("it was saved");
+    let text = String::from_utf8(saved.body[32..].to_vec()).expect("JSON is text");
+    assert!(text.contains("PENDING"), "{text}");
+    let text = text.replace("PENDING", "RUNNING");
+    let body = [Digest::of(text.as_bytes()).as_bytes(), text.as_bytes()].concat();
+    let forged = SavedReplay { body, ..saved };
+    store.save_replay(execution, "all", &forged).await.expect("it is saved");
+    let found = it.found(execution).await;
+    let expected =
+        "the replay of `all` saved at event 10 is of no use: it is not what the log shows";
+    assert!(found.starts_with(expected), "{found}");
 }
 
 /// One command waits, another one is held by a worker.

@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use noetl_model::{CatalogId, EventId, ExecutionId, Seq};
 use noetl_store::{
-    Catalog, CatalogEntry, NewPlaybook, OpenRows, OpenWork, ReplayBound, SavedReplay, SavedReplays,
-    Snapshot, Snapshots, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
+    Catalog, CatalogEntry, NewPlaybook, OpenRows, OpenWork, ReplayBound, ReplayMark, SavedReplay,
+    SavedReplays, Snapshot, Snapshots, StoreError, SubscriptionRecord, SubscriptionRow,
+    Subscriptions,
 };
 
 use super::Shards;
@@ -38,6 +39,10 @@ impl SavedReplays for Shards {
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError> {
         self.shard(execution).furthest_replay(execution, projection, bound).await
+    }
+
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+        self.shard(execution).saved_replays(execution).await
     }
 }
 

@@ -127,3 +127,18 @@ pub async fn the_furthest_replay_within_a_bound_is_found(subject: Subject) {
     subject.store.save_replay(A, "all", &again).await.expect("the store saves replays");
     assert_eq!(furthest(A, "all", bound(99)).await, Some(again));
 }
+
+pub async fn saved_replays_are_listed(subject: Subject) {
+    for (execution, projection, seq, shape) in
+        [(A, "loop", 10, 1), (A, "all", 20, 2), (A, "all", 10, 1), (B, "all", 30, 1)]
+    {
+        let (seq, last_id, last_at) = (Seq(seq), EventId(1), at(1));
+        let replay = SavedReplay { seq, last_id, last_at, shape, body: vec![1] };
+        let saved = subject.store.save_replay(execution, projection, &replay).await;
+        saved.expect("the store saves replays");
+    }
+    let listed = subject.store.saved_replays(A).await.expect("the store answers");
+    let listed: Vec<_> =
+        listed.iter().map(|mark| (mark.projection.as_str(), mark.seq.0, mark.shape)).collect();
+    assert_eq!(listed, [("all", 10, 1), ("all", 20, 2), ("loop", 10, 1)]);
+}

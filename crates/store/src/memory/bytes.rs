@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use noetl_model::{Digest, ExecutionId, Seq};
 
 use super::MemoryStore;
-use crate::{Payloads, ReplayBound, SavedReplay, SavedReplays, Snapshot, Snapshots, StoreError};
+use crate::{
+    PAGE_MAX, Payloads, ReplayBound, ReplayMark, SavedReplay, SavedReplays, Snapshot, Snapshots,
+    StoreError,
+};
 
 #[async_trait]
 impl Payloads for MemoryStore {
@@ -51,5 +54,16 @@ impl SavedReplays for MemoryStore {
         let key = |seq| (execution, projection.to_owned(), seq);
         let mut saved = tables.replays.range(key(Seq::ZERO)..=key(bound.seq)).rev();
         Ok(saved.find(|(_, saved)| bound.admits(saved)).map(|(_, saved)| saved.clone()))
+    }
+
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+        let tables = self.tables();
+        let saved = tables.replays.iter().filter(|((of, ..), _)| *of == execution);
+        let marks = saved.map(|((_, projection, seq), saved)| ReplayMark {
+            projection: projection.clone(),
+            seq: *seq,
+            shape: saved.shape,
+        });
+        Ok(marks.take(PAGE_MAX).collect())
     }
 }

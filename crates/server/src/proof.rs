@@ -1,0 +1,162 @@
+//! Proof: whether what is stored about an execution is what was written, the replays included that a
+//! server has saved of it.
+
+use std::collections::VecDeque;
+
+use noetl_api::wire::Verification;
+use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, SavedFold};
+use noetl_control::{Fault, Verdict, verify};
+use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
+use noetl_replay::Projection;
+use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
+
+/// Verifies an execution; nothing if there is none of this id. The digest of its last event is
+/// compared with one that was `kept` elsewhere. `progress` is told how many events have been read.
+pub async fn verification(
+    store: &dyn Store,
+    execution: ExecutionId,
+    kept: Option<Digest>,
+    progress: impl Fn(u64) + Send + Sync,
+) -> Result<Option<Verification>, StoreError> {
+    let Some(verdict) = verify(store, execution, progress).await? else { return Ok(None) };
+    let verdict = match kept {
+        Some(kept) => verdict.against(kept),
+        None => verdict,
+    };
+    let mut notes: Vec<String> = verdict.note().into_iter().collect();
+    let Verdict { execution, events, proven_from, head, foreign_snapshot: _, fault } = verdict;
+    let fault = match fault {
+        Some(fault) => Some(fault),
+        None => {
+            let (ours, foreign): (Vec<_>, Vec<_>) = store
+                .saved_replays(execution)
+                .await?
+                .into_iter()
+                .partition(|mark| mark.shape == Replayer::SHAPE);
+            notes.extend(foreign.first().map(note));
+            match compare(store, execution, ours).await {
+                Err(StoreError::Corrupt { what, .. }) => Some(Fault::Unreadable(what)),
+                compared => compared?,
+            }
+        }
+    };
+    Ok(Some(Verification {
+        execution_id: execution.to_string(),
+        valid: fault.is_none(),
+        events,
+        proven_from: proven_from.map(|seq| seq.0),
+        head: head.map(|head| head.to_string()),
+        fault: fault.map(|fault| fault.to_string()),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+    }))
+}
+
+/// What is not wrong, and worth knowing.
+fn note(foreign: &ReplayMark) -> String {
+    let ReplayMark { projection, seq, shape: _ } = foreign;
+    format!(
+        "the replay of `{projection}` saved at event {seq} was saved by another version and is \
+         neither used nor compared"
+    )
+}
+
+/// Compares replays that are saved, in order, with what the log shows at their places.
+async fn compare(
+    store: &dyn Store,
+    execution: ExecutionId,
+    marks: Vec<ReplayMark>,
+) -> Result<Option<Fault>, StoreError> {
+    let mut replays: Vec<Replay> = Vec::new();
+    for ReplayMark { projection, seq, shape: _ } in marks {
+        let Ok(known) = projection.parse() else {
+            let why = "there is no such projection".to_owned();
+            return Ok(Some(Fault::UselessReplay { projection, seq, why }));
+        };
+        match replays.last_mut().filter(|it| it.question.projection == known) {
+            Some(replay) => replay.marks.push_back(seq),
+            None => replays.push(Replay::new(execution, known, seq)),
+        }
+    }
+    let mut after = Seq::ZERO;
+    while !replays.is_empty() {
+        let page = store.read(execution, after, READ_EVENTS_MAX).await?;
+        let Some(last) = page.last() else {
+            return Ok(replays[0].useless("it covers more than is written".to_owned()));
+        };
+        after = last.seq;
+        for recorded in &page {
+            for replay in &mut replays {
+                let fault = replay.see(store, recorded).await?;
+                if fault.is_some() {
+                    return Ok(fault);
+                }
+            }
+            // Behind its last mark nothing of it is compared.
+            replays.retain(|replay| !replay.marks.is_empty());
+        }
+    }
+    Ok(None)
+}
+
+/// A projection of the log, as far as it has been read.
+struct Replay {
+    question: ReplayQuestion,
+    replayer: Replayer,
+    /// Where it is saved, and has not been compared.
+    marks: VecDeque<Seq>,
+}
+
+impl Replay {
+    fn new(execution: ExecutionId, projection: Projection, first: Seq) -> Self {
+        let question = ReplayQuestion {
+            execution,
+            tenant: DEFAULT_TENANT.to_owned(),
+            organization: DEFAULT_TENANT.to_owned(),
+            cutoff: Cutoff::Latest,
+            projection,
+            limit: u64::MAX,
+        };
+        Self { replayer: Replayer::new(&question), question, marks: [first].into() }
+    }
+
+    /// Takes the next event; what is saved there is what it comes to, or the fault.
+    async fn see(
+        &mut self,
+        store: &dyn Store,
+        recorded: &Recorded,
+    ) -> Result<Option<Fault>, StoreError> {
+        let _wanted = self.replayer.see(recorded);
+        if self.marks.front() != Some(&recorded.seq) {
+            return Ok(None);
+        }
+        let ReplayQuestion { execution, projection, .. } = &self.question;
+        let (shape, seq) = (Replayer::SHAPE, recorded.seq);
+        let bound = ReplayBound { shape, seq, last_id: None, last_at: None };
+        let saved = store.furthest_replay(*execution, projection.as_str(), bound).await?;
+        let fault = saved.filter(|saved| saved.seq == seq).and_then(
+            |SavedReplay { seq, last_id, last_at, shape: _, body }| {
+                let saved = SavedFold { seq, last_id, last_at, body };
+                self.compare(&saved, recorded)
+            },
+        );
+        self.marks.pop_front();
+        Ok(fault)
+    }
+
+    fn compare(&self, saved: &SavedFold, last: &Recorded) -> Option<Fault> {
+        if self.replayer.saved(last).as_ref() == Some(saved) {
+            return None;
+        }
+        let why = match Replayer::resumed(&self.question, saved, Some(last)) {
+            Ok(_) => "it is not what the log shows up to there".to_owned(),
+            Err(why) => why.to_string(),
+        };
+        self.useless(why)
+    }
+
+    /// The fault of the mark that is next.
+    fn useless(&self, why: String) -> Option<Fault> {
+        let projection = self.question.projection.to_string();
+        self.marks.front().map(|seq| Fault::UselessReplay { projection, seq: *seq, why })
+    }
+}

@@ -1,0 +1,6 @@
+-- What replays of the execution ?1 are saved, at most ?2.
+SELECT projection, seq, shape
+FROM replay_fold
+WHERE execution_id = ?1
+ORDER BY projection, seq
+LIMIT +?2
