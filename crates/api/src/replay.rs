@@ -76,6 +76,15 @@ impl Replayer {
         self.seq
     }
 
+    /// How many entries it shows, of all kinds.
+    pub fn len(&self) -> usize {
+        self.fold.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.fold.is_empty()
+    }
+
     /// Takes the next event, unless it lies behind the cutoff or is one too many.
     pub fn see(&mut self, recorded: &Recorded) -> Wanted {
         if !self.is_ours || !self.cutoff.admits(recorded) {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,7 +84,8 @@ pub(crate) fn checksums(state: &ReplayState) -> Checksums {
     let mut whole = Members::new();
     let stage = part_of(&state.stages);
     let business_object = whole.part("business_objects", &state.business_objects);
-    let command = whole.part("commands", &state.commands);
+    let commands = state.commands.iter().map(|command| (command.command_id.clone(), command));
+    let command = whole.part("commands", commands);
     whole.member("event_count", &state.event_count);
     let execution = canonical(&state.execution);
     whole.text("execution", &execution);
@@ -114,10 +114,10 @@ pub(crate) fn checksums(state: &ReplayState) -> Checksums {
 }
 
 /// The digest of a map on its own.
-fn part_of<T: Serialize>(map: &BTreeMap<Arc<str>, T>) -> Checksum {
+fn part_of(map: impl IntoIterator<Item = (impl AsRef<str>, impl Serialize)>) -> Checksum {
     let mut members = Members::new();
     for (name, value) in map {
-        members.member(name, value);
+        members.member(name.as_ref(), &value);
     }
     members.end()
 }
@@ -164,13 +164,17 @@ impl Members {
     }
 
     /// A member that is a map; the answer is the map's own digest.
-    fn part<T: Serialize>(&mut self, name: &str, map: &BTreeMap<Arc<str>, T>) -> Checksum {
+    fn part(
+        &mut self,
+        name: &str,
+        map: impl IntoIterator<Item = (impl AsRef<str>, impl Serialize)>,
+    ) -> Checksum {
         self.begin(name);
         self.buffer.push('{');
         self.hash.update(&self.buffer);
         let mut alone = Members::new();
         for (name, value) in map {
-            alone.member(name, value);
+            alone.member(name.as_ref(), &value);
             self.hash.update(&alone.buffer);
         }
         self.hash.update("}");

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::canon::checksums;
+use crate::commands::Commands;
 use crate::reference::{sorted, summary_of};
 use crate::state::{
-    BusinessObject, Command, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage, Word,
+    BusinessObject, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage, Word,
 };
 use crate::{Envelope, Projection};
 
@@ -60,7 +61,7 @@ impl Fold {
             },
             stages: BTreeMap::new(),
             frames: BTreeMap::new(),
-            commands: BTreeMap::new(),
+            commands: Commands::default(),
             business_objects: BTreeMap::new(),
             loops: BTreeMap::new(),
             truncated: false,
@@ -98,7 +99,7 @@ impl Fold {
             self.frame(event, payload.as_ref());
         }
         if self.projection.shows(Projection::Command) {
-            self.command(event);
+            self.state.commands.see(event);
         }
         if self.projection.shows(Projection::Loop) {
             self.repeat(event);
@@ -266,54 +267,6 @@ impl Fold {
             _ => &event.status,
         };
         frame.status = words.of(status);
-    }
-
-    fn command(&mut self, event: &Envelope<'_>) {
-        let Some(id) = event.command() else { return };
-        let words = &mut self.words;
-        if !self.state.commands.contains_key(&*id) {
-            // Not among the shared words: every command has its own.
-            let command_id: Word = Arc::from(&*id);
-            let command = Command {
-                command_id: command_id.clone(),
-                stage_id: None,
-                frame_id: None,
-                parent_command_id: None,
-                worker_id: None,
-                worker_locator: None,
-                status: words.of("UNKNOWN"),
-                issued_event_id: None,
-                claimed_event_id: None,
-                started_event_id: None,
-                terminal_event_id: None,
-                last_event_id: None,
-            };
-            self.state.commands.insert(command_id, command);
-        }
-        let command = self.state.commands.get_mut(&*id).expect("it has just been put there");
-        command.last_event_id = Some(event.event_id);
-        update(&mut command.stage_id, words.maybe(event.stage()));
-        update(&mut command.frame_id, words.maybe(event.frame()));
-        update(&mut command.parent_command_id, words.maybe(event.meta_text("parent_command_id")));
-        update(&mut command.worker_locator, words.maybe(event.meta_text("worker_locator")));
-        update(&mut command.worker_id, words.maybe(event.worker()));
-        let Some(what) = event.event_type.strip_prefix("command.") else { return };
-        let (mark, otherwise) = match what {
-            "issued" => (Some(&mut command.issued_event_id), "PENDING"),
-            "claimed" => (Some(&mut command.claimed_event_id), "CLAIMED"),
-            "started" => (Some(&mut command.started_event_id), "RUNNING"),
-            "completed" => (Some(&mut command.terminal_event_id), "COMPLETED"),
-            "failed" => (Some(&mut command.terminal_event_id), "FAILED"),
-            "cancelled" => (Some(&mut command.terminal_event_id), "CANCELLED"),
-            _ => (None, ""),
-        };
-        if let Some(mark) = mark {
-            *mark = Some(event.event_id);
-        }
-        let status = event.status_or(otherwise);
-        if !status.is_empty() {
-            command.status = words.of(status);
-        }
     }
 
     fn repeat(&mut self, event: &Envelope<'_>) {

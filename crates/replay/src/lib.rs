@@ -6,6 +6,7 @@
 //! Invariant: the same events give the same bytes, on every machine and from every store.
 
 mod canon;
+mod commands;
 mod difference;
 mod envelope;
 mod fold;
@@ -18,6 +19,7 @@ mod state;
 mod timeline;
 
 pub use canon::{Checksum, canonical};
+pub use commands::{Command, Commands};
 pub use difference::{Change, Difference, Operation, difference};
 pub use envelope::{Aggregate, Envelope};
 pub use fold::Fold;
@@ -25,7 +27,7 @@ pub use picture::Picture;
 pub use projection::{Projection, UnknownProjection};
 pub use reference::{PayloadSummary, summary_of};
 pub use state::{
-    BusinessObject, Checksums, Command, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage,
+    BusinessObject, Checksums, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage,
 };
 
 pub use timeline::{

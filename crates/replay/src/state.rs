@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::canon::Checksum;
+use crate::commands::Commands;
 use crate::reference::PayloadSummary;
 
 /// Text that many entries share.
@@ -29,7 +30,7 @@ pub struct ReplayState {
     pub execution: ExecutionState,
     pub stages: BTreeMap<Word, Stage>,
     pub frames: BTreeMap<Word, Frame>,
-    pub commands: BTreeMap<Word, Command>,
+    pub commands: Commands,
     pub business_objects: BTreeMap<Word, BusinessObject>,
     pub loops: BTreeMap<Word, Loop>,
     /// Whether there were more events than were asked for.
@@ -109,32 +110,6 @@ pub struct Frame {
     pub output_ref: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_ref_summary: Option<PayloadSummary>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Command {
-    pub command_id: Word,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage_id: Option<Word>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frame_id: Option<Word>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_command_id: Option<Word>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worker_id: Option<Word>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worker_locator: Option<Word>,
-    pub status: Word,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub issued_event_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claimed_event_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_event_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terminal_event_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_event_id: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,26 +1,37 @@
 //! Answers that may be large: written as they are sent, so that they are never held as text.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use serde::Serialize;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 /// How much is sent at a time.
 const CHUNK: usize = 64 * 1024;
 /// How many chunks wait for a slow reader.
 const CHUNKS_MAX: usize = 4;
+/// How long a reader may take for one of them; what is sent is held meanwhile.
+const CHUNK_WAIT: Duration = Duration::from_secs(30);
 
-/// A value as a JSON body.
-pub(crate) fn large_json(value: impl Serialize + Send + 'static) -> Response {
+/// A value as a JSON body. What is `held` for its sake is let go with it, once all of it is sent.
+pub(crate) fn large_json(
+    value: impl Serialize + Send + 'static,
+    held: impl Send + 'static,
+) -> Response {
     let (chunks, received) = mpsc::channel(CHUNKS_MAX);
+    let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
-        let mut writer = Chunks { buffer: Vec::with_capacity(CHUNK), chunks };
-        // A reader that has gone away needs no answer.
+        let mut writer = Chunks { buffer: Vec::with_capacity(CHUNK), chunks, runtime };
+        // A reader that has gone away, or does not read, needs no answer.
         let _gone = serde_json::to_writer(&mut writer, &value).map(|()| writer.flush());
+        drop(value);
+        drop(held);
     });
     let body = stream::unfold(received, |mut received| async move {
         let chunk: Bytes = received.recv().await?;
@@ -33,6 +44,7 @@ pub(crate) fn large_json(value: impl Serialize + Send + 'static) -> Response {
 struct Chunks {
     buffer: Vec<u8>,
     chunks: mpsc::Sender<Bytes>,
+    runtime: Handle,
 }
 
 impl Write for Chunks {
@@ -46,6 +58,7 @@ impl Write for Chunks {
 
     fn flush(&mut self) -> io::Result<()> {
         let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK));
-        self.chunks.blocking_send(full.into()).map_err(io::Error::other)
+        let sent = timeout(CHUNK_WAIT, self.chunks.send(full.into()));
+        self.runtime.block_on(sent)?.map_err(io::Error::other)
     }
 }

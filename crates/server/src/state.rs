@@ -9,7 +9,7 @@ use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::Vault;
 use noetl_store::{Clock, Records, Store};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -40,10 +40,15 @@ pub struct Settings {
     pub lease: Duration,
     /// Every how many events a replay is saved, for later ones to go on from.
     pub replay_saved_every: NonZeroU64,
+    /// How many entries a replay may have; with more, it goes on alone.
+    pub replay_alone_from: usize,
 }
 
 /// A replay of fewer events takes a fraction of a second.
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
+
+/// A replay with fewer entries takes a few megabytes.
+const REPLAY_ALONE_FROM: usize = 20_000;
 
 /// Whether the server tells what it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +78,7 @@ impl Settings {
             spans: Spans::Unseen,
             lease,
             replay_saved_every: REPLAY_SAVED_EVERY,
+            replay_alone_from: REPLAY_ALONE_FROM,
         }
     }
 }
@@ -112,10 +118,13 @@ struct Parts {
     statements: MaybeStatements,
     intake: Intake,
     large_reports: Semaphore,
+    large_replays: Arc<Semaphore>,
 }
 
 /// How many large reports are taken in at once.
 const LARGE_REPORTS_MAX: usize = 2;
+/// How many large replays are under way at once, from when they are large to when they are sent.
+const LARGE_REPLAYS_MAX: usize = 1;
 
 impl AppState {
     pub fn new(services: Services, settings: Settings) -> Self {
@@ -144,6 +153,7 @@ impl AppState {
             statements: None,
             intake,
             large_reports: Semaphore::new(LARGE_REPORTS_MAX),
+            large_replays: Arc::new(Semaphore::new(LARGE_REPLAYS_MAX)),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -166,6 +176,13 @@ impl AppState {
     /// written, so however many come, few are at that point.
     pub(crate) async fn large_report(&self) -> SemaphorePermit<'_> {
         self.parts.large_reports.acquire().await.expect("it is never closed")
+    }
+
+    /// The right to hold a large replay: one takes tens of megabytes, so however many are asked for,
+    /// few are held.
+    pub(crate) async fn large_replay(&self) -> OwnedSemaphorePermit {
+        let replays = self.parts.large_replays.clone();
+        replays.acquire_owned().await.expect("it is never closed")
     }
 
     /// Who runs SQL by hand, if an operator wants it.

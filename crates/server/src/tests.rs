@@ -146,7 +146,11 @@ fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
 
 fn settings(access: Access, hosts: Hosts) -> Settings {
-    Settings { replay_saved_every: REPLAY_SAVED_EVERY, ..Settings::new(access, hosts, LEASE) }
+    Settings {
+        replay_saved_every: REPLAY_SAVED_EVERY,
+        replay_alone_from: 0,
+        ..Settings::new(access, hosts, LEASE)
+    }
 }
 
 impl Server {

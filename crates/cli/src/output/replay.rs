@@ -30,7 +30,7 @@ pub(crate) fn projections(state: &ReplayState) -> String {
         text += &format!("checksum  {}\n", checksums.checksum.value);
     }
     let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
-    let commands = state.commands.values().map(|command| {
+    let commands = state.commands.iter().map(|command| {
         row(&[&command.command_id, &command.status, command.worker_id.as_deref().unwrap_or("")])
     });
     section(&mut text, "commands", commands);

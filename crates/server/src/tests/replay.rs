@@ -123,6 +123,39 @@ async fn the_published_log_gives_the_published_answer() {
     assert_eq!(answer.to_string(), golden["state"].to_string());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_large_replay_waits_until_it_is_alone() {
+    let (server, id) = begun(Server::new()).await;
+    let query = format!("/api/replay/state?execution_id={id}");
+    let other = server.state.large_replay().await;
+    let problem = server.get(&query).await;
+    assert_eq!(problem.problem(), "503 replays-busy");
+    assert_eq!(problem.headers["retry-after"], "10");
+    let nothing_is_held = server.get(&format!("{query}&projection=execution")).await;
+    assert_eq!(nothing_is_held.body["event_count"], 3);
+    let (answer, ()) = tokio::join!(server.get(&query), async {
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        drop(other);
+    });
+    assert_eq!(answer.body["event_count"], 3);
+    assert_eq!(server.get(&query).await.status, 200, "it has let others in");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_read_a_replay_does_not_keep_others_from_theirs() {
+    let server = Server::new();
+    let held = server.state.large_replay().await;
+    let unread = crate::large::large_json(vec![7; 1_000_000], held);
+    let mut next = std::pin::pin!(server.state.large_replay());
+    loop {
+        tokio::select! {
+            _held = &mut next => break,
+            () = tokio::time::advance(std::time::Duration::from_secs(1)) => {}
+        }
+    }
+    drop(unread);
+}
+
 /// A whole execution as one append.
 fn written(history: &History) -> Append {
     let expected = history.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);

@@ -1,19 +1,34 @@
 //! Replays that leave marks: what a long one has come to is saved every so many events, and a later one
-//! goes on from the furthest that lies before its cutoff.
+//! goes on from the furthest that lies before its cutoff. One that grows large waits until it is alone.
 
+use std::time::Duration;
+
+use axum::http::StatusCode;
 use noetl_api::{ReplayQuestion, Replayer, SavedFold, Wanted};
 use noetl_model::{Cutoff, Recorded, Seq};
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, SavedReplay};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use crate::error::ApiError;
 use crate::state::AppState;
+
+/// How long a large replay waits for others to be sent.
+const ALONE_WAIT: Duration = Duration::from_secs(60);
+
+/// A replay, and if it is large the right to hold it.
+pub(super) struct Replayed {
+    pub(super) replayer: Replayer,
+    pub(super) alone: Option<OwnedSemaphorePermit>,
+}
 
 /// Replays an execution as a question asks, from the furthest mark that is of use.
 pub(super) async fn replayed(
     state: &AppState,
     question: &ReplayQuestion,
-) -> Result<Replayer, ApiError> {
+) -> Result<Replayed, ApiError> {
     let execution = question.execution;
+    let mut alone = None;
     let mut replayer = match seed(state, question).await? {
         Some(replayer) => replayer,
         None => Replayer::new(question),
@@ -21,17 +36,28 @@ pub(super) async fn replayed(
     loop {
         let page = state.control().events(execution, replayer.seq(), READ_EVENTS_MAX).await?;
         if page.is_empty() {
-            return Ok(replayer);
+            return Ok(Replayed { replayer, alone });
         }
         for recorded in &page {
             if replayer.see(recorded) == Wanted::Enough {
-                return Ok(replayer);
+                return Ok(Replayed { replayer, alone });
             }
             if recorded.seq.0.is_multiple_of(state.replay_saved_every()) {
                 save(state, question, &replayer, recorded).await;
             }
         }
+        if alone.is_none() && replayer.len() > state.settings().replay_alone_from {
+            let turn = timeout(ALONE_WAIT, state.large_replay()).await;
+            alone = Some(turn.map_err(|_elapsed| busy())?);
+        }
     }
+}
+
+fn busy() -> ApiError {
+    let detail = "other replays as large as this one are being sent; ask again in a while, or for a \
+                  projection with fewer entries, such as `execution`";
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    ApiError::later(status, "replays-busy", detail, ALONE_WAIT / 6)
 }
 
 /// A replay that goes on from a mark, if there is one that the question admits.

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::resolve::{Resolved, resolve};
-use super::seed::replayed;
+use super::seed::{Replayed, replayed};
 use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::large::large_json;
@@ -58,14 +58,18 @@ struct Answer {
 /// Replays an execution up to a moment, and shows its projections with their checksums.
 #[utoipa::path(
     get, path = "/api/replay/state", tag = "replay", params(StateQuery),
-    responses((status = 200, body = Object), (status = 400, description = "more than one cutoff"))
+    responses(
+        (status = 200, body = Object),
+        (status = 400, description = "more than one cutoff"),
+        (status = 503, description = "other replays as large as this one are being sent"),
+    )
 )]
 async fn replay_state(
     State(state): State<AppState>,
     InQuery(query): InQuery<StateQuery>,
 ) -> Result<Response, ApiError> {
     let question = question_of(&query)?;
-    let replayer = replayed(&state, &question).await?;
+    let Replayed { replayer, alone } = replayed(&state, &question).await?;
     let digested = tokio::task::spawn_blocking(move || replayer.finish()).await;
     let replayed = digested.map_err(|error| ApiError::internal(&error))?;
     let resolved = match query.resolve_payloads {
@@ -74,8 +78,8 @@ async fn replay_state(
     };
     Ok(match resolved {
         // Flattening holds the whole answer once more, so it is left out where nothing is added.
-        None => large_json(replayed),
-        Some(_) => large_json(Answer { state: replayed, resolved }),
+        None => large_json(replayed, alone),
+        Some(_) => large_json(Answer { state: replayed, resolved }, alone),
     })
 }
 

@@ -45,5 +45,5 @@ async fn replay_timeline(
         Ok(Wanted::More)
     })
     .await?;
-    Ok(large_json(fold.finish(Some(state.now()))))
+    Ok(large_json(fold.finish(Some(state.now())), ()))
 }

@@ -1,0 +1,251 @@
+//! The commands that a log shows. A long one has hundreds of thousands, so each is held as numbers: the
+//! ids of events, and the places of texts that many of them share.
+//!
+//! Invariant: they come in the order of their ids, as text: checksums depend on it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::Envelope;
+use crate::state::Word;
+
+/// A command, in the shape in which it is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command<'a> {
+    pub command_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_command_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_locator: Option<Cow<'a, str>>,
+    pub status: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_event_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_id: Option<i64>,
+}
+
+/// All commands of a replay, by their ids.
+#[derive(Clone, Default, Deserialize)]
+#[serde(from = "BTreeMap<String, Command<'static>>")]
+pub struct Commands {
+    entries: BTreeMap<Box<str>, Entry>,
+    texts: Texts,
+}
+
+/// What is known of one command, but for its id.
+#[derive(Clone, Copy)]
+struct Entry {
+    status: Place,
+    stage: Option<Place>,
+    frame: Option<Place>,
+    parent: Option<Place>,
+    worker: Option<Place>,
+    locator: Option<Place>,
+    issued: Mark,
+    claimed: Mark,
+    started: Mark,
+    terminal: Mark,
+    last: Mark,
+}
+
+const _: () = assert!(size_of::<Entry>() == 64, "a million events have a quarter of a million");
+
+/// The id of an event, if there is one yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark(i64);
+
+impl Mark {
+    /// Ids are not negative.
+    const NONE: Self = Self(i64::MIN);
+
+    fn of(id: Option<i64>) -> Self {
+        id.map_or(Self::NONE, Self)
+    }
+
+    fn get(self) -> Option<i64> {
+        (self != Self::NONE).then_some(self.0)
+    }
+}
+
+/// Where a text is.
+type Place = NonZeroU32;
+
+/// Every text once.
+#[derive(Clone, Default)]
+struct Texts {
+    all: Vec<Word>,
+    places: BTreeMap<Word, Place>,
+}
+
+impl Texts {
+    fn place_of(&mut self, text: &str) -> Place {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        let word: Word = Arc::from(text);
+        self.all.push(word.clone());
+        let place = u32::try_from(self.all.len()).ok().and_then(Place::new);
+        let place = place.expect("fewer texts than fit in memory, and this is one");
+        self.places.insert(word, place);
+        place
+    }
+
+    fn maybe(&mut self, text: Option<impl AsRef<str>>) -> Option<Place> {
+        text.map(|text| self.place_of(text.as_ref()))
+    }
+
+    /// What was known stays known if nothing else is told.
+    fn update(&mut self, known: &mut Option<Place>, told: Option<impl AsRef<str>>) {
+        if let Some(told) = told {
+            *known = Some(self.place_of(told.as_ref()));
+        }
+    }
+
+    fn at(&self, place: Place) -> Cow<'_, str> {
+        let index = usize::try_from(place.get() - 1).expect("it was the length of a list");
+        Cow::Borrowed(&self.all[index])
+    }
+}
+
+impl Commands {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// In the order of their ids.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Command<'_>> {
+        self.entries.iter().map(|(id, entry)| self.shown(id, entry))
+    }
+
+    fn shown<'a>(&'a self, id: &'a str, entry: &Entry) -> Command<'a> {
+        let text = |place: Option<Place>| place.map(|place| self.texts.at(place));
+        Command {
+            command_id: Cow::Borrowed(id),
+            stage_id: text(entry.stage),
+            frame_id: text(entry.frame),
+            parent_command_id: text(entry.parent),
+            worker_id: text(entry.worker),
+            worker_locator: text(entry.locator),
+            status: self.texts.at(entry.status),
+            issued_event_id: entry.issued.get(),
+            claimed_event_id: entry.claimed.get(),
+            started_event_id: entry.started.get(),
+            terminal_event_id: entry.terminal.get(),
+            last_event_id: entry.last.get(),
+        }
+    }
+
+    /// What an event changes in the command that it is about.
+    pub(crate) fn see(&mut self, event: &Envelope<'_>) {
+        let Some(id) = event.command() else { return };
+        let Self { entries, texts } = self;
+        if !entries.contains_key(&*id) {
+            entries.insert(Box::from(&*id), Entry::new(texts.place_of("UNKNOWN")));
+        }
+        let entry = entries.get_mut(&*id).expect("it has just been put there");
+        let now = Mark(event.event_id);
+        entry.last = now;
+        texts.update(&mut entry.stage, event.stage());
+        texts.update(&mut entry.frame, event.frame());
+        texts.update(&mut entry.parent, event.meta_text("parent_command_id"));
+        texts.update(&mut entry.locator, event.meta_text("worker_locator"));
+        texts.update(&mut entry.worker, event.worker());
+        let Some(what) = event.event_type.strip_prefix("command.") else { return };
+        let (mark, otherwise) = match what {
+            "issued" => (Some(&mut entry.issued), "PENDING"),
+            "claimed" => (Some(&mut entry.claimed), "CLAIMED"),
+            "started" => (Some(&mut entry.started), "RUNNING"),
+            "completed" => (Some(&mut entry.terminal), "COMPLETED"),
+            "failed" => (Some(&mut entry.terminal), "FAILED"),
+            "cancelled" => (Some(&mut entry.terminal), "CANCELLED"),
+            _ => (None, ""),
+        };
+        if let Some(mark) = mark {
+            *mark = now;
+        }
+        let status = event.status_or(otherwise);
+        if !status.is_empty() {
+            entry.status = texts.place_of(status);
+        }
+    }
+}
+
+impl Entry {
+    fn new(status: Place) -> Self {
+        Self {
+            status,
+            stage: None,
+            frame: None,
+            parent: None,
+            worker: None,
+            locator: None,
+            issued: Mark::NONE,
+            claimed: Mark::NONE,
+            started: Mark::NONE,
+            terminal: Mark::NONE,
+            last: Mark::NONE,
+        }
+    }
+}
+
+impl From<BTreeMap<String, Command<'_>>> for Commands {
+    fn from(commands: BTreeMap<String, Command<'_>>) -> Self {
+        let mut texts = Texts::default();
+        let entries = commands.into_iter().map(|(id, command)| {
+            let entry = Entry {
+                status: texts.place_of(&command.status),
+                stage: texts.maybe(command.stage_id),
+                frame: texts.maybe(command.frame_id),
+                parent: texts.maybe(command.parent_command_id),
+                worker: texts.maybe(command.worker_id),
+                locator: texts.maybe(command.worker_locator),
+                issued: Mark::of(command.issued_event_id),
+                claimed: Mark::of(command.claimed_event_id),
+                started: Mark::of(command.started_event_id),
+                terminal: Mark::of(command.terminal_event_id),
+                last: Mark::of(command.last_event_id),
+            };
+            (id.into_boxed_str(), entry)
+        });
+        Self { entries: entries.collect(), texts }
+    }
+}
+
+impl Serialize for Commands {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|command| (command.command_id.clone(), command)))
+    }
+}
+
+impl PartialEq for Commands {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
