@@ -25,6 +25,8 @@ pub(crate) struct Overview {
     pub(crate) steps: Vec<StepView>,
     runs: BTreeMap<RunId, usize>,
     commands: BTreeMap<CommandId, OpenCommand>,
+    /// The time of the last event.
+    until: Timestamp,
 }
 
 /// How an execution has ended, if it has.
@@ -108,6 +110,7 @@ impl Overview {
             steps: Vec::new(),
             runs: BTreeMap::new(),
             commands: BTreeMap::new(),
+            until: summary.started_at,
         }
     }
 
@@ -137,7 +140,9 @@ impl Overview {
     /// Takes the next event in.
     pub(crate) fn see(&mut self, recorded: &Recorded) -> Change {
         let at = recorded.at;
+        let before = std::mem::replace(&mut self.until, at);
         match &recorded.event {
+            Event::ExecutionForked { again, .. } => self.forked(again, before, at),
             Event::StepEntered { run, step, .. } => self.step_entered(*run, step, at),
             Event::StepSkipped { step, .. } => self.step_skipped(step, at),
             Event::StepCompleted { run, .. } => self.step_ended(*run, at, None),
@@ -175,7 +180,6 @@ impl Overview {
                 self.ended(at, Ending::Cancelled { reason: reason.clone() })
             }
             Event::ExecutionStarted { .. }
-            | Event::ExecutionForked { .. }
             | Event::StepAwaited { .. }
             | Event::FrameOpened { .. }
             | Event::CommandClaimed { .. }
@@ -188,6 +192,23 @@ impl Overview {
             | Event::ExecutionStalled { .. }
             | Event::Reported { .. } => Change::Nothing,
         }
+    }
+
+    /// What is open goes on from here: the time since it was left is nobody's, and items that had failed
+    /// are done again.
+    fn forked(&mut self, again: &[TaskAddress], left_at: Timestamp, at: Timestamp) -> Change {
+        for &index in self.runs.values() {
+            let view = &mut self.steps[index];
+            view.took += left_at.since(view.since);
+            view.since = at;
+        }
+        for task in again.iter().filter(|task| task.place.item().is_some()) {
+            let Some(&index) = self.runs.get(&task.run) else { continue };
+            if let Some(items) = &mut self.steps[index].items {
+                items.failed = items.failed.saturating_sub(1);
+            }
+        }
+        Change::Nothing
     }
 
     fn step_entered(&mut self, run: RunId, step: &StepName, at: Timestamp) -> Change {

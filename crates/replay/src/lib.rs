@@ -31,7 +31,7 @@ pub use state::{
 };
 
 pub use timeline::{
-    CommandSpan, Outcome, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,
+    CommandSpan, ForkGap, Outcome, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,
 };
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod spent;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use noetl_model::{
     CommandId, Event, ExecutionId, Place, Recorded, RunId, StepName, TimerId, TimerPurpose,
@@ -71,6 +72,16 @@ pub struct CommandSpan {
     pub outcome: Outcome,
 }
 
+/// The time between an event of another execution and the fork that has it for its past. It belongs to
+/// neither, and is nobody's.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ForkGap {
+    #[serde(serialize_with = "time")]
+    pub left_at: Timestamp,
+    #[serde(serialize_with = "time")]
+    pub forked_at: Timestamp,
+}
+
 /// What took how long.
 #[derive(Debug, Clone, Serialize)]
 pub struct Timeline {
@@ -89,6 +100,9 @@ pub struct Timeline {
     pub commands: Vec<CommandSpan>,
     /// Whether there are more steps or commands than are told.
     pub truncated: bool,
+    /// Times that are left out of what was spent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fork_gaps: Vec<ForkGap>,
 }
 
 /// Takes the events of an execution in order.
@@ -109,6 +123,9 @@ pub struct TimelineFold {
     ended: BTreeMap<StepName, (u64, usize)>,
     ends: u64,
     last: Option<usize>,
+    /// The time of the last event.
+    until: Option<Timestamp>,
+    fork_gaps: Vec<ForkGap>,
 }
 
 #[derive(Debug, Clone)]
@@ -141,6 +158,8 @@ impl TimelineFold {
             ended: BTreeMap::new(),
             ends: 0,
             last: None,
+            until: None,
+            fork_gaps: Vec::new(),
         }
     }
 
@@ -151,6 +170,10 @@ impl TimelineFold {
             self.meter = Meter::from(at);
         }
         self.event_count += 1;
+        if let Event::ExecutionForked { .. } = &recorded.event {
+            self.forked(at);
+        }
+        self.until = Some(at);
         if self.outcome == Outcome::Running {
             self.meter.advance(at);
         }
@@ -237,7 +260,8 @@ impl TimelineFold {
         }
         critical_path.reverse();
         let started_at = self.started_at;
-        let total = std::time::Duration::from_micros(self.meter.spent.total());
+        let left_out = self.fork_gaps.iter().map(|gap| gap.forked_at.since(gap.left_at));
+        let total = Duration::from_micros(self.meter.spent.total()) + left_out.sum::<Duration>();
         Timeline {
             execution_id: self.execution.0,
             started_at,
@@ -249,6 +273,18 @@ impl TimelineFold {
             steps: self.steps,
             commands: self.commands,
             truncated: self.truncated,
+            fork_gaps: self.fork_gaps,
+        }
+    }
+
+    /// What was under way before goes on from here.
+    fn forked(&mut self, at: Timestamp) {
+        let Some(left_at) = self.until else { return };
+        self.fork_gaps.push(ForkGap { left_at, forked_at: at });
+        let open = self.runs.values_mut().map(|open| &mut open.meter);
+        for meter in open.chain([&mut self.meter]) {
+            meter.advance(left_at);
+            meter.skip(at);
         }
     }
 

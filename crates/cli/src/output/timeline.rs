@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use noetl_model::Timestamp;
-use noetl_replay::{CommandSpan, Outcome, Spent, StepSpan, Timeline};
+use noetl_replay::{CommandSpan, ForkGap, Outcome, Spent, StepSpan, Timeline};
 
 use crate::output::table::{line, table};
 use crate::output::time::took_finely;
@@ -20,7 +20,7 @@ const NAME_MAX: usize = 32;
 pub(crate) fn drawn(timeline: &Timeline) -> String {
     let Some(started) = timeline.started_at else { return "nothing has happened yet\n".to_owned() };
     let total = timeline.spent.total().max(1);
-    let scale = Scale { started, total };
+    let scale = Scale { started, total, fork_gaps: &timeline.fork_gaps };
     let mut rows: Vec<Vec<String>> = Vec::new();
     for span in timeline.steps.iter().take(STEPS_MAX) {
         let commands = timeline.commands.iter().filter(|command| command.run == span.run);
@@ -43,6 +43,9 @@ pub(crate) fn drawn(timeline: &Timeline) -> String {
         text += &paint(FAINT, "there is more than is drawn; --output json has more\n");
     }
     text += &format!("\n{}", paint(FAINT, "█ running  ▒ child  ░ waiting for a worker  · other\n"));
+    if !timeline.fork_gaps.is_empty() {
+        text += &paint(FAINT, "the time between the past it shares and the fork is left out\n");
+    }
     let path: Vec<&str> = timeline.critical_path.iter().map(|step| step.as_str()).collect();
     text += &format!("\ncritical path (*)  {}\n", path.join(" → "));
     text += &where_it_went(&timeline.spent);
@@ -81,15 +84,19 @@ fn where_it_went(spent: &Spent) -> String {
 }
 
 /// Instants to places on a line.
-struct Scale {
+struct Scale<'a> {
     started: Timestamp,
     /// How long the line is, in microseconds.
     total: u64,
+    /// What is left out of it.
+    fork_gaps: &'a [ForkGap],
 }
 
-impl Scale {
+impl Scale<'_> {
     fn place(&self, at: Timestamp) -> usize {
-        let micros = at.since(self.started).as_micros();
+        let before = |gap: &ForkGap| at.min(gap.forked_at).since(gap.left_at);
+        let left_out: Duration = self.fork_gaps.iter().map(before).sum();
+        let micros = at.since(self.started).saturating_sub(left_out).as_micros();
         let place = micros * WIDTH as u128 / u128::from(self.total);
         usize::try_from(place).unwrap_or(WIDTH).min(WIDTH)
     }
@@ -100,7 +107,9 @@ impl Scale {
         span: &StepSpan,
         commands: impl Iterator<Item = &'a CommandSpan> + Clone,
     ) -> String {
-        let end = self.started.after(Duration::from_micros(self.total));
+        let left_out = self.fork_gaps.iter().map(|gap| gap.forked_at.since(gap.left_at));
+        let whole = Duration::from_micros(self.total) + left_out.sum::<Duration>();
+        let end = self.started.after(whole);
         let mut cells = [' '; WIDTH];
         self.fill(&mut cells, span.entered_at, span.ended_at.unwrap_or(end), '·');
         for command in commands.clone() {

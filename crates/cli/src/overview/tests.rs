@@ -110,6 +110,35 @@ fn a_loop_counts_its_items_and_a_failure_knows_its_own() {
 }
 
 #[test]
+fn a_fork_counts_items_that_are_done_again_once_and_no_time_before_it() {
+    let address = json!({"run": 0, "place": {"item": {"index": 1, "task": 0}}, "retry": 0});
+    check(
+        &[
+            entered(0, "each"),
+            json!({"type": "loop.opened", "run": 0, "items": {"range": 2}, "mode": "parallel",
+                   "in_flight_max": 2}),
+            json!({"type": "iteration.completed", "run": 0, "index": 0}),
+            json!({"type": "iteration.failed", "run": 0, "index": 1, "error": error()}),
+            json!({"type": "execution.forked", "origin": {"execution": 9, "seq": 4},
+                   "again": [address]}),
+            json!({"type": "iteration.completed", "run": 0, "index": 1}),
+            completed(0, "each"),
+        ],
+        &expect![[r#"
+            step.entered StepEntered(0)
+            loop.opened ItemsEnded(0)
+            iteration.completed ItemsEnded(0)
+            iteration.failed ItemsEnded(0)
+            execution.forked Nothing
+            iteration.completed ItemsEnded(0)
+            step.completed StepEnded(0)
+            RUNNING after None
+            each COMPLETED runs 1 took 5s 2/Some(2)
+        "#]],
+    );
+}
+
+#[test]
 fn what_still_ran_when_the_execution_was_cancelled_is_cancelled_too() {
     check(
         &[

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use noetl_model::{CommandId, Outcome as Told, Recorded};
+use noetl_model::{CommandId, Event, ForkPoint, Outcome as Told, Recorded};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::{Value, json};
 
@@ -164,6 +164,33 @@ fn an_execution_under_way_is_told_up_to_its_last_event() {
     let until = usize::try_from(third.unwrap().seq.0).unwrap();
     check(
         &log[..until],
+        expect![[r#"
+        running 3 waiting 3 other 0
+        * start Completed running 1 waiting 1
+        - quick Completed running 2 waiting 1
+        * slow Running running 0 waiting 4
+    "#]],
+    );
+}
+
+#[test]
+fn the_time_between_a_past_and_its_fork_is_not_counted() {
+    let mut log = told([1, 2, 30, 4]);
+    let third = log.iter().filter(|it| it.event.tag().as_str() == "command.claimed").nth(2);
+    log.truncate(usize::try_from(third.unwrap().seq.0).unwrap());
+    let left = log.last().unwrap().clone();
+    let day = Duration::from_hours(24);
+    let origin = ForkPoint { execution: Story::EXECUTION, seq: left.seq };
+    let event = Event::ExecutionForked {
+        origin,
+        playbook: None,
+        workload: None,
+        context: std::collections::BTreeMap::new(),
+        again: Vec::new(),
+    };
+    log.push(Recorded { seq: left.seq.next(), at: left.at.after(day), event, ..left });
+    check(
+        &log,
         expect![[r#"
         running 3 waiting 3 other 0
         * start Completed running 1 waiting 1

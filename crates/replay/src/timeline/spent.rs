@@ -82,6 +82,11 @@ impl Meter {
         self.since = self.since.max(at);
     }
 
+    /// Leaves out the time up to an instant.
+    pub(super) fn skip(&mut self, at: Timestamp) {
+        self.since = self.since.max(at);
+    }
+
     pub(super) fn begin(&mut self, activity: Activity) {
         *self.count(activity) += 1;
     }

@@ -86,20 +86,21 @@ fn text(summaries: &[Summary]) -> String {
     rows.extend(summaries.iter().map(|summary| {
         let duration = summary.ended_at.map(|ended_at| took(ended_at.since(summary.started_at)));
         let now = match (summary.status, &summary.error, &summary.current_step) {
-            (ExecutionStatus::Running, _, Some(step)) => step.to_string(),
-            (_, Some(error), _) => line(&error.message, ERROR_CHARS_MAX),
-            (_, None, _) => match summary.fork {
-                Some(fork) => format!("fork of {} at event {}", fork.execution, fork.seq),
-                None => String::new(),
-            },
+            (ExecutionStatus::Running, _, Some(step)) => Some(step.to_string()),
+            (_, Some(error), _) => Some(line(&error.message, ERROR_CHARS_MAX)),
+            (_, None, _) => None,
         };
+        let lineage = summary
+            .fork
+            .map(|fork| paint(FAINT, format!("fork of {} at event {}", fork.execution, fork.seq)));
+        let now: Vec<String> = now.into_iter().chain(lineage).collect();
         vec![
             summary.execution.to_string(),
             status(summary.status),
             day(summary.started_at),
             duration.unwrap_or_default(),
             format!("{}@{}", summary.playbook.path, summary.playbook.version),
-            now,
+            now.join("  "),
         ]
     }));
     table(&rows)
