@@ -9,11 +9,6 @@ use super::Remains;
 /// A snapshot begins with a checksum.
 const CHECKSUM_LEN: usize = 32;
 
-/// Each answer about the past folds a log anew, so one log in so many is asked about at every event,
-/// and the others at so many places.
-const ASKED_ABOUT_ALL: usize = 8;
-const ASKED: usize = 12;
-
 impl Remains<'_> {
     pub(super) async fn past(
         &self,
@@ -24,11 +19,7 @@ impl Remains<'_> {
         // Saved and loaded again after every event: if this one is right at every place, then so is
         // what goes on from a snapshot of any earlier place.
         let mut reloaded: Option<Execution> = None;
-        let ask_every = match log.len() % ASKED_ABOUT_ALL {
-            0 => 1,
-            _ => log.len().div_ceil(ASKED),
-        };
-        for (place, recorded) in log.iter().enumerate() {
+        for recorded in log {
             let seq = recorded.seq;
             let wrong = |what: &str| format!("{what} event {seq} is not the fold up to there");
             let scratch = folded(execution, &mut scratch, recorded)?;
@@ -48,12 +39,10 @@ impl Remains<'_> {
                     return Err(wrong("a snapshot at"));
                 }
             }
-            if place % ask_every == 0 {
-                let served = self.control.state(execution, Cutoff::Seq(seq)).await;
-                let served = served.map_err(|error| format!("no state at {seq}: {error:?}"))?;
-                if served != *scratch {
-                    return Err(wrong("the state served for"));
-                }
+            let served = self.control.state(execution, Cutoff::Seq(seq)).await;
+            let served = served.map_err(|error| format!("no state at {seq}: {error:?}"))?;
+            if served != *scratch {
+                return Err(wrong("the state served for"));
             }
         }
         Ok(())
