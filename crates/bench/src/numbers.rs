@@ -39,6 +39,10 @@ pub(crate) fn mebibytes(bytes: u64) -> f64 {
     number(bytes) / (1024.0 * 1024.0)
 }
 
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    number(bytes) / 1e6
+}
+
 /// The same thing measured several times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Runs(Vec<f64>);

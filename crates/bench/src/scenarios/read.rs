@@ -10,7 +10,7 @@ use reqwest::Method;
 use super::Setting;
 use crate::database::Database;
 use crate::generated::{Generated, path_of};
-use crate::numbers::{mebibytes, micros, number, percentile};
+use crate::numbers::{megabytes, micros, number, percentile};
 use crate::plot::{Line, Plot, Shape};
 use crate::sheet::{Bound, Sheet};
 use crate::system::{System, Worker, fresh};
@@ -26,6 +26,7 @@ const TIMES: usize = 400;
 const WARM_UP: usize = 20;
 /// How much dearer an answer may be with a hundred times as much in the store.
 const RATIO_MAX: f64 = 2.0;
+/// How many megabytes a server may hold while it replays.
 const REPLAY_PEAK_MAX: f64 = 150.0;
 /// What share of a long replay it may take to do it again.
 const AGAIN_MAX: f64 = 0.2;
@@ -172,6 +173,7 @@ async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
     let again = replay(&system, &content, "projection=execution").await?;
     // Every command is an entry of the answer.
     let all = replay(&system, &content, "projection=all").await?;
+    let two = replays_at_once(&system, &content).await?;
     let store = database.store().await?;
     let read = read_all(&*store, content.longest).await?;
     let raw = database.raw_read(content.longest).await?;
@@ -183,8 +185,12 @@ async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
     sheet.figure("replayed with every command shown", rate(all.took), "events/s");
     sheet.figure("replayed for the first time", micros(execution.took) / 1000.0, "ms");
     sheet.figure("replayed again", micros(again.took) / 1000.0, "ms");
-    for (what, peak) in [("", execution.peak), (" with every command", all.peak)] {
-        let goal = format!("memory while it is replayed{what}, MiB");
+    for (what, peak) in [
+        ("", execution.peak),
+        (" with every command", all.peak),
+        (" with every command, twice at once", two),
+    ] {
+        let goal = format!("memory while it is replayed{what}, MB");
         sheet.goal(goal, peak, Bound::AtMost(REPLAY_PEAK_MAX));
     }
     let share = again.took.as_secs_f64() / execution.took.as_secs_f64();
@@ -195,8 +201,15 @@ async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
 /// What a replay by the server took.
 struct Replayed {
     took: Duration,
-    /// Most memory of the server meanwhile, in MiB.
+    /// Most memory of the server meanwhile, in MB.
     peak: f64,
+}
+
+/// Most memory of the server while two replays with all commands are asked for, in MB.
+async fn replays_at_once(system: &System, of: &Generated) -> Result<f64> {
+    let one = || replay(system, of, "projection=all");
+    let (one, other) = futures::try_join!(one(), one())?;
+    Ok(one.peak.max(other.peak))
 }
 
 async fn replay(system: &System, of: &Generated, projection: &str) -> Result<Replayed> {
@@ -207,7 +220,7 @@ async fn replay(system: &System, of: &Generated, projection: &str) -> Result<Rep
     let answer = system.ask(Method::GET, &path, None).await?;
     let took = begun.elapsed();
     ensure!(answer["event_count"] == of.length, "the replay was cut short");
-    Ok(Replayed { took, peak: mebibytes(system.server().usage()?.peak) })
+    Ok(Replayed { took, peak: megabytes(system.server().usage()?.peak) })
 }
 
 async fn read_all(store: &dyn Store, execution: ExecutionId) -> Result<Duration> {
