@@ -215,7 +215,7 @@ impl Reader<'_> {
                 self.look_up_payloads(recorded).await?;
             }
             progress(self.events);
-            if page.len() < READ_EVENTS_MAX {
+            if page.is_empty() {
                 return Ok(());
             }
         }

@@ -73,8 +73,8 @@ async fn attempt_in_log(
             }
         }
         match page.last() {
-            Some(last) if page.len() == READ_EVENTS_MAX => after = last.seq,
-            Some(_) | None => return Ok(latest),
+            Some(last) => after = last.seq,
+            None => return Ok(latest),
         }
     }
 }

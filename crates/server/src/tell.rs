@@ -1,8 +1,10 @@
 //! Pages of events in the public words.
 
+use std::collections::VecDeque;
+
 use noetl_api::{PublicEvent, Teller};
 use noetl_model::{ExecutionId, Seq};
-use noetl_store::READ_EVENTS_MAX;
+use noetl_store::{READ_BYTES_MAX, json_len};
 
 use crate::error::ApiError;
 use crate::state::AppState;
@@ -17,30 +19,63 @@ pub(crate) async fn teller_at(
     after: Seq,
 ) -> Result<Teller, ApiError> {
     let mut teller = Teller::new(execution);
-    let from = after.0.saturating_sub(LOOK_BACK_MAX);
-    let count = usize::try_from(after.0 - from).unwrap_or(READ_EVENTS_MAX);
-    if count > 0 {
-        let earlier = state.control().events(execution, Seq(from), count).await?;
+    let mut learned = Seq(after.0.saturating_sub(LOOK_BACK_MAX));
+    while learned < after {
+        let left = usize::try_from(after.0 - learned.0).unwrap_or(usize::MAX);
+        let earlier = state.control().events(execution, learned, left).await?;
+        let Some(last) = earlier.last() else { break };
+        learned = last.seq;
         earlier.iter().for_each(|recorded| teller.learn(recorded));
     }
     Ok(teller)
 }
 
-/// Up to `limit` events after a place, told.
+/// An event in the public words, and the length of its JSON.
+pub(crate) struct Told {
+    pub(crate) event: PublicEvent,
+    pub(crate) len: usize,
+}
+
+/// Which events are told if they have more than `READ_BYTES_MAX` bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Oldest,
+    Newest,
+    /// All of them: who asks counts on it.
+    All,
+}
+
+/// The events after a place in order, at most `limit`, told; at least one of those that are wanted.
 pub(crate) async fn events_after(
     state: &AppState,
     execution: ExecutionId,
     after: Seq,
     limit: usize,
-) -> Result<Vec<PublicEvent>, ApiError> {
+    keep: Keep,
+) -> Result<Vec<Told>, ApiError> {
     let mut teller = teller_at(state, execution, after).await?;
-    let mut told = Vec::new();
-    let mut last = after;
-    while told.len() < limit {
-        let page = state.control().events(execution, last, limit - told.len()).await?;
+    let mut told: VecDeque<Told> = VecDeque::new();
+    let (mut last, mut left, mut bytes) = (after, limit, 0);
+    while left > 0 {
+        let page = state.control().events(execution, last, left).await?;
         let Some(end) = page.last() else { break };
         last = end.seq;
-        told.extend(page.iter().map(|recorded| teller.tell(recorded)));
+        left -= page.len();
+        for recorded in &page {
+            let event = teller.tell(recorded);
+            let len = json_len(&event);
+            bytes += len;
+            told.push_back(Told { event, len });
+            match keep {
+                Keep::Oldest if bytes >= READ_BYTES_MAX => return Ok(told.into()),
+                Keep::Newest => {
+                    while bytes > READ_BYTES_MAX && told.len() > 1 {
+                        bytes -= told.pop_front().map_or(0, |oldest| oldest.len);
+                    }
+                }
+                Keep::Oldest | Keep::All => {}
+            }
+        }
     }
-    Ok(told)
+    Ok(told.into())
 }

@@ -4,10 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
+use futures::TryStreamExt as _;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
 use noetl_store::{
-    Append, AppendError, Clock as _, CommandKey, EventLog, Known, LogEnd, OwnEvents, Plan,
-    READ_EVENTS_MAX, StoreError, SystemClock, put_away, read_shared,
+    Append, AppendError, Clock as _, CommandKey, EventLog, Known, LogEnd, OwnEvents, PageRoom,
+    Plan, READ_EVENTS_MAX, StoreError, SystemClock, put_away, read_shared,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_as, query_scalar};
@@ -105,20 +106,23 @@ impl PgStore {
         after: Seq,
         limit: usize,
     ) -> Result<OwnEvents, StoreError> {
-        let rows = query(include_str!("../sql/read_events.sql"))
+        let mut rows = query(include_str!("../sql/read_events.sql"))
             .bind(execution.0)
             .bind(stored(after.0))
             .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(store_error)?;
+            .fetch(&self.pool);
         let mut own = OwnEvents::default();
-        for row in &rows {
-            if get::<Option<&str>>(row, "body")?.is_none() {
-                let execution = ExecutionId(get(row, "event_id")?);
-                own.shared = Some(ForkPoint { execution, seq: Seq(number(row, "seq")?) });
-            } else {
-                own.events.push(recorded(execution, row)?);
+        let mut room = PageRoom::default();
+        while let Some(row) = rows.try_next().await.map_err(store_error)? {
+            let Some(body) = get::<Option<&str>>(&row, "body")? else {
+                let execution = ExecutionId(get(&row, "event_id")?);
+                own.shared = Some(ForkPoint { execution, seq: Seq(number(&row, "seq")?) });
+                continue;
+            };
+            own.events.push(recorded(execution, &row)?);
+            if !room.take(body.len()) {
+                own.is_cut = true;
+                break;
             }
         }
         Ok(own)

@@ -1,10 +1,11 @@
 //! The order of all events, and feeds with a name.
 
 use async_trait::async_trait;
+use futures::TryStreamExt as _;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_store::{
     EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, StoreError,
+    NamedFeed, PageRoom, StoreError,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, query};
@@ -17,18 +18,21 @@ use crate::row::{at_most, digest, get, instant, json, number, store_error, to_js
 impl EventFeed for PgStore {
     async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
         let place = after.place(0);
-        let rows = query(include_str!("../sql/read_feed.sql"))
+        let mut rows = query(include_str!("../sql/read_feed.sql"))
             .bind(place.batch)
             .bind(place.index)
             .bind(at_most(limit, FEED_READ_MAX))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(store_error)?;
-        let mut page = FeedPage { items: Vec::with_capacity(rows.len()), next: after.clone() };
-        for row in &rows {
-            let place = FeedPlace { batch: get(row, "position")?, index: get(row, "index")? };
+            .fetch(&self.pool);
+        let mut page = FeedPage { items: Vec::new(), next: after.clone() };
+        let mut room = PageRoom::default();
+        while let Some(row) = rows.try_next().await.map_err(store_error)? {
+            let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
             page.next = FeedCursor::default().at(0, place);
-            page.items.extend(item(row, &page.next)?);
+            page.items.extend(item(&row, &page.next)?);
+            let len = get::<Option<&str>>(&row, "body")?.map_or(0, str::len);
+            if !room.take(len) {
+                break;
+            }
         }
         Ok(page)
     }

@@ -23,6 +23,7 @@ mod plan;
 mod port;
 mod queue;
 mod records;
+mod room;
 mod row;
 mod schedule;
 mod shared;
@@ -58,6 +59,7 @@ pub use records::{
     Runtimes, Sealed, SealedRow, SealedTable, SecretAudit, Turns, VARIABLES_MAX, Variable,
     VariableType, Variables,
 };
+pub use room::{PageRoom, READ_BYTES_MAX, json_len};
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,
     ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,

@@ -26,8 +26,8 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, OwnEvents, SavedReplay,
-    Snapshot, StoreError, TimerChange, read_shared,
+    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, OwnEvents, PageRoom,
+    SavedReplay, Snapshot, StoreError, TimerChange, json_len, read_shared,
 };
 use feed::FeedTable;
 use outbox::OutboxTable;
@@ -141,8 +141,17 @@ impl Tables {
             return OwnEvents::default();
         };
         let seen = row.log.partition_point(|recorded| recorded.seq <= after);
-        let events = row.log.iter().skip(seen).take(limit).cloned().collect();
-        OwnEvents { shared: row.summary.fork.filter(|fork| after < fork.seq), events }
+        let shared = row.summary.fork.filter(|fork| after < fork.seq);
+        let mut own = OwnEvents { shared, ..OwnEvents::default() };
+        let mut room = PageRoom::default();
+        for recorded in row.log.iter().skip(seen).take(limit) {
+            own.events.push(recorded.clone());
+            if !room.take(json_len(&recorded.event)) {
+                own.is_cut = true;
+                break;
+            }
+        }
+        own
     }
 
     /// The append continues the log where it ends, without a gap, under ids nobody has used.

@@ -22,7 +22,9 @@ pub trait EventLog: Send + Sync {
     /// answers for those it reaches; it is an error only if none of them answers.
     async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError>;
 
-    /// The events after `after`, in order, at most `limit` (and at most `READ_EVENTS_MAX`).
+    /// The events after `after`, in order, at most `limit` (and at most `READ_EVENTS_MAX`). A page
+    /// ends early with the event that brings it to `READ_BYTES_MAX`: only an empty one means that
+    /// there are no more.
     async fn read(
         &self,
         execution: ExecutionId,

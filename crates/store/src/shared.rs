@@ -13,6 +13,8 @@ pub struct OwnEvents {
     /// Up to where another execution's events come before these, if any of them were asked for.
     pub shared: Option<ForkPoint>,
     pub events: Vec<Recorded>,
+    /// The events were too large for one page: more of them come after these.
+    pub is_cut: bool,
 }
 
 /// Reads a log that may begin with another's: at most `limit` events after `after`, in order. `own`
@@ -27,18 +29,27 @@ where
     F: Future<Output = Result<OwnEvents, StoreError>>,
 {
     let limit = limit.min(READ_EVENTS_MAX);
-    let mut parts: Vec<Vec<Recorded>> = Vec::new();
+    let mut parts: Vec<(Vec<Recorded>, bool)> = Vec::new();
     let (mut execution, mut until) = (execution, None);
     loop {
-        let OwnEvents { shared, mut events } = own(execution, after, limit).await?;
+        let OwnEvents { shared, mut events, is_cut } = own(execution, after, limit).await?;
         // What an execution did after a fork had left it is not the fork's.
         events.retain(|recorded| until.is_none_or(|until| recorded.seq <= until));
-        parts.push(events);
+        parts.push((events, is_cut));
         let Some(fork) = shared.filter(|_| parts.len() <= FORKS_MAX) else {
             break;
         };
         let last = until.map_or(fork.seq, |until: Seq| until.min(fork.seq));
         (execution, until) = (fork.execution, Some(last));
     }
-    Ok(parts.into_iter().rev().flatten().take(limit).collect())
+    let mut page = Vec::new();
+    for (events, is_cut) in parts.into_iter().rev() {
+        page.extend(events);
+        // What is missing comes before whatever the forks did.
+        if is_cut {
+            break;
+        }
+    }
+    page.truncate(limit);
+    Ok(page)
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use noetl_model::{CommandId, Digest, ExecutionId, ForkPoint, Recorded, Seq, TimerId};
 
 use super::Subject;
-use super::given::{A, B, C, add, after, at, events_after, lease, park, remove, start};
-use crate::{Append, AppendError, Holder, OpenWork, READ_EVENTS_MAX, TimerChange};
+use super::given::{A, B, C, add, after, at, events_after, lease, park, remove, sized, start};
+use crate::{Append, AppendError, Holder, OpenWork, READ_BYTES_MAX, READ_EVENTS_MAX, TimerChange};
 
 /// The same append, whose events follow one with the digest `before`.
 fn chained(append: Append, before: Digest) -> Append {
@@ -84,6 +84,19 @@ pub async fn a_fork_is_read_after_the_past_it_shares(subject: Subject) {
     assert_eq!(summary.and_then(|it| it.fork), forked.summary.fork);
     let found = subject.store.find(origin.events[1].event_id).await.expect("the store answers");
     assert_eq!(found.map(|(execution, _)| execution), Some(A));
+}
+
+pub async fn a_past_that_fills_a_page_is_read_whole_before_the_fork(subject: Subject) {
+    let mut origin = events_after(A, Seq::ZERO, 4);
+    origin.events[1].event = sized(READ_BYTES_MAX);
+    assert_eq!(subject.append(origin).await, Ok(()));
+    assert_eq!(subject.append(fork(B, A, 3, 2)).await, Ok(()));
+    let page = async |after: u64| -> Vec<u64> {
+        let events = subject.store.read(B, Seq(after), usize::MAX).await;
+        events.expect("the store reads").iter().map(|recorded| recorded.seq.0).collect()
+    };
+    assert_eq!(page(0).await, [1, 2]);
+    assert_eq!(page(2).await, [3, 4, 5]);
 }
 
 pub async fn a_fork_of_a_fork_may_leave_before_the_first_one_did(subject: Subject) {

@@ -6,8 +6,8 @@ use noetl_model::{ExecutionId, Seq};
 use serde_json::json;
 
 use super::Subject;
-use super::given::{A, B, C, T0, after, at, events_after, start};
-use crate::{Append, FeedCursor, FeedItem, FeedPoint, NamedFeed};
+use super::given::{A, B, C, T0, after, at, events_after, sized, start};
+use crate::{Append, FeedCursor, FeedItem, FeedPoint, NamedFeed, READ_BYTES_MAX};
 
 async fn point(subject: &Subject, point: FeedPoint) -> FeedCursor {
     subject.store.feed_point(&point).await.expect("the store finds a point")
@@ -81,6 +81,17 @@ pub async fn a_feed_goes_on_after_any_event_that_it_has_shown(subject: Subject) 
         let rest = read_on(&subject, &written, 5).await;
         assert_eq!(places(&rest), places(&all[read + 1..]));
     }
+}
+
+pub async fn a_page_of_a_feed_ends_with_the_event_that_fills_it(subject: Subject) {
+    let mut append = events_after(A, Seq::ZERO, 4);
+    append.events[1].event = sized(READ_BYTES_MAX);
+    assert_eq!(subject.append(append).await, Ok(()));
+    settled(&subject, 4).await;
+    let page = subject.store.feed(&FeedCursor::default(), 9).await.expect("the store reads");
+    assert_eq!(places(&page.items), [(A.0, 1), (A.0, 2)]);
+    let rest = subject.store.feed(&page.next, 9).await.expect("the store reads");
+    assert_eq!(places(&rest.items), [(A.0, 3), (A.0, 4)]);
 }
 
 pub async fn a_feed_begins_at_the_start_at_the_end_or_at_an_instant(subject: Subject) {

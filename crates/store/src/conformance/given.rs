@@ -54,6 +54,11 @@ pub fn event() -> Event {
     Event::Reported { name: "note".into(), step: None, body: Value::Null }
 }
 
+/// An event whose JSON has more than `len` bytes, by a few.
+pub fn sized(len: usize) -> Event {
+    Event::Reported { name: "note".into(), step: None, body: Value::String("x".repeat(len)) }
+}
+
 /// Appends `count` events after `expected` and changes nothing else.
 pub fn events_after(execution: ExecutionId, expected: Seq, count: u64) -> Append {
     let last = Seq(expected.0 + count);

@@ -4,8 +4,8 @@ use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq};
 
 use super::Subject;
 use super::events::every_event;
-use super::given::{A, B, C, add, after, at, events_after, recorded, start, summary};
-use crate::{Append, AppendError, READ_EVENTS_MAX};
+use super::given::{A, B, C, add, after, at, events_after, recorded, sized, start, summary};
+use crate::{Append, AppendError, READ_BYTES_MAX, READ_EVENTS_MAX};
 
 pub async fn append_then_read_gives_the_same_events(subject: Subject) {
     let events: Vec<Recorded> = every_event()
@@ -97,6 +97,22 @@ pub async fn reads_page_by_seq(subject: Subject) {
     assert!(page(A, u64::MAX, 10).await.is_empty());
     assert_eq!(page(A, 0, usize::MAX).await.len(), READ_EVENTS_MAX);
     assert!(page(C, 0, 10).await.is_empty());
+}
+
+pub async fn a_page_ends_with_the_event_that_fills_it(subject: Subject) {
+    let mut append = events_after(A, Seq::ZERO, 5);
+    append.events[1].event = sized(READ_BYTES_MAX / 2);
+    append.events[2].event = sized(READ_BYTES_MAX / 2);
+    append.events[4].event = sized(READ_BYTES_MAX + 1);
+    assert_eq!(subject.append(append).await, Ok(()));
+    let page = async |after: u64| -> Vec<u64> {
+        let events = subject.store.read(A, Seq(after), usize::MAX).await;
+        events.expect("the store reads").iter().map(|recorded| recorded.seq.0).collect()
+    };
+    assert_eq!(page(0).await, [1, 2, 3]);
+    assert_eq!(page(3).await, [4, 5]);
+    assert_eq!(page(4).await, [5], "however large it is");
+    assert!(page(5).await.is_empty());
 }
 
 pub async fn an_event_is_found_by_its_id_in_its_execution(subject: Subject) {

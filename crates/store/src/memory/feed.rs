@@ -8,7 +8,7 @@ use noetl_model::{ExecutionId, Seq, Timestamp};
 use super::MemoryStore;
 use crate::{
     EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, StoreError,
+    NamedFeed, PageRoom, StoreError, json_len,
 };
 
 #[derive(Default)]
@@ -57,6 +57,14 @@ impl EventFeed for MemoryStore {
             let cursor = FeedCursor::default().at(0, place);
             let path = row.summary.playbook.path.clone();
             Some(FeedItem { execution, path, recorded, cursor })
+        });
+        let mut room = PageRoom::default();
+        // The one that fills the page is its last.
+        let mut is_full = false;
+        let items = items.take_while(|item| {
+            let has_room = !is_full;
+            is_full = !room.take(json_len(&item.recorded.event));
+            has_room
         });
         let items: Vec<FeedItem> = items.collect();
         let next = items.last().map_or_else(|| after.clone(), |last| last.cursor.clone());

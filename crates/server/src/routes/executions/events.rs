@@ -7,7 +7,7 @@ use axum::extract::State;
 use noetl_api::wire::EventPage;
 use noetl_api::{AnyId, PublicEvent};
 use noetl_model::{ExecutionId, Seq};
-use noetl_store::READ_EVENTS_MAX;
+use noetl_store::{PageRoom, READ_EVENTS_MAX};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -17,7 +17,7 @@ use super::known;
 use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
-use crate::tell::events_after;
+use crate::tell::{Keep, Told, events_after};
 
 /// How many events are looked at for one page; the next one goes on from there.
 const LOOKED_AT_MAX: usize = 5000;
@@ -65,7 +65,8 @@ impl EventsQuery {
     }
 }
 
-/// Lists the events of an execution, a page at a time, from either end.
+/// Lists the events of an execution, a page at a time, from either end. A page ends before `limit` if
+/// its events are large; `next_after` or `next_before` says where to go on.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/events", tag = "executions",
     params(("execution_id" = String, Path), EventsQuery),
@@ -83,17 +84,18 @@ async fn list_events(
     let (mut low, mut high) = (query.after, query.before.unwrap_or(u64::MAX).min(total + 1));
     let mut found: Vec<PublicEvent> = Vec::new();
     let mut looked_at = 0;
-    while found.len() < limit && low + 1 < high && looked_at < LOOKED_AT_MAX {
+    let (mut room, mut has_room) = (PageRoom::default(), true);
+    while found.len() < limit && has_room && low + 1 < high && looked_at < LOOKED_AT_MAX {
         let needed = if query.admits_all() { limit - found.len() } else { READ_EVENTS_MAX };
         let left = usize::try_from(high - low - 1).unwrap_or(usize::MAX);
         let count = needed.min(left);
-        let mut events = match query.order {
-            Order::Asc => events_after(&state, execution, Seq(low), count).await?,
+        let (from, keep) = match query.order {
+            Order::Asc => (low, Keep::Oldest),
             Order::Desc => {
-                let from = high - 1 - u64::try_from(count).expect("a page's length fits");
-                events_after(&state, execution, Seq(from), count).await?
+                (high - 1 - u64::try_from(count).expect("a page's length fits"), Keep::Newest)
             }
         };
+        let mut events = events_after(&state, execution, Seq(from), count, keep).await?;
         if events.is_empty() {
             break;
         }
@@ -101,15 +103,16 @@ async fn list_events(
         if query.order == Order::Desc {
             events.reverse();
         }
-        for event in events {
+        for Told { event, len } in events {
             match query.order {
                 Order::Asc => low = event.seq,
                 Order::Desc => high = event.seq,
             }
             if query.admits(&event) {
                 found.push(event);
+                has_room = room.take(len);
             }
-            if found.len() == limit {
+            if found.len() == limit || !has_room {
                 break;
             }
         }

@@ -16,7 +16,7 @@ use super::{item_of, known, state_of};
 use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
-use crate::tell::events_after;
+use crate::tell::{Keep, events_after};
 
 /// How many events come with an execution.
 const DETAIL_EVENTS_MAX: u64 = 2000;
@@ -80,12 +80,13 @@ async fn show_execution(
     let total = summary.seq.0;
     let size = query.page_size.unwrap_or(DETAIL_EVENTS_MAX).clamp(1, DETAIL_EVENTS_MAX);
     let pagination = Pagination::of(query.page, size, total);
-    let after = match query.page {
-        Some(_) => (pagination.page - 1).saturating_mul(size).min(total),
-        None => total.saturating_sub(size),
+    let (after, keep) = match query.page {
+        Some(_) => ((pagination.page - 1).saturating_mul(size).min(total), Keep::All),
+        None => (total.saturating_sub(size), Keep::Newest),
     };
     let limit = usize::try_from(size.min(total - after)).unwrap_or(READ_EVENTS_MAX);
-    let events = events_after(&state, execution, Seq(after), limit).await?;
+    let events = events_after(&state, execution, Seq(after), limit, keep).await?;
+    let events = events.into_iter().map(|told| told.event).collect();
     Ok(Json(ExecutionDetail {
         events_endpoint: format!("/api/executions/{execution}/events"),
         execution: item_of(summary),

@@ -1,0 +1,50 @@
+//! How much one page of events holds: so many events, and so many bytes of them.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// A page of events ends with the one that brings its bodies to this many bytes, so that reading a
+/// log takes no more memory for large events than for small ones.
+pub const READ_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// The room that is left in a page of events.
+#[derive(Debug)]
+pub struct PageRoom {
+    left: usize,
+}
+
+impl Default for PageRoom {
+    fn default() -> Self {
+        Self { left: READ_BYTES_MAX }
+    }
+}
+
+impl PageRoom {
+    /// Takes the room of a body; whether there is some left for another.
+    #[must_use]
+    pub fn take(&mut self, len: usize) -> bool {
+        self.left = self.left.saturating_sub(len);
+        self.left > 0
+    }
+}
+
+/// The length of a value's JSON.
+pub fn json_len(value: &impl Serialize) -> usize {
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).expect("counting does not fail");
+    counted.0
+}
+
+struct Counted(usize);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
