@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{
-    ChildCall, ChildPlaybook, ChildRequest, Ended, Execution, Input, Loaded, child_request,
+    ChildCall, ChildPlaybook, ChildRequest, Ended, Execution, Input, child_request,
 };
 use noetl_model::{
     CommandId, Cutoff, ErrorKind, ErrorMode, ExecutionId, Origin, Payload, Pool, ToolError,
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LoadError;
 use crate::lease::ReadyKey;
-use crate::needs::Log;
+use crate::needs::{Fetched, Log};
 use crate::reserve::{ASIDE, InHand};
 use crate::start::{PlaybookChoice, StartRequest};
 use crate::tasks::pause;
@@ -134,8 +134,8 @@ impl Control {
         command: CommandId,
     ) -> Result<ChildCall, LoadError> {
         let playbook = self.playbook_of(state).await?;
-        let log = Log { execution: state.id(), expected: state.seq(), events: &[] };
-        self.satisfy(log, &mut Loaded::default(), |loaded| {
+        let log = Log::stored(state.id(), state.seq());
+        self.satisfy(log, &mut Fetched::default(), |loaded| {
             child_request(state, command, self.given(&playbook, loaded))
         })
         .await

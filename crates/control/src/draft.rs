@@ -15,6 +15,7 @@ use noetl_playbook::Playbook;
 use noetl_store::{Append, Clock, QueueChange, TimerChange};
 use serde_json::Value;
 
+use crate::needs::{Fetched, Log, Unstored};
 use crate::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
 
 /// Where events get their ids and times.
@@ -46,7 +47,7 @@ pub(crate) struct Draft {
     /// As it will be once the draft is written.
     pub(crate) state: Execution,
     /// What has been fetched for the decisions of this draft.
-    pub(crate) loaded: Loaded,
+    pub(crate) fetched: Fetched,
     expected: Seq,
     pages: Pages,
 }
@@ -57,9 +58,10 @@ struct Pages {
     queue: Vec<QueueChange>,
     timers: Vec<TimerChange>,
     outbox: Vec<Message>,
-    payloads: BTreeMap<Digest, Vec<u8>>,
-    /// Large values that came with an input; stored if an event refers to them.
-    offered: BTreeMap<Digest, Arc<Large>>,
+    payloads: Unstored,
+    /// Large values that came with an input or were made for a decision; stored if an event refers
+    /// to them.
+    offered: Unstored,
     /// Values moved out already, by address; the value is kept so that its address stays its own.
     moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
 }
@@ -68,7 +70,7 @@ impl Draft {
     /// A draft that continues a stored log.
     pub(crate) fn onto(state: Execution) -> Self {
         let expected = state.seq();
-        Self { state, loaded: Loaded::default(), expected, pages: Pages::default() }
+        Self { state, fetched: Fetched::default(), expected, pages: Pages::default() }
     }
 
     /// A draft that begins an execution.
@@ -78,20 +80,29 @@ impl Draft {
         stamps: &Stamps,
     ) -> Result<Self, Illegal> {
         let mut pages = Pages::default();
-        let mut loaded = Loaded::default();
-        pages.move_out(&mut first, PAYLOAD_INLINE_MAX, &mut loaded);
+        let mut fetched = Fetched::default();
+        pages.move_out(&mut first, PAYLOAD_INLINE_MAX, &mut fetched.loaded);
         let recorded = stamps.record(Seq::ZERO.next(), first, Digest::before(execution));
         let state = begin(execution, &recorded)?;
         pages.note(&state, &recorded);
         pages.events.push(recorded);
-        Ok(Self { state, loaded, expected: Seq::ZERO, pages })
+        Ok(Self { state, fetched, expected: Seq::ZERO, pages })
     }
 
-    /// A large value that an input brought along.
+    /// A large value that an input brought along, or that was made for a decision.
     pub(crate) fn offer(&mut self, large: &Arc<Large>) {
         let digest = large.reference.digest;
-        self.loaded.payloads.insert(digest, Arc::clone(&large.value));
+        if let Some(value) = &large.parsed {
+            self.fetched.loaded.payloads.insert(digest, Arc::clone(value));
+        }
         self.pages.offered.insert(digest, Arc::clone(large));
+    }
+
+    /// What is stored of the execution, with what the draft adds.
+    pub(crate) fn log(&self) -> Log<'_> {
+        let (execution, expected) = (self.state.id(), self.expected);
+        let Pages { events, offered, payloads, .. } = &self.pages;
+        Log { execution, expected, events, offered, referred: payloads }
     }
 
     /// Writes down an event that has been decided. On an error the draft is of no use any more.
@@ -102,16 +113,12 @@ impl Draft {
         stamps: &Stamps,
     ) -> Result<(), Illegal> {
         let inline_max = inline_max(&self.state, playbook, &event);
-        self.pages.move_out(&mut event, inline_max, &mut self.loaded);
+        self.pages.move_out(&mut event, inline_max, &mut self.fetched.loaded);
         let recorded = stamps.record(self.state.seq().next(), event, self.state.head());
         self.pages.note(&self.state, &recorded);
         evolve(&mut self.state, &recorded)?;
         self.pages.events.push(recorded);
         Ok(())
-    }
-
-    pub(crate) fn expected(&self) -> Seq {
-        self.expected
     }
 
     pub(crate) fn events(&self) -> &[Recorded] {
@@ -125,23 +132,30 @@ impl Draft {
 
     /// What is to be written, and the state it leads to.
     pub(crate) fn finish(self) -> (Append, Execution) {
-        let Pages { events, queue, timers, mut outbox, payloads, .. } = self.pages;
+        let Self { state, fetched, expected, pages } = self;
+        // So that what was made for this draft alone need not be copied.
+        drop(fetched);
+        let Pages { events, queue, timers, mut outbox, payloads, .. } = pages;
         let leased: BTreeSet<CommandId> = queue.iter().filter_map(leased_at_once).collect();
         // Whoever has a command need not be told that it waits.
         outbox.retain(|message| !ready_command(message).is_some_and(|it| leased.contains(&it)));
         let append = Append {
-            execution: self.state.id(),
-            expected: self.expected,
+            execution: state.id(),
+            expected,
             events,
-            summary: self.state.summary(),
+            summary: state.summary(),
             queue,
             timers,
             outbox,
-            payloads: payloads.into_iter().collect(),
+            payloads: payloads.into_iter().map(|(digest, large)| (digest, bytes(large))).collect(),
             key: None,
         };
-        (append, self.state)
+        (append, state)
     }
+}
+
+fn bytes(large: Arc<Large>) -> Vec<u8> {
+    Arc::try_unwrap(large).map_or_else(|shared| shared.bytes.clone(), |large| large.bytes)
 }
 
 /// The command that a change leases for the first time.
@@ -177,7 +191,7 @@ impl Pages {
             match payload {
                 Payload::Ref(reference) => {
                     if let Some(large) = self.offered.remove(&reference.digest) {
-                        self.payloads.insert(reference.digest, large.bytes.clone());
+                        self.payloads.insert(reference.digest, large);
                     }
                 }
                 Payload::Inline(value) => {
@@ -209,10 +223,11 @@ impl Pages {
         if let Some((_, reference)) = self.moved.get(&address) {
             return *reference;
         }
-        let Large { reference, bytes, value } = Large::of(Arc::clone(value));
-        loaded.payloads.insert(reference.digest, Arc::clone(&value));
-        self.payloads.insert(reference.digest, bytes);
-        self.moved.insert(address, (value, reference));
+        let large = Large::of(Arc::clone(value));
+        let reference = large.reference;
+        loaded.payloads.insert(reference.digest, Arc::clone(value));
+        self.payloads.insert(reference.digest, Arc::new(large));
+        self.moved.insert(address, (Arc::clone(value), reference));
         reference
     }
 

@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
-use crate::needs::Log;
+use crate::needs::{Fetched, Log};
 use crate::payloads::json_len_within;
 use crate::{Control, PlaybookChoice, StartError};
 use past::{Beginning, Begun, Cause, Past, Reading};
@@ -161,7 +161,7 @@ impl Control {
         if over.is_empty() {
             return Ok(None);
         }
-        let workload = self.resolve(state.id(), state.workload(), &Loaded::default()).await?;
+        let workload = self.resolve(state.id(), state.workload()).await?;
         let mut workload = match Arc::unwrap_or_clone(workload) {
             Value::Object(workload) => workload,
             Value::Null
@@ -185,11 +185,13 @@ impl Control {
     /// The first events of a fork, decided but not written: at the event that was asked for if what
     /// follows from it can be told, else before the decision it is part of.
     async fn fork_draft(&self, setting: &Setting<'_>, past: Past) -> Result<Draft, ForkError> {
+        let mut fetched = Fetched::default();
         let (state, rest, again) = match past.beginning {
             Beginning::Settled { again } => (past.state, Vec::new(), again),
             Beginning::Within { before, input, since } => {
-                let whole = self.decided_again(setting, before.as_deref(), (&input, since.len()));
-                let whole = whole.await?;
+                let (before_it, leaves) = (before.as_deref(), since.len());
+                let whole =
+                    self.decided_again(setting, before_it, (&input, leaves), &mut fetched).await?;
                 let told = since.iter().zip(&whole).take_while(|(was, is)| was.is_like(is)).count();
                 match before {
                     _ if told == since.len() => (past.state, whole[told..].to_vec(), Vec::new()),
@@ -202,7 +204,8 @@ impl Control {
                     Some(before) => (*before, Vec::new(), Vec::new()),
                     None => {
                         let state = self.state(setting.origin, Cutoff::Seq(Seq(1))).await?;
-                        let whole = self.decided_again(setting, None, (&input, 1)).await?;
+                        let whole =
+                            self.decided_again(setting, None, (&input, 1), &mut fetched).await?;
                         (state, whole.get(1..).unwrap_or_default().to_vec(), Vec::new())
                     }
                 }
@@ -211,15 +214,16 @@ impl Control {
         let origin = ForkPoint { execution: setting.origin, seq: state.seq() };
         let wish = Fork { origin, changes: setting.changes.clone(), rest, again };
         let state = state.shared_with(setting.fork);
-        let log = Log { execution: setting.origin, expected: state.seq(), events: &[] };
-        let mut loaded = Loaded::default();
+        let log = Log::stored(setting.origin, state.seq());
         let events = self
-            .satisfy(log, &mut loaded, |loaded| {
+            .satisfy(log, &mut fetched, |loaded| {
                 fork(&state, &wish, self.given(setting.playbook, loaded))
             })
             .await?;
         let events = events.map_err(ForkError::Unforkable)?;
         let mut draft = Draft::onto(state);
+        fetched.made.values().for_each(|made| draft.offer(made));
+        draft.fetched = fetched;
         for event in events {
             draft.record(event, setting.playbook, &self.parts.stamps).map_err(|illegal| {
                 let error = LoadError::damaged(setting.fork, Damage::Illegal(illegal));
@@ -236,13 +240,13 @@ impl Control {
         setting: &Setting<'_>,
         before: Option<&Execution>,
         (input, after): (&Cause, usize),
+        fetched: &mut Fetched,
     ) -> Result<Vec<Event>, ForkError> {
         if let Some(state) = before {
             fits(state, setting.playbook).map_err(ForkError::Unforkable)?;
         }
         let expected = before.map_or(Seq::ZERO, Execution::seq);
-        let log = Log { execution: setting.origin, expected, events: &[] };
-        let mut loaded = Loaded::default();
+        let log = Log::stored(setting.origin, expected);
         let turn = Some(Turn { after, changes: setting.changes });
         let ask = |loaded: &Loaded| {
             let given = Given { turn, ..self.given(setting.playbook, loaded) };
@@ -253,9 +257,9 @@ impl Control {
                 (Cause::Input(_), None) => Ok(Decision::Accepted(Vec::new())),
             }
         };
-        let decision: Result<Decision, LoadError> = self
-            .satisfy(log, &mut loaded, |loaded| -> Result<Decision, Needs> { ask(loaded) })
-            .await;
+        let decision: Result<Decision, LoadError> =
+            self.satisfy(log, fetched, |loaded| -> Result<Decision, Needs> { ask(loaded) }).await;
+        fetched.loaded.loops.clear();
         Ok(match decision? {
             Decision::Accepted(events) | Decision::Refused { recorded: events, .. } => events,
         })

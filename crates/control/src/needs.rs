@@ -4,28 +4,48 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{
-    Decision, Execution, Given, IterationCollector, Iterations, Loaded, Need, Needs,
+    Decision, Execution, Gathering, Given, Loaded, LoopEnd, LoopOutput, Needs, Piece,
 };
-use noetl_model::{ExecutionId, PAYLOAD_MAX, Payload, Recorded, RunId, Seq};
+use noetl_model::{Digest, ExecutionId, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Recorded, Seq};
 use noetl_playbook::Playbook;
 use serde_json::Value;
 
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
-use crate::payloads::json_len_within;
+use crate::payloads::Large;
 use crate::{Control, Settings};
 
 /// How often one decision may ask for more.
 const NEED_ROUNDS_MAX: usize = 1000;
-/// What an item without output adds to a list: `null` and a comma.
-const NULL_LEN: usize = 5;
 
-/// The part of a log that is not stored yet: `events` come after `expected`.
+/// Large values that are not stored yet.
+pub(crate) type Unstored = BTreeMap<Digest, Arc<Large>>;
+
+/// A log with what is about to be written to it: `events` come after `expected`.
 #[derive(Clone, Copy)]
 pub(crate) struct Log<'a> {
     pub(crate) execution: ExecutionId,
     pub(crate) expected: Seq,
     pub(crate) events: &'a [Recorded],
+    /// What inputs have brought along, and what of it the events refer to.
+    pub(crate) offered: &'a Unstored,
+    pub(crate) referred: &'a Unstored,
+}
+
+impl Log<'_> {
+    /// A log as it is stored.
+    pub(crate) fn stored(execution: ExecutionId, expected: Seq) -> Self {
+        static NOTHING: Unstored = BTreeMap::new();
+        Log { execution, expected, events: &[], offered: &NOTHING, referred: &NOTHING }
+    }
+}
+
+/// What has been fetched for decisions, and what has been made for them.
+#[derive(Debug, Default)]
+pub(crate) struct Fetched {
+    pub(crate) loaded: Loaded,
+    /// The outputs of loops: an event that refers to one has to be written together with it.
+    pub(crate) made: Unstored,
 }
 
 impl Control {
@@ -43,15 +63,16 @@ impl Control {
         playbook: &Playbook,
         decide: impl Fn(&Execution, Given<'_>) -> Result<Decision, Needs> + Send + Sync,
     ) -> Result<Decision, LoadError> {
-        let mut loaded = std::mem::take(&mut draft.loaded);
-        let log =
-            Log { execution: draft.state.id(), expected: draft.expected(), events: draft.events() };
+        let mut fetched = std::mem::take(&mut draft.fetched);
         let decision = self
-            .satisfy(log, &mut loaded, |loaded| decide(&draft.state, self.given(playbook, loaded)))
+            .satisfy(draft.log(), &mut fetched, |loaded| {
+                decide(&draft.state, self.given(playbook, loaded))
+            })
             .await;
         // What the items have produced is true of this moment only.
-        loaded.iterations.clear();
-        draft.loaded = loaded;
+        fetched.loaded.loops.clear();
+        fetched.made.values().for_each(|made| draft.offer(made));
+        draft.fetched = fetched;
         decision
     }
 
@@ -59,61 +80,26 @@ impl Control {
     pub(crate) async fn satisfy<T>(
         &self,
         log: Log<'_>,
-        loaded: &mut Loaded,
+        fetched: &mut Fetched,
         ask: impl Fn(&Loaded) -> Result<T, Needs> + Send + Sync,
     ) -> Result<T, LoadError> {
         for _ in 0..NEED_ROUNDS_MAX {
-            let Needs(needs) = match ask(loaded) {
+            match ask(&fetched.loaded) {
                 Ok(answer) => return Ok(answer),
-                Err(needs) => needs,
-            };
-            for need in needs {
-                match need {
-                    Need::Payload(digest) => {
-                        let value = self.payload(digest).await;
-                        let value =
-                            value.map_err(|error| LoadError::of_payload(log.execution, error))?;
-                        loaded.payloads.insert(digest, value);
+                Err(Needs::Payloads(digests)) => {
+                    for digest in digests {
+                        let value = self.value_of(log, fetched, digest).await?;
+                        fetched.loaded.payloads.insert(digest, value);
                     }
-                    Need::Iterations { run, after } => {
-                        let iterations = self.iterations(log, run, after, loaded).await?;
-                        loaded.iterations.insert(run, iterations);
-                    }
+                }
+                Err(Needs::Loop(end)) => {
+                    let run = end.run;
+                    let output = self.loop_output(log, fetched, *end).await?;
+                    fetched.loaded.loops.insert(run, output);
                 }
             }
         }
         Err(LoadError::damaged(log.execution, Damage::Insatiable))
-    }
-
-    /// What the items of a loop have produced, in item order, as far as the log goes.
-    async fn iterations(
-        &self,
-        log: Log<'_>,
-        run: RunId,
-        after: Seq,
-        loaded: &Loaded,
-    ) -> Result<Iterations, LoadError> {
-        let mut collector = IterationCollector::new(run);
-        let mut last = after;
-        while last < log.expected {
-            let page = self.read_page(log.execution, last).await?;
-            let Some(newest) = page.last() else { break };
-            last = newest.seq;
-            // What others have appended since is not what is being decided on.
-            page.iter().filter(|it| it.seq <= log.expected).for_each(|it| collector.see(it));
-        }
-        log.events.iter().filter(|it| it.seq > after).for_each(|it| collector.see(it));
-        let outputs = collector.finish();
-        let Some(len) = listed_len(&outputs) else {
-            return Ok(Iterations::TooLarge);
-        };
-        let nothing = Arc::new(Value::Null);
-        let mut values: Vec<_> = std::iter::repeat_n(nothing, len).collect();
-        for (index, output) in outputs {
-            let place = usize::try_from(index).expect("below the length of the list");
-            values[place] = self.resolve(log.execution, &output, loaded).await?;
-        }
-        Ok(Iterations::Values(values))
     }
 
     /// The value of a payload, wherever it is.
@@ -121,73 +107,80 @@ impl Control {
         &self,
         execution: ExecutionId,
         payload: &Payload,
-        loaded: &Loaded,
     ) -> Result<Arc<Value>, LoadError> {
         match payload {
             Payload::Inline(value) => Ok(Arc::clone(value)),
-            Payload::Ref(reference) => match loaded.payloads.get(&reference.digest) {
-                Some(value) => Ok(Arc::clone(value)),
-                None => {
-                    let value = self.payload(reference.digest).await;
-                    value.map_err(|error| LoadError::of_payload(execution, error))
-                }
-            },
+            Payload::Ref(reference) => {
+                let value = self.payload(reference.digest).await;
+                value.map_err(|error| LoadError::of_payload(execution, error))
+            }
         }
     }
-}
 
-/// How many items a list of these outputs has, or nothing if its JSON is larger than a payload may be.
-fn listed_len(outputs: &BTreeMap<u64, Payload>) -> Option<usize> {
-    let len = match outputs.last_key_value() {
-        Some((highest, _)) => usize::try_from(*highest).ok()?.checked_add(1)?,
-        None => 0,
-    };
-    let mut left = PAYLOAD_MAX.checked_sub(len.checked_mul(NULL_LEN)?)?;
-    for output in outputs.values() {
-        let size = match output {
-            Payload::Inline(value) => json_len_within(&**value, left)?,
-            Payload::Ref(reference) => usize::try_from(reference.size).ok()?,
+    async fn value_of(
+        &self,
+        log: Log<'_>,
+        fetched: &Fetched,
+        digest: Digest,
+    ) -> Result<Arc<Value>, LoadError> {
+        let value = match unstored(log, fetched, digest) {
+            Some(large) => large.value(),
+            None => self.payload(digest).await,
         };
-        left = left.checked_sub(size)?;
+        value.map_err(|error| LoadError::of_payload(log.execution, error))
     }
-    Some(len)
+
+    /// The output of a loop, put together from the log as far as it goes.
+    async fn loop_output(
+        &self,
+        log: Log<'_>,
+        fetched: &mut Fetched,
+        end: LoopEnd,
+    ) -> Result<LoopOutput, LoadError> {
+        let after = end.after;
+        let mut gathering = Gathering::new(end);
+        let mut last = after;
+        while last < log.expected {
+            let page = self.read_page(log.execution, last).await?;
+            let Some(newest) = page.last() else { break };
+            last = newest.seq;
+            // What others have appended since is not what is being decided on.
+            page.iter().filter(|it| it.seq <= log.expected).for_each(|it| gathering.see(it));
+        }
+        log.events.iter().filter(|it| it.seq > after).for_each(|it| gathering.see(it));
+        let gathered = gathering.finish();
+        if gathered.len_max().is_none_or(|len| len > PAYLOAD_MAX) {
+            return Ok(LoopOutput::TooLarge);
+        }
+        let mut writer = gathered.writer();
+        for (index, piece) in gathered.pieces {
+            match piece {
+                Piece::Json(json) => writer.put(index, &json),
+                Piece::Stored(reference) => {
+                    let digest = reference.digest;
+                    match unstored(log, fetched, digest) {
+                        Some(large) => writer.put(index, &large.bytes),
+                        None => {
+                            let bytes = self.payload_bytes(digest).await;
+                            let failed = |error| LoadError::of_payload(log.execution, error);
+                            writer.put(index, &bytes.map_err(failed)?);
+                        }
+                    }
+                }
+            }
+        }
+        let made = Large::of_bytes(writer.finish());
+        if made.bytes.len() <= PAYLOAD_INLINE_MAX {
+            let value =
+                made.value().map_err(|error| LoadError::of_payload(log.execution, error))?;
+            return Ok(LoopOutput::Value(Payload::Inline(value)));
+        }
+        let reference = made.reference;
+        fetched.made.insert(reference.digest, Arc::new(made));
+        Ok(LoopOutput::Value(Payload::Ref(reference)))
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use noetl_model::{Digest, PayloadRef};
-    use serde_json::json;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(outputs: impl IntoIterator<Item = (u64, Payload)>, expected: Option<usize>) {
-        assert_eq!(listed_len(&outputs.into_iter().collect()), expected);
-    }
-
-    fn stored(size: usize) -> Payload {
-        let size = u64::try_from(size).unwrap();
-        Payload::Ref(PayloadRef { digest: Digest::of(b""), size })
-    }
-
-    #[test]
-    fn no_outputs_make_an_empty_list() {
-        check([], Some(0));
-    }
-
-    #[test]
-    fn items_without_output_count() {
-        check([(3, Payload::inline(json!(1)))], Some(4));
-    }
-
-    #[test]
-    fn values_that_are_too_large_together_are_not_fetched() {
-        check([(0, stored(PAYLOAD_MAX / 2)), (1, stored(PAYLOAD_MAX / 2))], None);
-    }
-
-    #[test]
-    fn a_hole_that_is_too_large_is_not_filled() {
-        check([(u64::MAX, Payload::null())], None);
-        check([(1 << 40, Payload::null())], None);
-    }
+fn unstored<'a>(log: Log<'a>, fetched: &'a Fetched, digest: Digest) -> Option<&'a Arc<Large>> {
+    [&fetched.made, log.offered, log.referred].into_iter().find_map(|known| known.get(&digest))
 }

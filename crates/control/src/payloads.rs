@@ -18,19 +18,34 @@ use crate::{Control, PayloadError};
 pub(crate) const BINDING_INLINE_MAX: usize = 4 * 1024;
 
 /// A value on its way out of an event: its JSON is what is stored.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Large {
     pub(crate) reference: PayloadRef,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) value: Arc<Value>,
+    /// The same as a value, if it has been one.
+    pub(crate) parsed: Option<Arc<Value>>,
 }
 
 impl Large {
     pub(crate) fn of(value: Arc<Value>) -> Self {
         let bytes = serde_json::to_vec(&*value).expect("a JSON value has a JSON text");
+        Self { parsed: Some(value), ..Self::of_bytes(bytes) }
+    }
+
+    /// Of JSON that was written as such.
+    pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         let size = u64::try_from(bytes.len()).expect("a length in memory fits");
         let reference = PayloadRef { digest: Digest::of(&bytes), size };
-        Self { reference, bytes, value }
+        Self { reference, bytes, parsed: None }
+    }
+
+    pub(crate) fn value(&self) -> Result<Arc<Value>, PayloadError> {
+        match &self.parsed {
+            Some(value) => Ok(Arc::clone(value)),
+            None => serde_json::from_slice(&self.bytes)
+                .map(Arc::new)
+                .map_err(|_| PayloadError::Damaged(self.reference.digest)),
+        }
     }
 }
 

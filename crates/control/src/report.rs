@@ -35,7 +35,9 @@ impl Control {
         let mut large = Vec::new();
         let ended = ended(outcome, PAYLOAD_MAX, &mut large);
         for large in &large {
-            self.parts.payloads.put(large.reference, &large.value);
+            if let Some(value) = &large.parsed {
+                self.parts.payloads.put(large.reference, value);
+            }
         }
         let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
         match self.post(execution, Submission { input, large, next }).await {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use noetl_engine::{Decision, Loaded, Start, start};
+use noetl_engine::{Decision, Start, start};
 use noetl_model::{
     CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
 };
@@ -14,7 +14,7 @@ use crate::catalog::reference_to;
 use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
-use crate::needs::Log;
+use crate::needs::{Fetched, Log};
 use crate::payloads::json_len_within;
 use crate::vacancy::{Grant, issued};
 use crate::{Control, StartError, SubmitError};
@@ -159,7 +159,7 @@ impl Control {
     /// Starts the same playbook version once more, with the same workload.
     pub async fn rerun(&self, execution: ExecutionId) -> Result<ExecutionId, StartError> {
         let state = self.known_state(execution).await?;
-        let workload = self.resolve(execution, state.workload(), &Loaded::default()).await?;
+        let workload = self.resolve(execution, state.workload()).await?;
         let payload = match Arc::unwrap_or_clone(workload) {
             Value::Object(payload) => payload,
             Value::Null
@@ -186,10 +186,8 @@ impl Control {
         request: &Start,
         playbook: &Playbook,
     ) -> Result<Draft, StartError> {
-        let log = Log { execution, expected: Seq::ZERO, events: &[] };
-        let mut loaded = Loaded::default();
         let decision = self
-            .satisfy(log, &mut loaded, |loaded| {
+            .satisfy(Log::stored(execution, Seq::ZERO), &mut Fetched::default(), |loaded| {
                 start(execution, request, self.given(playbook, loaded))
             })
             .await?;

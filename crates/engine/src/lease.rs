@@ -13,7 +13,7 @@ use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
 
 use crate::state::{Holder, OpenCommand};
-use crate::{Execution, Given, Need, Needs};
+use crate::{Execution, Given, Needs};
 
 /// The words under which a task's parameters may stand.
 const INPUT_WORDS: [&str; 2] = ["input", "args"];
@@ -309,12 +309,12 @@ impl Bound {
                     values.insert(name.clone(), value);
                 }
                 (None, Payload::Ref(reference)) => {
-                    needs.insert(Need::Payload(reference.digest));
+                    needs.insert(reference.digest);
                 }
                 (None, Payload::Inline(_)) => unreachable!("an inline value is here"),
             }
         }
-        if needs.is_empty() { Ok(Self(values)) } else { Err(Needs(needs)) }
+        if needs.is_empty() { Ok(Self(values)) } else { Err(Needs::Payloads(needs)) }
     }
 }
 

@@ -13,6 +13,7 @@ mod audit;
 mod decide;
 mod effect;
 mod evolve;
+mod gather;
 mod given;
 mod input;
 mod lease;
@@ -27,10 +28,8 @@ pub use audit::{Auditor, EventName, LogFault};
 pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
-pub use given::{
-    ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, IterationCollector, Iterations, Loaded, Need, Needs,
-    RUNS_MAX, Turn,
-};
+pub use gather::{Gathered, Gathering, LoopEnd, LoopOutput, LoopWriter, Piece};
+pub use given::{ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, Loaded, Needs, RUNS_MAX, Turn};
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{
     ChildCall, ChildPlaybook, ChildRequest, Possession, child_request, held_at, lease_of,

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult, Variables};
 use crate::value::put_at;
-use crate::{Execution, Given, Need};
+use crate::{Execution, Given};
 
 use view::View;
 pub(crate) use view::{EndWay, StepEnd, Words};
@@ -28,7 +28,7 @@ pub(crate) use view::{EndWay, StepEnd, Words};
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// Data is missing that is stored elsewhere; the whole decision is made again with it.
-    Needs(BTreeSet<Need>),
+    Needs(BTreeSet<Digest>),
     /// The template does not work with these values.
     Fails(ToolError),
 }
@@ -170,7 +170,7 @@ fn by_root(variables: &BTreeSet<String>) -> BTreeMap<&str, Vec<Vec<&str>>> {
 struct Reader<'a> {
     scope: Scope<'a>,
     words: Words,
-    needs: RefCell<BTreeSet<Need>>,
+    needs: RefCell<BTreeSet<Digest>>,
 }
 
 impl<'a> Reader<'a> {
@@ -434,7 +434,7 @@ impl<'a> Reader<'a> {
     fn load_digest(&self, digest: Digest) -> Option<Arc<Value>> {
         let loaded = self.scope.given.loaded.payloads.get(&digest).cloned();
         if loaded.is_none() {
-            self.needs.borrow_mut().insert(Need::Payload(digest));
+            self.needs.borrow_mut().insert(digest);
         }
         loaded
     }

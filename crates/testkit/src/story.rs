@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use noetl_engine::Effect;
 use noetl_engine::{
-    ATTEMPTS_MAX, Decision, Ended, Execution, Given, Input, IterationCollector, Iterations, Loaded,
-    Need, Needs, Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
+    ATTEMPTS_MAX, Decision, Ended, Execution, Gathering, Given, Input, Loaded, LoopOutput, Needs,
+    Piece, Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
 };
 use noetl_model::{
     Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
@@ -133,7 +133,7 @@ impl Story {
 
     /// Gives the engine an input; refusals are returned, what it lacks is fetched.
     pub fn tell(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
-        let mut loaded = Loaded { payloads: BTreeMap::new(), iterations: BTreeMap::new() };
+        let mut loaded = Loaded::default();
         loop {
             let given = Given {
                 playbook: &self.playbook,
@@ -283,24 +283,27 @@ impl Story {
     }
 
     fn fetch(&self, loaded: &mut Loaded, needs: Needs) {
-        for need in needs.0 {
-            match need {
-                Need::Payload(digest) => {
-                    loaded.payloads.insert(digest, self.stored[&digest].clone());
+        match needs {
+            Needs::Payloads(digests) => loaded
+                .payloads
+                .extend(digests.into_iter().map(|digest| (digest, self.stored[&digest].clone()))),
+            Needs::Loop(end) => {
+                let (run, after) = (end.run, end.after);
+                let mut gathering = Gathering::new(*end);
+                let log = self.log.iter().filter(|event| event.seq > after);
+                log.for_each(|event| gathering.see(event));
+                let gathered = gathering.finish();
+                let mut writer = gathered.writer();
+                for (index, piece) in gathered.pieces {
+                    match piece {
+                        Piece::Json(json) => writer.put(index, &json),
+                        Piece::Stored(PayloadRef { digest, .. }) => {
+                            writer.put(index, self.stored[&digest].to_string().as_bytes());
+                        }
+                    }
                 }
-                Need::Iterations { run, after } => {
-                    let mut collector = IterationCollector::new(run);
-                    self.log.iter().filter(|event| event.seq > after).for_each(|event| {
-                        collector.see(event);
-                    });
-                    let outputs = collector.finish();
-                    let len = outputs.keys().next_back().map_or(0, |last| last + 1);
-                    let values = (0..len).map(|index| match outputs.get(&index) {
-                        Some(payload) => self.resolve(payload),
-                        None => Arc::new(Value::Null),
-                    });
-                    loaded.iterations.insert(run, Iterations::Values(values.collect()));
-                }
+                let output = serde_json::from_slice(&writer.finish()).expect("it is JSON");
+                loaded.loops.insert(run, LoopOutput::Value(Payload::inline(output)));
             }
         }
     }

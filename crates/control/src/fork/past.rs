@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use noetl_engine::{
-    Changes, Ended, Execution, Input, Loaded, OpenHolder, Start, begin, evolve_all,
-};
+use noetl_engine::{Changes, Ended, Execution, Input, OpenHolder, Start, begin, evolve_all};
 use noetl_model::{
     CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Place, Recorded, RunId, Seq,
     StepName, TaskAddress,
@@ -302,8 +300,7 @@ impl Reader<'_> {
     async fn cause_of(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
         let input = match event {
             Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } => {
-                let workload =
-                    self.control.resolve(self.execution, workload, &Loaded::default()).await?;
+                let workload = self.control.resolve(self.execution, workload).await?;
                 let Value::Object(payload) = &*workload else {
                     return Err(LoadError::damaged(self.execution, Damage::NoWorkload));
                 };

@@ -39,7 +39,7 @@ workflow:
 async fn output(control: &Control, execution: ExecutionId) -> Value {
     match log(control, execution).await.pop().map(|recorded| recorded.event) {
         Some(Event::ExecutionCompleted { output }) => {
-            let value = control.resolve(execution, &output, &noetl_engine::Loaded::default()).await;
+            let value = control.resolve(execution, &output).await;
             (*value.expect("the output is stored")).clone()
         }
         other => panic!("it has not completed: {other:?}"),

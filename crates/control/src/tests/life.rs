@@ -140,6 +140,45 @@ workflow:
 }
 
 #[test]
+fn a_loop_with_large_outputs_is_read_by_its_own_arcs_and_by_a_later_step() {
+    let payload = json!({ "text": "x".repeat(17_000), "long": "x".repeat(20_000) });
+    check_with(
+        r#"
+workload: {text: "", long: ""}
+workflow:
+  - step: start
+    loop: {in: [a, "{{ text }}", "{{ long }}"], iterator: it, spec: {mode: parallel}}
+    tool: {kind: noop, result: "{{ it }}!"}
+    set: {ctx.count: "{{ output.stats.total }}"}
+    next: {arcs: [{step: end, when: "{{ start.results[2] | length > 20000 }}"}]}
+  - step: end
+    tool: {kind: noop, result: "{{ ctx.count }} {{ start.results[0] }} {{ start.data[1] | length }}"}
+"#,
+        payload.as_object().unwrap().clone(),
+        expect![[r#"
+            enter start
+            loop over 3 items, Parallel, 500 in flight
+            issue 0: start item 0 (noop)
+            issue 1: start item 1 (noop)
+            issue 2: start item 2 (noop)
+            done 0: "a!"
+            item 0 done
+            done 1: "<17003 bytes>"
+            item 1 done
+            done 2: "<20003 bytes>"
+            item 2 done
+            set ctx: {"count":3}
+            leave start: "<74093 bytes>"
+            enter end from start
+            issue 3: end (noop)
+            done 3: "3 a! 17001"
+            leave end
+            COMPLETED "3 a! 17001"
+        "#]],
+    );
+}
+
+#[test]
 fn a_large_value_that_is_set_is_kept_apart_and_read_and_changed_later() {
     let payload = json!({ "text": "x".repeat(100_000) });
     check_with(

@@ -158,7 +158,7 @@ impl<'a> Draft<'a> {
             }
             match known.and_then(|known| known.get(name)) {
                 Some(large @ Payload::Ref(_)) => {
-                    let whole = self.loaded(large).map_err(|need| Needs([need].into()))?;
+                    let whole = self.loaded(large)?;
                     let mut whole = (*whole).clone();
                     assign_in(&mut whole, rest, value);
                     completed.insert(name.to_owned(), whole);
@@ -245,7 +245,7 @@ pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Nee
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(Trouble::Fails(error)) => Ok(Err(error)),
-        Err(Trouble::Needs(needs)) => Err(Needs(needs)),
+        Err(Trouble::Needs(needs)) => Err(Needs::Payloads(needs)),
     }
 }
 

@@ -1,20 +1,18 @@
 //! Loops: opening them, keeping enough items in flight, claiming frames, gathering what came out.
 
-use std::sync::Arc;
-
 use noetl_expr::Template;
 use noetl_model::{
     ErrorKind, ErrorMode, Event, ItemSource, LoopMode, Payload, Place, RunId, TaskAddress,
     ToolError,
 };
 use noetl_playbook::{FrameProcess, Loop, LoopSource};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, settled, shallow};
 use crate::scope::EndWay;
 use crate::state::{Body, LoopRun};
 use crate::value::{Listed, listed};
-use crate::{Ended, Iterations, Need, Needs};
+use crate::{Ended, LoopEnd, LoopOutput, Needs};
 
 /// How many items a parallel loop has in flight if it does not say.
 const IN_FLIGHT_DEFAULT: u64 = 500;
@@ -145,44 +143,32 @@ impl Draft<'_> {
         let repeat = self.loop_run(run);
         let stats = repeat.stats();
         let output = match &repeat.items {
-            ItemSource::Cursor => {
-                json!({ "cursor": "drained", "frames": repeat.frames, "stats": stats })
+            ItemSource::Cursor => Payload::inline(
+                json!({ "cursor": "drained", "frames": repeat.frames, "stats": stats }),
+            ),
+            ItemSource::Range(0) | ItemSource::List { len: 0, .. } => {
+                Payload::inline(json!({ "results": [], "data": [], "stats": stats }))
             }
-            ItemSource::Range(_) | ItemSource::List { .. } => match self.results(run)? {
-                // Moved and copied once: there may be a lot of it.
-                Some(results) => Value::Object(Map::from_iter([
-                    ("results".to_owned(), Value::Array(results.clone())),
-                    ("data".to_owned(), Value::Array(results)),
-                    ("stats".to_owned(), stats),
-                ])),
-                None => json!({ "results": null, "data": null, "stats": stats, "too_large": true }),
+            ItemSource::Range(_) | ItemSource::List { .. } => match self.gathered(run)? {
+                LoopOutput::Value(output) => output,
+                LoopOutput::TooLarge => Payload::inline(
+                    json!({ "results": null, "data": null, "stats": stats, "too_large": true }),
+                ),
             },
         };
-        let output = Payload::inline(output);
         self.complete_run(run, Payload::null(), Some(output), EndWay::Loop)
     }
 
-    /// What the items produced, in order; nothing if it is too much to be one value.
-    fn results(&self, run: RunId) -> Result<Option<Vec<Value>>, Needs> {
-        let repeat = self.loop_run(run);
-        if repeat.total() == 0 {
-            return Ok(Some(Vec::new()));
+    /// What the items produced, together.
+    fn gathered(&self, run: RunId) -> Result<LoopOutput, Needs> {
+        if let Some(output) = self.given.loaded.loops.get(&run) {
+            return Ok(output.clone());
         }
-        let entered = self.state.runs.get(&run).expect("the run is open").entered;
-        let gathered = match self.given.loaded.iterations.get(&run) {
-            Some(Iterations::TooLarge) => return Ok(None),
-            Some(Iterations::Values(values)) => values,
-            None => return Err(Needs([Need::Iterations { run, after: entered }].into())),
-        };
-        let mut results: Vec<Value> = gathered.iter().map(|value| (**value).clone()).collect();
-        results.resize(usize::try_from(repeat.total()).unwrap_or(usize::MAX), Value::Null);
-        for ((_, index), payload) in self.produced.range((run, 0)..=(run, u64::MAX)) {
-            let value = self.loaded(payload).map_err(|need| Needs([need].into()))?;
-            if let Some(slot) = usize::try_from(*index).ok().and_then(|at| results.get_mut(at)) {
-                *slot = Arc::unwrap_or_clone(value);
-            }
-        }
-        Ok(Some(results))
+        let open = self.state.runs.get(&run).expect("the run is open");
+        let produced = self.produced.range((run, 0)..=(run, u64::MAX));
+        let produced = produced.map(|((_, index), output)| (*index, output.clone())).collect();
+        let (after, counts) = (open.entered, open.items());
+        Err(Needs::Loop(Box::new(LoopEnd { run, after, counts, produced })))
     }
 
     /// Asks a cursor loop's tool for the next frame.
@@ -204,9 +190,7 @@ impl Draft<'_> {
         let run = address.run;
         let output = match ended {
             Ended::Failed { error, .. } => return self.fail_run(run, error.clone()),
-            Ended::Completed { output } => {
-                self.loaded(output).map_err(|need| Needs([need].into()))?
-            }
+            Ended::Completed { output } => self.loaded(output)?,
         };
         let rows = match &*output {
             Value::Array(rows) => rows.clone(),

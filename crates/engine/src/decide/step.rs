@@ -181,13 +181,12 @@ impl Draft<'_> {
                     }
                     labelled.insert(label.clone(), (*value).clone());
                 }
-                Err(need) => {
-                    needs.insert(need);
-                }
+                Err(Needs::Payloads(lacking)) => needs.extend(lacking),
+                Err(needs @ Needs::Loop(_)) => return Err(needs),
             }
         }
         if !needs.is_empty() {
-            return Err(Needs(needs));
+            return Err(Needs::Payloads(needs));
         }
         output.extend(labelled);
         Ok(Payload::inline(Value::Object(output)))

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::draft::{Attempted, Draft, Targets, policy_error, settled};
 use crate::scope::{Moment, Scope};
 use crate::state::{Body, Pipeline, TaskResult};
-use crate::{Decision, Ended, Need, Needs, Refusal};
+use crate::{Decision, Ended, Needs, Refusal};
 
 impl Draft<'_> {
     /// Issues the command of a task.
@@ -315,7 +315,7 @@ impl Draft<'_> {
     }
 
     /// A value that may be stored elsewhere.
-    pub(super) fn loaded(&self, payload: &Payload) -> Result<Arc<Value>, Need> {
+    pub(super) fn loaded(&self, payload: &Payload) -> Result<Arc<Value>, Needs> {
         match payload {
             Payload::Inline(value) => Ok(value.clone()),
             Payload::Ref(reference) => self
@@ -324,7 +324,7 @@ impl Draft<'_> {
                 .payloads
                 .get(&reference.digest)
                 .cloned()
-                .ok_or(Need::Payload(reference.digest)),
+                .ok_or_else(|| Needs::payload(reference.digest)),
         }
     }
 

@@ -1,0 +1,267 @@
+//! The output of a loop: what its items produced, put together as JSON from the log.
+//!
+//! A loop may have millions of items. What they produced is read once, is never held as parsed
+//! values, and is written as it will be stored.
+
+use std::collections::BTreeMap;
+
+use noetl_model::{
+    CommandId, Event, ItemCounts, Payload, PayloadRef, Place, Recorded, RunId, Seq, TaskAddress,
+};
+
+/// A loop whose items have all ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopEnd {
+    pub run: RunId,
+    /// Its items' events come after this one.
+    pub after: Seq,
+    pub counts: ItemCounts,
+    /// What items have produced in the decision that ends the loop: the log does not have it yet.
+    pub produced: BTreeMap<u64, Payload>,
+}
+
+/// What a loop comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoopOutput {
+    Value(Payload),
+    /// It is larger than a payload may be.
+    TooLarge,
+}
+
+/// Gathers what a loop's items produced from the events of its execution.
+#[derive(Debug)]
+pub struct Gathering {
+    end: LoopEnd,
+    /// Which item a command works for, while it is open.
+    working: BTreeMap<CommandId, u64>,
+    /// The output of each item's latest command, until the item ends.
+    latest: BTreeMap<u64, Payload>,
+    pieces: BTreeMap<u64, Piece>,
+}
+
+/// What one item produced.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    Json(Box<[u8]>),
+    Stored(PayloadRef),
+}
+
+impl Piece {
+    fn of(output: &Payload) -> Self {
+        match output {
+            Payload::Inline(value) => {
+                let json = serde_json::to_vec(&**value).expect("a JSON value has a JSON text");
+                Piece::Json(json.into())
+            }
+            Payload::Ref(reference) => Piece::Stored(*reference),
+        }
+    }
+
+    fn len(&self) -> Option<usize> {
+        match self {
+            Piece::Json(json) => Some(json.len()),
+            Piece::Stored(reference) => usize::try_from(reference.size).ok(),
+        }
+    }
+}
+
+impl Gathering {
+    pub fn new(end: LoopEnd) -> Self {
+        Self { end, working: BTreeMap::new(), latest: BTreeMap::new(), pieces: BTreeMap::new() }
+    }
+
+    pub fn see(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::CommandIssued {
+                command,
+                task: TaskAddress { run, place: Place::Item { index, .. }, .. },
+                ..
+            } if *run == self.end.run => {
+                self.working.insert(*command, *index);
+            }
+            Event::CommandCompleted { command, output, .. } => {
+                self.keep(*command, Some(output));
+            }
+            Event::CommandFailed { command, output, .. } => {
+                self.keep(*command, output.as_ref());
+            }
+            Event::IterationCompleted { run, index, output } if *run == self.end.run => {
+                let latest = self.latest.remove(index);
+                if let Some(output) = output.as_ref().or(latest.as_ref()) {
+                    self.pieces.insert(*index, Piece::of(output));
+                }
+            }
+            Event::CommandIssued { .. }
+            | Event::IterationCompleted { .. }
+            | Event::IterationFailed { .. }
+            | Event::CommandClaimed { .. }
+            | Event::CommandCancelled { .. }
+            | Event::AttemptSuperseded { .. }
+            | Event::ChildStarted { .. }
+            | Event::ContextUpdated { .. }
+            | Event::TimerSet { .. }
+            | Event::TimerFired { .. }
+            | Event::TimerCancelled { .. }
+            | Event::StepEntered { .. }
+            | Event::StepSkipped { .. }
+            | Event::StepAwaited { .. }
+            | Event::StepCompleted { .. }
+            | Event::StepFailed { .. }
+            | Event::LoopOpened { .. }
+            | Event::FrameOpened { .. }
+            | Event::ExecutionStarted { .. }
+            | Event::ExecutionForked { .. }
+            | Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. }
+            | Event::ExecutionStalled { .. }
+            | Event::Reported { .. } => {}
+        }
+    }
+
+    /// All that was seen, with what the decision itself has produced.
+    pub fn finish(self) -> Gathered {
+        let Self { end, mut pieces, .. } = self;
+        pieces.extend(end.produced.iter().map(|(index, output)| (*index, Piece::of(output))));
+        Gathered { counts: end.counts, pieces }
+    }
+
+    fn keep(&mut self, command: CommandId, output: Option<&Payload>) {
+        if let (Some(index), Some(output)) = (self.working.remove(&command), output) {
+            self.latest.insert(index, output.clone());
+        }
+    }
+}
+
+/// What the items of a loop produced; an item without a piece has failed or was never begun.
+#[derive(Debug)]
+pub struct Gathered {
+    counts: ItemCounts,
+    pub pieces: BTreeMap<u64, Piece>,
+}
+
+/// What the names and brackets of a loop's output take, and its numbers at most.
+const FRAME_LEN: usize = 128;
+const NOTHING: &[u8] = b"null";
+
+impl Gathered {
+    /// How many bytes the output has at most; nothing if they cannot be counted.
+    pub fn len_max(&self) -> Option<usize> {
+        let total = usize::try_from(self.counts.total).ok()?;
+        let gaps = total.checked_mul(NOTHING.len() + 1)?;
+        let len =
+            self.pieces.values().try_fold(gaps, |len, piece| len.checked_add(piece.len()?))?;
+        // `results` and `data` are the same list.
+        len.checked_mul(2)?.checked_add(FRAME_LEN)
+    }
+
+    /// The writer of the output; it wants the pieces in their order.
+    pub fn writer(&self) -> LoopWriter {
+        let mut json = Vec::with_capacity(self.len_max().unwrap_or_default());
+        json.extend_from_slice(br#"{"results":["#);
+        LoopWriter { counts: self.counts, next: 0, begun: json.len(), json }
+    }
+}
+
+/// Writes `{results, data, stats}` of a loop.
+#[derive(Debug)]
+pub struct LoopWriter {
+    counts: ItemCounts,
+    /// The item whose place comes next.
+    next: u64,
+    /// Where the list begins.
+    begun: usize,
+    json: Vec<u8>,
+}
+
+impl LoopWriter {
+    /// Puts the JSON of an item into its place.
+    pub fn put(&mut self, index: u64, json: &[u8]) {
+        self.skip_to(index);
+        if index < self.counts.total {
+            self.add(json);
+        }
+    }
+
+    /// The whole output.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.skip_to(self.counts.total);
+        let list = self.begun..self.json.len();
+        self.json.extend_from_slice(br#"],"data":["#);
+        self.json.extend_from_within(list);
+        let ItemCounts { total, completed, failed } = self.counts;
+        let stats =
+            format!(r#"],"stats":{{"total":{total},"completed":{completed},"failed":{failed}}}}}"#);
+        self.json.extend_from_slice(stats.as_bytes());
+        self.json
+    }
+
+    fn skip_to(&mut self, index: u64) {
+        while self.next < index.min(self.counts.total) {
+            self.add(NOTHING);
+        }
+    }
+
+    fn add(&mut self, json: &[u8]) {
+        if self.next > 0 {
+            self.json.push(b',');
+        }
+        self.json.extend_from_slice(json);
+        self.next += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use noetl_model::Digest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn end(total: u64, produced: impl IntoIterator<Item = (u64, Payload)>) -> Gathered {
+        let counts = ItemCounts { total, completed: 1, failed: 2 };
+        let produced = produced.into_iter().collect();
+        Gathering::new(LoopEnd { run: RunId(1), after: Seq(1), counts, produced }).finish()
+    }
+
+    #[track_caller]
+    fn check(total: u64, produced: impl IntoIterator<Item = (u64, Payload)>, expected: &str) {
+        let gathered = end(total, produced);
+        let (len_max, mut writer) = (gathered.len_max(), gathered.writer());
+        for (index, piece) in gathered.pieces {
+            match piece {
+                Piece::Json(json) => writer.put(index, &json),
+                Piece::Stored(_) => writer.put(index, b"\"stored\""),
+            }
+        }
+        let written = String::from_utf8(writer.finish()).unwrap();
+        assert_eq!(written, expected);
+        assert!(len_max.is_some_and(|max| written.len() <= max));
+    }
+
+    fn stored(size: u64) -> Payload {
+        Payload::Ref(PayloadRef { digest: Digest::of(b""), size })
+    }
+
+    #[test]
+    fn items_are_in_their_places_and_those_without_output_are_null() {
+        check(
+            4,
+            [(2, Payload::inline(json!({ "b": 1, "a": "é" }))), (1, stored(8))],
+            r#"{"results":[null,"stored",{"b":1,"a":"é"},null],"data":[null,"stored",{"b":1,"a":"é"},null],"stats":{"total":4,"completed":1,"failed":2}}"#,
+        );
+    }
+
+    #[test]
+    fn no_items_make_empty_lists() {
+        check(0, [], r#"{"results":[],"data":[],"stats":{"total":0,"completed":1,"failed":2}}"#);
+    }
+
+    #[test]
+    fn what_is_too_large_is_known_before_it_is_fetched() {
+        let size = 40 << 20;
+        assert!(end(2, [(0, stored(size)), (1, stored(size))]).len_max() > Some(160 << 20));
+        assert_eq!(end(u64::MAX, []).len_max(), None);
+        assert_eq!(end(1, [(0, stored(u64::MAX))]).len_max(), None);
+    }
+}
