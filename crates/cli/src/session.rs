@@ -255,7 +255,8 @@ impl Session {
         };
         let embedded =
             Arc::new(Embedded::new(lookup, session.records.clone(), Arc::new(SystemClock)));
-        let tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
+        let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
+        tools.whereabouts.worker = Some(worker.id.to_string());
         let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());
         let settings = noetl_worker::Settings { drain: worker.drain, ..settings };

@@ -158,13 +158,13 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until } => {
-            state.command_claimed(*command, *attempt, worker, *lease_until)
+            state.command_claimed(*command, *attempt, worker, (at, *lease_until))
         }
         Event::CommandCompleted { command, attempt, output, logs: _ } => {
-            state.command_ended(*command, *attempt, Some(output), None)
+            state.command_ended(*command, *attempt, (Some(output), None), at)
         }
         Event::CommandFailed { command, attempt, error, output, logs: _ } => {
-            state.command_ended(*command, *attempt, output.as_ref(), Some(error))
+            state.command_ended(*command, *attempt, (output.as_ref(), Some(error)), at)
         }
         Event::CommandCancelled { command, reason: _, below: _ } => {
             state.command_cancelled(*command)
@@ -358,13 +358,13 @@ impl Execution {
         command: CommandId,
         attempt: Attempt,
         worker: &WorkerId,
-        lease_until: Timestamp,
+        (since, lease_until): (Timestamp, Timestamp),
     ) -> Result<(), String> {
         let open = self.command_mut(command)?;
         if attempt != open.attempt().next() {
             return Err(format!("attempt {} is next", open.attempt().next()));
         }
-        open.holder = Holder::Worker { worker: worker.clone(), attempt, lease_until };
+        open.holder = Holder::Worker { worker: worker.clone(), attempt, lease_until, since };
         Ok(())
     }
 
@@ -383,14 +383,18 @@ impl Execution {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        output: Option<&Payload>,
-        error: Option<&ToolError>,
+        (output, error): (Option<&Payload>, Option<&ToolError>),
+        at: Timestamp,
     ) -> Result<(), String> {
         let open = self.take_command(command)?;
         self.ended_by(command, attempt);
         let output = output.cloned().unwrap_or_else(Payload::null);
         let error = error.cloned();
-        let result = TaskResult { output, error };
+        let duration_ms = match open.holder {
+            Holder::Worker { since, .. } => u64::try_from(at.since(since).as_millis()).ok(),
+            Holder::Nobody | Holder::Child(_) => None,
+        };
+        let result = TaskResult { output, error, duration_ms };
         match open.task {
             TaskAddress { run, place: Place::Task(task), .. } => {
                 self.pipeline_mut(run, None)?.keep(task, result);

@@ -41,7 +41,7 @@ pub enum Possession {
 pub fn possession(state: &Execution, command: CommandId) -> Possession {
     match state.commands.get(&command).map(|open| &open.holder) {
         Some(Holder::Nobody | Holder::Child(_)) => Possession::Nobody,
-        Some(Holder::Worker { worker, attempt, lease_until }) => Possession::Worker {
+        Some(Holder::Worker { worker, attempt, lease_until, since: _ }) => Possession::Worker {
             worker: worker.clone(),
             attempt: *attempt,
             lease_until: *lease_until,

@@ -258,6 +258,10 @@ impl<'a> Reader<'a> {
             (Moment::Rule { result, tool, retry }, "output" | "outcome") => {
                 Some(View::Envelope { result, tool, retry })
             }
+            (Moment::Rule { result, .. }, "error") => {
+                let error = result.error.as_ref()?;
+                Some(View::Plain(Arc::new(view::error_value(error))))
+            }
             (Moment::Rule { retry, .. }, "_attempt") => {
                 Some(View::Plain(Arc::new(json!(retry + 1))))
             }

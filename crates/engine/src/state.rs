@@ -117,6 +117,8 @@ pub(crate) struct Pipeline {
 pub(crate) struct TaskResult {
     pub(crate) output: Payload,
     pub(crate) error: Option<ToolError>,
+    /// From its claim to its end; nothing for what no worker did.
+    pub(crate) duration_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -169,7 +171,7 @@ pub(crate) struct OpenCommand {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Holder {
     Nobody,
-    Worker { worker: WorkerId, attempt: Attempt, lease_until: Timestamp },
+    Worker { worker: WorkerId, attempt: Attempt, lease_until: Timestamp, since: Timestamp },
     Child(ExecutionId),
 }
 
@@ -183,7 +185,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 7;
+    pub const SHAPE: u32 = 8;
 
     pub fn id(&self) -> ExecutionId {
         self.id

@@ -27,9 +27,9 @@ pub use parse::{
     parse_document_for, parse_for,
 };
 pub use playbook::{
-    AdmitRule, Arc, Assignment, AssignmentScope, Backoff, BodyForm, Frame, FrameProcess, Loop,
-    LoopSource, Metadata, OutputView, Playbook, Retry, Router, RouterMode, Rule, Selected, Step,
-    StepIndex, StoreWord, Task, Verdict,
+    ATTEMPTS_MAX, AdmitRule, Amount, Arc, Assignment, AssignmentScope, Backoff, BodyForm,
+    DELAY_MAX, Frame, FrameProcess, Loop, LoopSource, Metadata, OutputView, Playbook, Retry,
+    Router, RouterMode, Rule, ScopeWord, Selected, Step, StepIndex, StoreWord, Task, Verdict,
 };
 pub use schedule::{CatchUp, Overlap, Schedule, When};
 pub use schema::schema;

@@ -78,8 +78,32 @@ pub struct OutputView {
     pub preview_max: usize,
     /// What `_store` says, if not by size.
     pub store: Option<StoreWord>,
+    /// What `_ref.scope` says.
+    pub scope: ScopeWord,
     /// Another name of the output, besides the step's.
     pub name: Option<String>,
+}
+
+/// The author's word for who may read a large output. All that is kept of an execution is kept
+/// together, so it changes nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScopeWord {
+    Step,
+    #[default]
+    Execution,
+    Workflow,
+    Permanent,
+}
+
+impl ScopeWord {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ScopeWord::Step => "step",
+            ScopeWord::Execution => "execution",
+            ScopeWord::Workflow => "workflow",
+            ScopeWord::Permanent => "permanent",
+        }
+    }
 }
 
 /// The author's word for where a large output is kept.
@@ -111,6 +135,7 @@ impl Default for OutputView {
             reference_above: 64 * 1024,
             preview_max: 1024,
             store: None,
+            scope: ScopeWord::default(),
             name: None,
         }
     }
@@ -181,7 +206,7 @@ pub struct Rule {
     pub verdict: Verdict,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Verdict {
     /// Whatever happened, the task has succeeded.
     Continue,
@@ -193,12 +218,23 @@ pub enum Verdict {
     Fail,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How often a rule may have a task done, and how long it may wait in between.
+pub const ATTEMPTS_MAX: u32 = 100;
+pub const DELAY_MAX: Duration = Duration::from_secs(3600);
+
+/// A setting as written, or a template that gives it when it is needed.
+#[derive(Debug, Clone)]
+pub enum Amount<T> {
+    Said(T),
+    Rendered(Template),
+}
+
+#[derive(Debug, Clone)]
 pub struct Retry {
     /// How often the task is done in all, the first time included.
-    pub attempts: u32,
+    pub attempts: Amount<u32>,
     pub backoff: Backoff,
-    pub delay: Duration,
+    pub delay: Amount<Duration>,
     /// No delay grows beyond this.
     pub delay_max: Duration,
 }

@@ -109,10 +109,13 @@ fn show_task(task: &Task) -> String {
 
 fn show_rule(rule: &Rule) -> String {
     let when = rule.when.as_ref().map_or(Value::from("else"), |when| when.source().clone());
-    let verdict = match rule.verdict {
+    let verdict = match &rule.verdict {
         Verdict::Retry(retry) => format!(
-            "Retry {} {:?} {:?} <= {:?}",
-            retry.attempts, retry.backoff, retry.delay, retry.delay_max
+            "Retry {} {:?} {} <= {:?}",
+            amount(&retry.attempts),
+            retry.backoff,
+            amount(&retry.delay),
+            retry.delay_max
         ),
         Verdict::Continue | Verdict::Jump(_) | Verdict::Break | Verdict::Fail => {
             format!("{:?}", rule.verdict)
@@ -145,4 +148,11 @@ fn show_loop(repeat: &Loop) -> String {
     let rows = repeat.frame.max_rows.as_ref().map_or(Value::Null, |rows| rows.source().clone());
     let process = repeat.frame.process;
     format!("{} in {source} {:?} max {max} rows {rows} {process:?}", repeat.iterator, repeat.mode)
+}
+
+fn amount<T: std::fmt::Debug>(amount: &crate::Amount<T>) -> String {
+    match amount {
+        crate::Amount::Said(said) => format!("{said:?}"),
+        crate::Amount::Rendered(template) => template.source().to_string(),
+    }
 }

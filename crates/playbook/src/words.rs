@@ -92,6 +92,7 @@ pub(crate) const ERROR_MODES: &[&str] = &["strict", "lenient"];
 pub(crate) const PROCESSES: &[&str] = &["row", "frame"];
 pub(crate) const STORES: &[&str] =
     &["auto", "memory", "kv", "disk", "object", "s3", "gcs", "db", "duckdb", "eventlog"];
+pub(crate) const SCOPES: &[&str] = &["step", "execution", "workflow", "permanent"];
 /// Where a jump may lead besides to a label.
 pub(crate) const PREVIOUS: &[&str] = &["previous", "prev", "_previous", "@previous"];
 
@@ -275,7 +276,11 @@ pub(crate) const OUTPUT: &Table = &Table {
         now("inline_max_bytes", Shape::Integer, "Above this, `_ref` says where it is kept."),
         now("preview_max_bytes", Shape::Integer, "How much of it `_preview` shows."),
         now("store", Shape::Table("store"), "What `_store` calls the place it is kept in."),
-        now("scope", Shape::Any, "A hint; output is kept as long as its execution."),
+        now(
+            "scope",
+            Shape::OneOf(SCOPES),
+            "What `_ref.scope` says; output is kept as long as its execution.",
+        ),
         now("accumulate", Shape::Any, "A hint; a loop always has all its results."),
         now("as", Shape::Text, "Another name of the output, besides the step's."),
     ],
@@ -436,7 +441,7 @@ pub(crate) const THEN: &Table = &Table {
     open: false,
     words: &[
         now("do", Shape::OneOf(VERBS), "What to do next."),
-        now("attempts", Shape::Integer, "How often to try in all, for `retry`. 3 if left out."),
+        now("attempts", Shape::Number, "How often to try in all, for `retry`. 3 if left out."),
         now("backoff", Shape::OneOf(BACKOFFS), "How the delay grows, for `retry`."),
         now(
             "delay",
@@ -459,8 +464,8 @@ pub(crate) const RETRY: &Table = &Table {
     required: &[],
     open: false,
     words: &[
-        now("attempts", Shape::Integer, "How often to try in all."),
-        now("max_attempts", Shape::Integer, "How often to try in all."),
+        now("attempts", Shape::Number, "How often to try in all."),
+        now("max_attempts", Shape::Number, "How often to try in all."),
         now("max_retries", Shape::Integer, "How often to try again."),
         now("delay", Shape::Duration, "How long to wait before the next attempt."),
         now("initial_delay", Shape::Duration, "How long to wait before the second attempt."),

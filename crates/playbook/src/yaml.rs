@@ -93,6 +93,11 @@ impl Node {
         }
     }
 
+    /// Whether it is a text that is rendered.
+    pub(crate) fn is_template(&self) -> bool {
+        self.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
+    }
+
     pub(crate) fn list(&self) -> Option<&[Rc<Node>]> {
         match &self.yaml {
             Yaml::List(items) => Some(items),

@@ -44,4 +44,4 @@ pub use intake::{Fetched, Receipt, Source, Sources, StandardSources};
 pub use outgoing::{Egress, Exception, NoException};
 pub use registry::{Registry, TIMEOUT_DEFAULT};
 pub use results::{NoResults, Reference, Results};
-pub use settings::{Settings, library_place};
+pub use settings::{Settings, Whereabouts, library_place};

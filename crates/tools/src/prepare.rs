@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::Call;
 use crate::credentials::{Credentials, UsedCredentials};
 use crate::keys::Keys;
+use crate::settings::Whereabouts;
 
 /// How many configurations are kept parsed.
 const TEMPLATES_MAX: NonZeroUsize = NonZeroUsize::new(512).expect("not zero");
@@ -42,21 +43,25 @@ fn argument_keys(tool: ToolKind) -> &'static [&'static str] {
     if tool == ToolKind::Script { &ARGUMENT_KEYS[1..] } else { &ARGUMENT_KEYS }
 }
 
-/// The values a template can name: the arguments, then what came with the command, then credentials.
+/// The values a template can name: the arguments, then what came with the command, then credentials,
+/// then words about the command itself.
 struct Scope<'a> {
     arguments: &'a Map<String, Value>,
     bindings: &'a BTreeMap<String, Arc<Value>>,
     keychain: &'a Arc<Value>,
+    lease: &'a Lease,
+    whereabouts: &'a Whereabouts,
 }
 
 /// What the credentials of a command are called in its templates.
 const KEYCHAIN: &str = "keychain";
 
 /// Whom a command is for, and what cuts it short.
-pub(crate) struct Circumstances {
+pub(crate) struct Circumstances<'a> {
     pub(crate) timeout_default: Duration,
     pub(crate) cancel: CancellationToken,
     pub(crate) used: UsedCredentials,
+    pub(crate) whereabouts: &'a Whereabouts,
 }
 
 impl Templates {
@@ -71,10 +76,10 @@ impl Templates {
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
         credentials: &dyn Credentials,
-        circumstances: Circumstances,
+        circumstances: Circumstances<'_>,
     ) -> Result<Call, ToolError> {
         let config = self.parse(lease.tool, &lease.config)?;
-        let Circumstances { timeout_default, cancel, used } = circumstances;
+        let Circumstances { timeout_default, cancel, used, whereabouts } = circumstances;
         let mut call = Call {
             config: Map::new(),
             input: Map::new(),
@@ -89,14 +94,21 @@ impl Templates {
             used,
         };
         let keychain = Arc::new(config.keychain(&call, credentials).await?);
-        call.input = config.render_arguments(&call.variables, &keychain)?;
-        let scope =
-            Scope { arguments: &call.input, bindings: &call.variables, keychain: &keychain };
+        let nothing = Map::new();
+        let scope = Scope {
+            arguments: &nothing,
+            bindings: &call.variables,
+            keychain: &keychain,
+            lease,
+            whereabouts,
+        };
+        let input = config.render_arguments(&scope)?;
+        let scope = Scope { arguments: &input, ..scope };
         let Value::Object(rest) = config.rest.render(&scope).map_err(template_error)? else {
             return Err(ToolError::new(ErrorKind::Config, "a tool's configuration must be a map"));
         };
         call.timeout = timeout(lease, &rest)?.unwrap_or(timeout_default);
-        call.config = rest;
+        (call.config, call.input) = (rest, input);
         Ok(call)
     }
 
@@ -155,15 +167,10 @@ impl Config {
         Ok(Value::Object(keychain))
     }
 
-    fn render_arguments(
-        &self,
-        bindings: &BTreeMap<String, Arc<Value>>,
-        keychain: &Arc<Value>,
-    ) -> Result<Map<String, Value>, ToolError> {
+    fn render_arguments(&self, scope: &Scope<'_>) -> Result<Map<String, Value>, ToolError> {
         let mut input = Map::new();
-        let scope = Scope { arguments: &Map::new(), bindings, keychain };
         for (key, template) in &self.arguments {
-            match template.render(&scope).map_err(template_error)? {
+            match template.render(scope).map_err(template_error)? {
                 Value::Object(rendered) => input.extend(rendered),
                 Value::Null => {}
                 other => {
@@ -186,8 +193,22 @@ impl Variables for Scope<'_> {
             name if ARGUMENT_KEYS.contains(&name) => {
                 Some(Arc::new(Value::Object(self.arguments.clone())))
             }
-            _ => None,
+            name => self.about_command(name).map(|word| Arc::new(Value::String(word))),
         })
+    }
+}
+
+impl Scope<'_> {
+    /// What a command is called, and who runs it.
+    fn about_command(&self, name: &str) -> Option<String> {
+        match name {
+            "worker_id" => self.whereabouts.worker.clone(),
+            "server_url" => self.whereabouts.server_url.clone(),
+            "command_id" => Some(format!("{}:{}", self.lease.execution, self.lease.command)),
+            "node_name" => Some(self.lease.step.to_string()),
+            "action" => Some(self.lease.tool.to_string()),
+            _ => None,
+        }
     }
 }
 

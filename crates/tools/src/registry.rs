@@ -25,7 +25,7 @@ use crate::python::Python;
 use crate::rhai::Rhai;
 use crate::script::Script;
 use crate::secrets::Secrets;
-use crate::settings::Settings;
+use crate::settings::{Settings, Whereabouts};
 use crate::shell::Shell;
 use crate::sqlite::Sqlite;
 use crate::subscription::Subscription;
@@ -42,6 +42,7 @@ pub struct Registry {
     templates: Templates,
     /// For templates that name them.
     credentials: Arc<dyn Credentials>,
+    whereabouts: Whereabouts,
 }
 
 /// Why a tool was stopped.
@@ -54,7 +55,8 @@ impl Registry {
     /// A registry without tools and without credentials.
     pub fn empty() -> Self {
         let credentials = Arc::new(FixedCredentials::default());
-        Self { tools: BTreeMap::new(), templates: Templates::new(), credentials }
+        let whereabouts = Whereabouts::default();
+        Self { tools: BTreeMap::new(), templates: Templates::new(), credentials, whereabouts }
     }
 
     /// The tools that every worker has.
@@ -74,7 +76,9 @@ impl Registry {
             http: http.clone(),
             credentials: settings.credentials.clone(),
         };
-        Self { credentials: Arc::new(Keychain(http.clone())), ..Self::empty() }
+        let (credentials, whereabouts) =
+            (Arc::new(Keychain(http.clone())), settings.whereabouts.clone());
+        Self { credentials, whereabouts, ..Self::empty() }
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
             .with(ToolKind::Nats, Nats::new(connections.clone(), settings.credentials.clone()))
@@ -87,7 +91,7 @@ impl Registry {
             .with(ToolKind::Noop, Noop)
             .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))
             .with(ToolKind::Python, Python::new(&settings, outgoing.clone()))
-            .with(ToolKind::Rhai, Rhai)
+            .with(ToolKind::Rhai, Rhai::new(outgoing.clone()))
             .with(ToolKind::Script, Script::new(&settings, outgoing))
             .with(ToolKind::Secrets, Secrets::new(settings.credentials.clone()))
             .with(ToolKind::Shell, Shell::new(settings.environment))
@@ -122,6 +126,7 @@ impl Registry {
             timeout_default: TIMEOUT_DEFAULT,
             cancel: cancel.child_token(),
             used: used.clone(),
+            whereabouts: &self.whereabouts,
         };
         let preparing = self.templates.prepare(lease, bindings, &*self.credentials, circumstances);
         match cancel.run_until_cancelled(preparing).await {

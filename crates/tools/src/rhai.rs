@@ -1,8 +1,10 @@
 //! `rhai`: a small script in this process, on a thread of its own and within tight bounds.
 //!
-//! A script reaches nothing but its variables: no files, no network, no modules, no `eval`.
+//! A script reaches its variables, and the network as far as the `http` tool does: no files, no
+//! modules, no `eval`.
 
 mod functions;
+mod requests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,11 +15,14 @@ use ::rhai::{Dynamic, Engine, EvalAltResult, Position, Scope};
 use async_trait::async_trait;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Ended, Tool};
 use crate::capture::{Capture, Printed};
 use crate::keys::Keys;
+use crate::outgoing::Outgoing;
+use requests::Requests;
 
 const OPERATIONS_MAX: u64 = 10_000_000;
 const STRING_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -33,7 +38,15 @@ const STACK_BYTES: usize = 32 * 1024 * 1024;
 const STOP_CHECK_OPERATIONS: u64 = 1024;
 const SLEEP_SLICE: Duration = Duration::from_millis(20);
 
-pub(crate) struct Rhai;
+pub(crate) struct Rhai {
+    outgoing: Arc<Outgoing>,
+}
+
+impl Rhai {
+    pub(crate) fn new(outgoing: Arc<Outgoing>) -> Self {
+        Self { outgoing }
+    }
+}
 
 #[async_trait]
 impl Tool for Rhai {
@@ -43,12 +56,16 @@ impl Tool for Rhai {
             Err(error) => return Ended::failed(error),
         };
         let scope = scope(call);
-        let cancel = call.cancel.clone();
+        let requests = Requests {
+            outgoing: self.outgoing.clone(),
+            runtime: Handle::current(),
+            stop: call.cancel.clone(),
+        };
         let (done, ended) = tokio::sync::oneshot::channel();
         let thread = std::thread::Builder::new().name("rhai".into()).stack_size(STACK_BYTES);
         let started = thread.spawn(move || {
             // Nobody listens any more if the command was given up.
-            let _ = done.send(evaluate(&code, scope, &cancel));
+            let _ = done.send(evaluate(&code, scope, requests));
         });
         if let Err(error) = started {
             let message = format!("rhai: cannot start a thread: {error}");
@@ -72,9 +89,10 @@ fn scope(call: &Call) -> Vec<(String, Value)> {
         .collect()
 }
 
-fn evaluate(code: &str, variables: Vec<(String, Value)>, cancel: &CancellationToken) -> Ended {
+fn evaluate(code: &str, variables: Vec<(String, Value)>, requests: Requests) -> Ended {
     let printed = Arc::new(Mutex::new(Printed::new()));
-    let engine = engine(&printed, cancel);
+    let mut engine = engine(&printed, &requests.stop);
+    requests.add_to(&mut engine);
     let result = scope_of(variables)
         .and_then(|mut scope| engine.eval_with_scope::<Dynamic>(&mut scope, code))
         .and_then(|value| from_dynamic::<Value>(&value));

@@ -25,6 +25,13 @@ const INHERITED: &[&str] = &[
 ];
 const INHERITED_PREFIX: &str = "LC_";
 
+/// Who runs a command, as its templates know it: `worker_id` and `server_url`.
+#[derive(Debug, Clone, Default)]
+pub struct Whereabouts {
+    pub worker: Option<String>,
+    pub server_url: Option<String>,
+}
+
 /// How the tools of a worker are set up.
 #[derive(Clone)]
 pub struct Settings {
@@ -45,6 +52,7 @@ pub struct Settings {
     pub duckdb_library: Option<PathBuf>,
     /// Where libraries that were installed for this user are.
     pub library_places: Vec<PathBuf>,
+    pub whereabouts: Whereabouts,
 }
 
 impl Settings {
@@ -60,6 +68,10 @@ impl Settings {
             proxy_from_environment: false,
             results: Arc::new(NoResults),
             duckdb_library: said("NOETL_DUCKDB_LIBRARY").map(PathBuf::from),
+            whereabouts: Whereabouts {
+                worker: said("WORKER_ID").cloned(),
+                server_url: said("NOETL_SERVER_URL").cloned(),
+            },
             library_places: library_place(|name| said(name).cloned()).into_iter().collect(),
             environment: variables
                 .iter()

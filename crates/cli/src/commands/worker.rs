@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use noetl_api::RemoteControl;
 use noetl_model::Pool;
-use noetl_tools::Registry;
+use noetl_tools::{Registry, Whereabouts};
 use noetl_worker::{Settings, Worker};
 
 use super::stopped;
@@ -34,10 +34,14 @@ pub(crate) async fn worker(
         let id = worker_of_process(config);
         return subscription::fetch(&path, id, control, &server, config, terminal).await;
     }
-    let settings =
-        tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?);
-    let registry = Registry::standard(settings);
     let id = worker_of_process(config);
+    let whereabouts =
+        Whereabouts { worker: Some(id.to_string()), server_url: Some(server.to_string()) };
+    let settings = noetl_tools::Settings {
+        whereabouts,
+        ..tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?)
+    };
+    let registry = Registry::standard(settings);
     let pool = args.pool.as_deref().unwrap_or(config.worker_pool());
     let concurrency = args.concurrency.map_or(config.worker_concurrency(), usize::from);
     let settings = Settings {

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use noetl_expr::Template;
 use noetl_model::{
     Attempt, Below, CommandId, ErrorKind, ErrorMode, Event, Logs, Payload, Place, Pool, RunId,
     TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind,
 };
-use noetl_playbook::{Backoff, BodyForm, Retry, Rule, Step, Task, Verdict};
+use noetl_playbook::{
+    ATTEMPTS_MAX, Amount, Backoff, BodyForm, DELAY_MAX, Retry, Rule, Step, Task, Verdict,
+};
 use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, Targets, policy_error, settled};
@@ -130,7 +133,14 @@ impl Draft<'_> {
                 }
                 self.next_task(run, item, index + 1)
             }
-            Verdict::Retry(retry) => self.retry_task(address, item, &retry, result.error),
+            Verdict::Retry(retry) => {
+                let moment =
+                    Moment::Rule { result: &result, tool: task.tool, retry: address.retry };
+                match self.pace(&retry, (run, item), moment)? {
+                    Ok(pace) => self.retry_task(address, item, &pace, result.error),
+                    Err(error) => self.tasks_failed(run, item, error),
+                }
+            }
             Verdict::Jump(to) => {
                 let to = u32::try_from(to).expect("a pipeline is short");
                 self.issue_task(run, item, to, 0)
@@ -206,11 +216,42 @@ impl Draft<'_> {
         Ok(Ok(None))
     }
 
+    /// How a task is to be done again, with everything rendered.
+    fn pace(
+        &self,
+        retry: &Retry,
+        (run, item): (RunId, Option<u64>),
+        moment: Moment<'_>,
+    ) -> Result<Attempted<Pace>, Needs> {
+        let scope = Scope { moment, ..self.scope().inside(run, item) };
+        let attempts = match &retry.attempts {
+            Amount::Said(attempts) => Ok(f64::from(*attempts)),
+            Amount::Rendered(template) => rendered_number(scope, "`attempts`", template)?,
+        };
+        let delay = match &retry.delay {
+            Amount::Said(delay) => Ok(delay.as_secs_f64()),
+            Amount::Rendered(template) => rendered_number(scope, "`delay`", template)?,
+        };
+        let (attempts, delay) = match (attempts, delay) {
+            (Ok(attempts), Ok(delay)) => (attempts, delay),
+            (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+        };
+        let delay = Duration::try_from_secs_f64(delay).unwrap_or(DELAY_MAX).min(DELAY_MAX);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is clamped"
+        )]
+        let attempts = attempts.clamp(1.0, f64::from(ATTEMPTS_MAX)) as u32;
+        let (backoff, delay_max) = (retry.backoff, retry.delay_max);
+        Ok(Ok(Pace { attempts, backoff, delay, delay_max }))
+    }
+
     fn retry_task(
         &mut self,
         address: TaskAddress,
         item: Option<u64>,
-        retry: &Retry,
+        retry: &Pace,
         error: Option<ToolError>,
     ) -> Result<(), Needs> {
         let done = address.retry + 1;
@@ -392,8 +433,33 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
+/// A rule's `retry` with nothing left to render.
+struct Pace {
+    attempts: u32,
+    backoff: Backoff,
+    delay: Duration,
+    delay_max: Duration,
+}
+
+fn rendered_number(
+    scope: Scope<'_>,
+    what: &str,
+    template: &Template,
+) -> Result<Attempted<f64>, Needs> {
+    let rendered = settled(scope.render(what, template))?;
+    Ok(rendered.and_then(|value| {
+        let number = match &value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        let number = number.filter(|number: &f64| *number >= 0.0);
+        number.ok_or_else(|| policy_error(format!("{what} must be a number, not `{value}`")))
+    }))
+}
+
 /// How long to wait before the attempt after `done` attempts.
-fn delay_before(retry: &Retry, done: u32) -> Duration {
+fn delay_before(retry: &Pace, done: u32) -> Duration {
     let factor = match retry.backoff {
         Backoff::Constant => 1,
         Backoff::Linear => done,

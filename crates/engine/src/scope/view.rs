@@ -297,7 +297,7 @@ fn reference_word(
             "sha256": digest.to_string(),
             "bytes": size,
             "store": store_word(size, shown),
-            "scope": "execution",
+            "scope": shown.scope.as_str(),
             "meta": { "bytes": size, "sha256": digest.to_string(), "media_type": "application/json" },
         })),
         "_store" => Some(json!(store_word(size, shown))),
@@ -384,7 +384,7 @@ fn envelope_part(
         "py" if tool == ToolKind::Python => {
             json!({ "exception_type": error.and_then(|error| error.code.clone()) })
         }
-        "meta" => json!({ "attempt": retry + 1 }),
+        "meta" => json!({ "attempt": retry + 1, "duration_ms": result.duration_ms }),
         "ref" => match &result.output {
             Payload::Ref(reference) => json!(format!("noetl://payload/{}", reference.digest)),
             Payload::Inline(_) => Value::Null,

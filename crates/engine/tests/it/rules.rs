@@ -311,3 +311,67 @@ fn a_rule_that_does_not_render_fails_its_task() {
         "#]],
     );
 }
+
+#[test]
+fn how_often_and_how_slowly_to_try_again_may_be_templates() {
+    check(
+        "
+  - step: start
+    tool:
+      kind: http
+      fail: {kind: server_error, status: 503, message: busy}
+      spec:
+        policy:
+          rules:
+            - when: '{{ error.retryable }}'
+              then: {do: retry, attempts: '{{ 1 + 1 }}', delay: '{{ 0.5 * _attempt }}'}
+",
+        expect![[r#"
+            enter start
+            issue 0: start (http)
+            fail 0: busy (server_error)
+            timer 0 set (retry)
+            timer 0 fired
+            issue 1: start retry 1 (http)
+            fail 1: busy (server_error)
+            step start failed: busy
+            FAILED busy
+        "#]],
+    );
+}
+
+#[test]
+fn a_number_of_attempts_that_is_none_fails_the_task() {
+    check(
+        "
+  - step: start
+    tool:
+      kind: noop
+      fail: no luck
+      spec: {policy: {rules: [{when: true, then: {do: retry, attempts: '{{ who }}'}}]}}
+",
+        expect![[r#"
+            enter start
+            issue 0: start (noop)
+            fail 0: no luck (exception)
+            step start failed: `attempts` must be a number, not `null`
+            FAILED `attempts` must be a number, not `null`
+        "#]],
+    );
+}
+
+#[test]
+fn a_rule_knows_how_long_the_task_took() {
+    let story = told(
+        "
+  - step: start
+    tool:
+      kind: noop
+      result: 1
+      spec: {policy: {rules: [{when: true, then: {do: continue, set: {ctx.ms: '{{ output.meta.duration_ms }}'}}}]}}
+    next: end
+  - {step: end, tool: {kind: noop, result: '{{ ctx.ms }}'}}
+",
+    );
+    assert_eq!(story.output("end"), json!(0));
+}

@@ -85,12 +85,12 @@ fn a_step_says_from_which_size_on_it_shows_where_its_output_is() {
         "
   - step: start
     tool: {kind: noop, result: {text: abc}}
-    output: {inline_max_bytes: 0, preview_max_bytes: 4}
+    output: {inline_max_bytes: 0, preview_max_bytes: 4, scope: workflow}
     next: end
-  - {step: end, tool: {kind: noop, result: '{{ [start._ref.bytes, start._preview, start.text] }}'}}
+  - {step: end, tool: {kind: noop, result: '{{ [start._ref.bytes, start._preview, start.text, start._ref.scope] }}'}}
 ",
     );
-    assert_eq!(story.output("end"), json!([14, "{\"te", "abc"]));
+    assert_eq!(story.output("end"), json!([14, "{\"te", "abc", "workflow"]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Reader;
-use crate::playbook::{OutputView, Selected, StoreWord};
+use crate::playbook::{OutputView, ScopeWord, Selected, StoreWord};
 use crate::words::{OUTPUT, SELECTED, STORE};
 use crate::yaml::Node;
 
@@ -22,6 +22,13 @@ const STORE_WORDS: &[(&str, Option<StoreWord>)] = &[
     ("db", Some(StoreWord::Db)),
     ("duckdb", None),
     ("eventlog", Some(StoreWord::Eventlog)),
+];
+
+const SCOPE_WORDS: &[(&str, ScopeWord)] = &[
+    ("step", ScopeWord::Step),
+    ("execution", ScopeWord::Execution),
+    ("workflow", ScopeWord::Workflow),
+    ("permanent", ScopeWord::Permanent),
 ];
 
 /// Where a step says how its output is seen: beside its tool, or below it, in either of two ways.
@@ -67,6 +74,9 @@ impl Reader<'_> {
         }
         if let Some(name) = output.get("as").filter(|name| !name.is_null()) {
             view.name = self.name(name, "`as`");
+        }
+        if let Some(scope) = output.get("scope").filter(|scope| !scope.is_null()) {
+            view.scope = self.word(scope, "`scope`", SCOPE_WORDS).unwrap_or_default();
         }
         let Some(store) = output.get("store").filter(|store| !store.is_null()) else { return };
         let kind = match store.text() {

@@ -9,15 +9,14 @@ use serde_json::Value;
 use super::Reader;
 use super::task::Seat;
 use crate::diagnostic::{Code, Finding};
-use crate::playbook::{AdmitRule, Backoff, Retry, Rule, Verdict};
+use crate::playbook::{ATTEMPTS_MAX, DELAY_MAX};
+use crate::playbook::{AdmitRule, Amount, Backoff, Retry, Rule, Verdict};
 use crate::suggest::nearest;
 use crate::words::{ADMIT_RULE, ALLOW, BACKOFFS, POLICY, PREVIOUS, RETRY, RULE, THEN, VERBS};
 use crate::yaml::{Entry, Node, Yaml};
 
 const ATTEMPTS_DEFAULT: u32 = 3;
-const ATTEMPTS_MAX: u32 = 100;
 const DELAY_DEFAULT: Duration = Duration::from_secs(1);
-pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
 
 /// Which failures `retry` means, when it does not say.
 const ANY_FAILURE: &str = "{{ output.status == 'error' }}";
@@ -148,17 +147,32 @@ impl Reader<'_> {
         attempts: Option<&Rc<Node>>,
         delay: Option<&Rc<Node>>,
     ) -> Retry {
-        let attempts =
-            attempts.and_then(|node| self.count(node, "the number of attempts", ATTEMPTS_MAX));
-        let delay = delay.and_then(|node| self.duration(node, "a delay", 1.0, DELAY_MAX));
+        let attempts = attempts.and_then(|node| {
+            self.amount(node, |reader| reader.count(node, "the number of attempts", ATTEMPTS_MAX))
+        });
+        let delay = delay.and_then(|node| {
+            self.amount(node, |reader| reader.duration(node, "a delay", 1.0, DELAY_MAX))
+        });
         let delay_max = node.get("max_delay");
         let delay_max = delay_max.and_then(|node| self.duration(node, "a delay", 1.0, DELAY_MAX));
         Retry {
-            attempts: attempts.unwrap_or(ATTEMPTS_DEFAULT),
+            attempts: attempts.unwrap_or(Amount::Said(ATTEMPTS_DEFAULT)),
             backoff: node.get("backoff").map_or(Backoff::Constant, |node| self.backoff(node)),
-            delay: delay.unwrap_or(DELAY_DEFAULT),
+            delay: delay.unwrap_or(Amount::Said(DELAY_DEFAULT)),
             delay_max: delay_max.unwrap_or(DELAY_MAX),
         }
+    }
+
+    /// What is written, or what will be rendered.
+    fn amount<T>(
+        &mut self,
+        node: &Node,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<Amount<T>> {
+        if node.is_template() {
+            return self.template(node).map(Amount::Rendered);
+        }
+        read(self).map(Amount::Said)
     }
 
     /// A word that is not known means a constant delay, as it always has.
@@ -206,11 +220,11 @@ impl Reader<'_> {
         let mut retry = self.retry(map, attempts, delay);
         if let (None, Some(again)) = (attempts, map.get("max_retries")) {
             let again = self.count(again, "the number of retries", ATTEMPTS_MAX - 1);
-            retry.attempts = again.map_or(ATTEMPTS_DEFAULT, |again| again + 1);
+            retry.attempts = Amount::Said(again.map_or(ATTEMPTS_DEFAULT, |again| again + 1));
         }
         if let (None, Some(delay)) = (delay, map.get("initial_delay_ms")) {
             let delay = self.duration(delay, "a delay", 0.001, DELAY_MAX);
-            retry.delay = delay.unwrap_or(DELAY_DEFAULT);
+            retry.delay = Amount::Said(delay.unwrap_or(DELAY_DEFAULT));
         }
         if let Some(Yaml::Number(factor)) = map.get("backoff_multiplier").map(|node| &node.yaml)
             && factor.as_f64() > Some(1.0)

@@ -32,7 +32,7 @@ impl Reader<'_> {
         }
         let setting = |name| spec.and_then(|spec| spec.get(name)).or_else(|| node.get(name));
         let iterator = self.iterator(node);
-        let mode = setting("mode").map(|mode| self.word(mode, "a loop's mode", MODES));
+        let mode = setting("mode").map(|mode| self.mode(mode));
         let source = self.loop_source(node, mode.flatten());
         let in_flight_max =
             setting("max_in_flight").and_then(|max| self.number(max, "`max_in_flight`"));
@@ -44,6 +44,16 @@ impl Reader<'_> {
             (LoopSource::In(_), None) => LoopMode::Sequential,
         };
         Some(Loop { source, iterator: iterator?, mode, in_flight_max, frame })
+    }
+
+    fn mode(&mut self, node: &Node) -> Option<LoopMode> {
+        if node.text() == Some("async") {
+            let finding = "`async` is an old spelling of a loop's mode";
+            let finding = Finding::warning(Code::OldSpelling, &node.span, finding);
+            self.add(finding.help("write `parallel`"));
+            return Some(LoopMode::Parallel);
+        }
+        self.word(node, "a loop's mode", MODES)
     }
 
     fn iterator(&mut self, node: &Node) -> Option<String> {
@@ -136,7 +146,7 @@ impl Reader<'_> {
         if node.is_null() {
             return None;
         }
-        if !node.text().is_some_and(|text| text.contains("{{") || text.contains("{%")) {
+        if !node.is_template() {
             self.count(node, title, u32::MAX)?;
         }
         self.template(node)

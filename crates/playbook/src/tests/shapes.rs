@@ -359,6 +359,7 @@ fn rules_of_a_single_tool() {
       rules:
         - {when: "{{ output.http.status == 429 }}", then: {do: retry, attempts: 5, backoff: exponential, delay: 0.5}}
         - {when: "{{ x }}", then: {do: retry}}
+        - {when: "{{ z }}", then: {do: retry, attempts: "{{ n }}", delay: "{{ d }}"}}
         - {when: true, then: {do: retry, backoff: fixed, delay: 2s, max_delay: 1m}}
         - {when: "{{ y }}", then: {do: jump, to: a}}
         - else: {then: {do: continue, set: {ctx.n: "{{ output.data }}", m: 1}}}"#,
@@ -366,6 +367,7 @@ fn rules_of_a_single_tool() {
             single a: http {"url":"u"}
               rule "{{ output.http.status == 429 }}" -> Retry 5 Exponential 500ms <= 3600s
               rule "{{ x }}" -> Retry 3 Constant 1s <= 3600s
+              rule "{{ z }}" -> Retry "{{ n }}" Constant "{{ d }}" <= 3600s
               rule true -> Retry 3 Constant 2s <= 60s
               rule "{{ y }}" -> Jump(0)
               rule "else" -> Continue; set ctx.n = "{{ output.data }}"; set m = 1

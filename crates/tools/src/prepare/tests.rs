@@ -15,6 +15,10 @@ fn prepare(lease: &Lease, values: Value) -> Result<Call, ToolError> {
         timeout_default: Duration::from_secs(300),
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
+        whereabouts: &Whereabouts {
+            worker: Some("w-1".to_owned()),
+            server_url: Some("http://plane:8082".to_owned()),
+        },
     };
     let templates = Templates::new();
     let preparing = templates.prepare(lease, bindings(values), &credentials, circumstances);
@@ -29,6 +33,18 @@ fn check(config: Value, values: Value, expected: Expect) {
         Err(error) => format!("{}: {error}\n", error.kind),
     };
     expected.assert_eq(&actual);
+}
+
+#[test]
+fn a_command_knows_who_runs_it_unless_the_playbook_has_words_of_its_own() {
+    check(
+        json!({"input": {"who": "{{ worker_id }} {{ server_url }} {{ node_name }} {{ action }}"}}),
+        json!({"action": "mine"}),
+        expect![[r#"
+            input {"who":"w-1 http://plane:8082 fetch mine"}
+            config {}
+        "#]],
+    );
 }
 
 #[test]

@@ -174,14 +174,30 @@ def flat(variables):
 
 
 def import_libs(libs):
-    """Imports `libs`: a list of packages, or a map from names to modules or `{from, import}`."""
+    """Imports `libs`: packages in a list, or names with their modules, or `{from, import}`."""
     if libs is None:
         return {}
     if isinstance(libs, str):
         libs = [libs]
-    if isinstance(libs, list):
-        return dict(found for found in map(import_package, libs) if found is not None)
-    return {name: import_named(name, wanted) for name, wanted in libs.items()}
+    if isinstance(libs, dict) and isinstance(libs.get("from"), str):
+        libs = [libs]
+    if isinstance(libs, dict):
+        return {name: import_named(name, wanted) for name, wanted in libs.items()}
+    provided = {}
+    for lib in libs:
+        provided.update(import_some(lib) if isinstance(lib, dict) else import_package(lib))
+    return provided
+
+
+def import_some(lib):
+    """One of a list: `{from, import}` with a name or several, or names with their modules."""
+    if "from" not in lib:
+        return {name: import_named(name, wanted) for name, wanted in lib.items()}
+    module, wanted = lib["from"], lib.get("import")
+    if wanted is None:
+        return {module: import_named(module, None)}
+    names = wanted if isinstance(wanted, list) else [wanted]
+    return {name: import_named(name, {"from": module, "import": name}) for name in names}
 
 
 def import_package(package):
@@ -189,11 +205,11 @@ def import_package(package):
     name = re.split(r"[\s<>=!~;\[]", str(package).strip(), maxsplit=1)[0]
     module = name.replace("-", "_")
     try:
-        return module.split(".")[0], __import__(module)
+        return {module.split(".")[0]: __import__(module)}
     except ModuleNotFoundError as error:
         if error.name != module.split(".")[0]:
             raise
-        return None
+        return {}
 
 
 def import_named(name, wanted):

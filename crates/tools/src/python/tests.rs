@@ -258,6 +258,16 @@ mod names {
             completed [2,"xml.dom"]
         "#]]
         .assert_eq(&libs(packages, "result = [int(math.sqrt(4)), xml.dom.__name__]").await);
+        let mixed = json!(["json", {"from": "collections", "import": ["Counter", "deque"]}]);
+        expect![[r#"
+            completed [2,1]
+        "#]]
+        .assert_eq(&libs(mixed, "result = [Counter('aab')['a'], len(deque([1]))]").await);
+        let one = json!({"from": "math", "import": "sqrt"});
+        expect![[r#"
+            completed 3.0
+        "#]]
+        .assert_eq(&libs(one, "result = sqrt(9)").await);
         expect![[r#"
             failed exception: libs.x: ModuleNotFoundError: No module named 'nowhere'
             code ModuleNotFoundError

@@ -3,10 +3,14 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::testing::{call, call_with, show};
 
+fn rhai() -> Rhai {
+    Rhai::new(Arc::new(Outgoing::new(crate::Egress::Any, false)))
+}
+
 async fn check(code: &str, expected: Expect) {
     let input = json!({"n": 3, "names": ["a", "b"]});
     let call = call_with(json!({"code": code}), input, json!({"workload": {"x": 5}}));
-    expected.assert_eq(&show(&Rhai.run(&call).await));
+    expected.assert_eq(&show(&rhai().run(&call).await));
 }
 
 #[tokio::test]
@@ -62,7 +66,7 @@ async fn an_error_names_its_line() {
 #[tokio::test]
 async fn a_script_reaches_no_files_and_evaluates_no_text() {
     for code in [r#"import "secrets" as s; s::x"#, r#"eval("1")"#] {
-        let ended = Rhai.run(&call(json!({"code": code}))).await;
+        let ended = rhai().run(&call(json!({"code": code}))).await;
         assert!(show(&ended).starts_with("failed exception: "), "{code}");
     }
 }
@@ -75,7 +79,7 @@ async fn a_script_that_asks_for_too_much_is_stopped() {
         ("let a = []; loop { a = [a, a]; }", "too large"),
         ("fn f(n) { f(n + 1) + 1 } f(0)", "Stack overflow"),
     ] {
-        let shown = show(&Rhai.run(&call(json!({"code": code}))).await);
+        let shown = show(&rhai().run(&call(json!({"code": code}))).await);
         assert!(shown.contains(reason), "{code}: {shown}");
     }
 }
@@ -85,7 +89,7 @@ async fn a_script_stops_when_it_is_told_to() {
     for code in ["loop { }", "sleep(600)"] {
         let call = call(json!({"code": code}));
         call.cancel.cancel();
-        Rhai.run(&call).await;
+        rhai().run(&call).await;
     }
 }
 
@@ -104,10 +108,79 @@ async fn the_functions_of_the_language_are_there() {
             same: [eq_ct("a", "a"), eq_ct("a", "b"), eq_ct("a", "ab")],
         }
     "#;
-    let ended = Rhai.run(&call(json!({"code": code}))).await;
+    let ended = rhai().run(&call(json!({"code": code}))).await;
     expect![[r#"
         completed {"any":[true,false],"digits":true,"hmac":"f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8","later":true,"same":[true,false,false],"sha":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","token":true}
     "#]].assert_eq(&show(&ended));
-    let ended = Rhai.run(&call(json!({"code": "random_token(5000)"}))).await;
+    let ended = rhai().run(&call(json!({"code": "random_token(5000)"}))).await;
     assert!(show(&ended).contains("from 0 to 1024"), "{}", show(&ended));
+}
+
+/// A server that gives one answer; what it was asked is the script's output.
+async fn ask(code: &str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let asked = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut text = String::new();
+        while !text.contains("\r\n\r\n") || text.contains("POST") && !text.ends_with('}') {
+            let mut bytes = [0; 1024];
+            let read = stream.read(&mut bytes).await.unwrap();
+            text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+        }
+        let answer =
+            b"HTTP/1.1 201 Created\r\ncontent-length: 8\r\nconnection: close\r\n\r\n{\"a\": 1}";
+        stream.write_all(answer).await.unwrap();
+        let is_told = |line: &&str| {
+            ["GET", "POST", "DELETE", "auth", "{"].iter().any(|it| line.starts_with(it))
+        };
+        text.lines().filter(is_told).collect::<Vec<_>>().join("; ")
+    });
+    let call = call(json!({"code": code.replace("{server}", &address)}));
+    let ended = show(&rhai().run(&call).await);
+    format!("{ended}{}\n", asked.await.unwrap())
+}
+
+#[tokio::test]
+async fn scripts_send_requests() {
+    expect![[r#"
+        completed [201,"{\"a\": 1}",1]
+        GET /x?y=1 HTTP/1.1
+    "#]]
+    .assert_eq(
+        &ask(r#"let r = http_get("http://{server}/x?y=1"); [r.status, r.body, r.data.a]"#).await,
+    );
+    expect![[r#"
+        completed 201
+        POST /x HTTP/1.1; authorization: Bearer t; {"n":[1]}
+    "#]]
+    .assert_eq(&ask(r#"http_post_auth("http://{server}/x", #{n: [1]}, "t").status"#).await);
+    expect![[r#"
+        completed 201
+        DELETE /x HTTP/1.1
+    "#]]
+    .assert_eq(&ask(r#"http_delete("http://{server}/x").status"#).await);
+}
+
+#[tokio::test]
+async fn a_request_that_fails_can_be_caught() {
+    check(
+        r#"try { http_get("http://127.0.0.1:1/") } catch (why) { "refused" }"#,
+        expect![[r#"
+            completed null
+        "#]],
+    )
+    .await;
+    check(
+        r#"http_get("nowhere")"#,
+        expect![[r#"
+            failed exception: Runtime error: `nowhere` is no URL: relative URL without a base (line 1, position 1)
+            details {
+              "line": 1,
+              "source": "http_get(\"nowhere\")"
+            }
+        "#]],
+    )
+    .await;
 }

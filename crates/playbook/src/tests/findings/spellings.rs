@@ -158,3 +158,17 @@ fn case_has_a_way_out() {
     "#]],
     );
 }
+
+#[test]
+fn an_old_word_for_side_by_side_is_understood() {
+    check(
+        "  - {step: a, tool: {kind: noop}, loop: {in: [1], iterator: i, spec: {mode: async}}}\n",
+        expect![[r#"
+            warning[old-spelling]: `async` is an old spelling of a loop's mode
+             --> t.yaml:5:77
+            5 |   - {step: a, tool: {kind: noop}, loop: {in: [1], iterator: i, spec: {mode: async}}}
+              |                                                                             ^^^^^
+              = help: write `parallel`
+        "#]],
+    );
+}
