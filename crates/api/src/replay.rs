@@ -3,8 +3,7 @@
 mod saved;
 
 use noetl_model::{Cutoff, Digest, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_replay::{Fold, Projection, ReplayState};
-use serde_json::Value;
+use noetl_replay::{Fold, Projection, Reference, ReplayState};
 
 pub use saved::{SavedFold, UnusableFold};
 
@@ -109,9 +108,14 @@ impl Replayer {
 }
 
 /// The digest that a reference of ours names; none for references to other stores.
-pub fn digest_named(reference: &Value) -> Option<Digest> {
-    let named = reference.get("ref")?.as_str()?.strip_prefix("/api/payloads/")?;
-    serde_json::from_value(Value::from(named)).ok()
+pub fn digest_named(reference: &Reference) -> Option<Digest> {
+    match reference {
+        Reference::Kept(kept) => Some(kept.digest),
+        Reference::Told(told) => {
+            let named = told.get("ref")?.as_str()?.strip_prefix("/api/payloads/")?;
+            named.parse().ok()
+        }
+    }
 }
 
 #[cfg(test)]

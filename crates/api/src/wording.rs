@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use noetl_model::{CommandId, Event, ExecutionId, ItemSource, Payload, Recorded, RunId, StepName};
-use noetl_replay::{Aggregate, Envelope};
+use noetl_replay::{Aggregate, Envelope, Reference};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ impl Wording {
             event_type: Cow::Borrowed(event_type),
             status: Cow::Borrowed(status),
             node_name: recorded.event.step().map(|step| Cow::Borrowed(step.as_str())),
-            reference: output_of(&recorded.event).and_then(reference_to).map(Cow::Owned),
+            reference: output_of(&recorded.event).and_then(reference_to),
             ..Envelope::default()
         };
         self.about(recorded, envelope)
@@ -197,7 +197,7 @@ fn foreign<'a>(
             Some(meta) => Cow::Borrowed(meta),
             None => Cow::Owned(Map::new()),
         },
-        reference: reference.map(Cow::Borrowed),
+        reference: reference.map(Reference::told),
         worker_id: text("worker_id"),
         stage_id: None,
         frame_id: None,
@@ -243,13 +243,9 @@ fn output_of(event: &Event) -> Option<&Payload> {
 }
 
 /// Where a value is, if it is not in the event itself.
-fn reference_to(payload: &Payload) -> Option<Value> {
-    let Payload::Ref(reference) = payload else { return None };
-    Some(json!({
-        "bytes": reference.size,
-        "kind": "payload",
-        "media_type": "application/json",
-        "ref": format!("/api/payloads/{}", reference.digest),
-        "sha256": reference.digest,
-    }))
+fn reference_to(payload: &Payload) -> Option<Reference> {
+    match payload {
+        Payload::Ref(kept) => Some(Reference::Kept(*kept)),
+        Payload::Inline(_) => None,
+    }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::state::{Checksums, ReplayState};
+use crate::state::{Checksums, ExecutionState, ReplayState};
 
 /// A digest, and how it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +87,7 @@ pub(crate) fn checksums(state: &ReplayState) -> Checksums {
     let commands = state.commands.iter().map(|command| (command.command_id.clone(), command));
     let command = whole.part("commands", commands);
     whole.member("event_count", &state.event_count);
-    let execution = canonical(&state.execution);
-    whole.text("execution", &execution);
+    let execution = whole.execution(&state.execution);
     whole.member("execution_id", &state.execution_id);
     let frame = whole.part("frames", &state.frames);
     whole.optional("last_event_id", state.last_event_id.as_ref());
@@ -97,7 +96,7 @@ pub(crate) fn checksums(state: &ReplayState) -> Checksums {
     whole.member("organization_id", &state.organization_id);
     whole.member("projection", &state.projection);
     let projection_checksums: BTreeMap<String, Checksum> = [
-        ("execution", Checksum::of(Sha256::new_with_prefix(&execution))),
+        ("execution", execution),
         ("stage", stage),
         ("frame", frame),
         ("command", command),
@@ -156,11 +155,29 @@ impl Members {
         }
     }
 
-    /// A member whose value is canonical text already.
-    fn text(&mut self, name: &str, value: &str) {
-        self.begin(name);
+    /// The execution, a reference at a time; the answer is its own digest.
+    fn execution(&mut self, execution: &ExecutionState) -> Checksum {
+        let ExecutionState { last_node_name, payload_refs, status } = execution;
+        self.begin("execution");
         self.hash.update(&self.buffer);
-        self.hash.update(value);
+        let mut alone = Sha256::new();
+        let mut both = |text: &str| {
+            self.hash.update(text);
+            alone.update(text);
+        };
+        both("{");
+        if let Some(name) = last_node_name {
+            both(&format!("\"last_node_name\":{},", canonical(name)));
+        }
+        both("\"payload_refs\":[");
+        for (index, payload) in payload_refs.iter().enumerate() {
+            if index > 0 {
+                both(",");
+            }
+            both(&canonical(payload));
+        }
+        both(&format!("],\"status\":{}}}", canonical(status)));
+        Checksum::of(alone)
     }
 
     /// A member that is a map; the answer is the map's own digest.

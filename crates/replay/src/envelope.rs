@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::Reference;
+
 /// One event in public words.
 #[derive(Debug, Clone, Default)]
 pub struct Envelope<'a> {
@@ -14,7 +16,7 @@ pub struct Envelope<'a> {
     pub status: Cow<'a, str>,
     pub meta: Cow<'a, Map<String, Value>>,
     /// Where its result is kept, if not in the event.
-    pub reference: Option<Cow<'a, Value>>,
+    pub reference: Option<Reference>,
     pub worker_id: Option<Cow<'a, str>>,
     pub stage_id: Option<Cow<'a, str>>,
     pub frame_id: Option<Cow<'a, str>>,

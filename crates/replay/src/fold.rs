@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::canon::checksums;
 use crate::commands::Commands;
-use crate::reference::{sorted, summary_of};
 use crate::state::{
     BusinessObject, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage, Word,
 };
@@ -86,11 +85,8 @@ impl Fold {
             Some(last) => event.event_type.as_ref().clone_into(last),
             none @ None => *none = Some(event.event_type.clone().into_owned()),
         }
-        let payload = event.reference.as_ref().map(|reference| PayloadRef {
-            event_id: event.event_id,
-            reference: sorted(reference),
-            summary: summary_of(reference),
-        });
+        let event_id = event.event_id;
+        let payload = event.reference.clone().map(|reference| PayloadRef { event_id, reference });
         self.execution(event);
         if self.projection.shows(Projection::Stage) {
             self.stage(event);
@@ -328,7 +324,7 @@ impl Frame {
         self.terminal_event_id = Some(event.event_id);
         self.output_ref = payload.map(|payload| payload.reference.clone());
         self.output_ref_summary =
-            Some(payload.map(|payload| payload.summary.clone()).unwrap_or_default());
+            Some(payload.map(|payload| payload.reference.summary()).unwrap_or_default());
     }
 }
 

@@ -25,7 +25,7 @@ pub use envelope::{Aggregate, Envelope};
 pub use fold::Fold;
 pub use picture::Picture;
 pub use projection::{Projection, UnknownProjection};
-pub use reference::{PayloadSummary, summary_of};
+pub use reference::{PayloadSummary, Reference};
 pub use state::{
     BusinessObject, Checksums, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage,
 };

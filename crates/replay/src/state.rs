@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::canon::Checksum;
 use crate::commands::Commands;
-use crate::reference::PayloadSummary;
+use crate::reference::{PayloadSummary, Reference};
 
 /// Text that many entries share.
 pub(crate) type Word = Arc<str>;
@@ -56,11 +57,20 @@ pub struct ExecutionState {
 }
 
 /// A result that is kept elsewhere.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PayloadRef {
     pub event_id: i64,
-    pub reference: Value,
-    pub summary: PayloadSummary,
+    pub reference: Reference,
+}
+
+impl Serialize for PayloadRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("PayloadRef", 3)?;
+        fields.serialize_field("event_id", &self.event_id)?;
+        fields.serialize_field("reference", &self.reference)?;
+        fields.serialize_field("summary", &self.reference.summary())?;
+        fields.end()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,7 +117,7 @@ pub struct Frame {
     pub last_event_id: Option<i64>,
     pub events_emitted: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_ref: Option<Value>,
+    pub output_ref: Option<Reference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_ref_summary: Option<PayloadSummary>,
 }

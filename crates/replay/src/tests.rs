@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Aggregate, Envelope, Fold, Projection, ReplayState};
+use crate::{Aggregate, Envelope, Fold, Projection, Reference, ReplayState};
 
 /// An event from `{event_type, node_name, status, meta, result, …}`, numbered if it says no id.
 fn envelope(index: usize, event: &Value) -> Envelope<'_> {
@@ -24,7 +24,7 @@ fn envelope(index: usize, event: &Value) -> Envelope<'_> {
             Some(meta) => Cow::Borrowed(meta),
             None => Cow::Owned(Map::new()),
         },
-        reference: reference.filter(|it| !it.is_null()).map(Cow::Borrowed),
+        reference: reference.filter(|it| !it.is_null()).map(Reference::told),
         worker_id: text("worker_id").map(Cow::Borrowed),
         stage_id: text("stage_id").map(Cow::Borrowed),
         frame_id: text("frame_id").map(Cow::Borrowed),

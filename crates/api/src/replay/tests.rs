@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use noetl_model::{Event, Seq};
 use noetl_replay::canonical;
 use noetl_testkit::{Story, StoryOptions};
+use serde_json::Value;
 
 use super::*;
 
@@ -87,7 +88,7 @@ fn values_that_are_kept_elsewhere_are_referred_to() {
     let state = replay(&question(Cutoff::Latest), &story.log);
     let first = state.execution.payload_refs.first().unwrap();
     let digest = digest_named(&first.reference).unwrap();
-    assert_eq!(first.summary.sha256, Some(Value::from(digest.to_string())));
+    assert_eq!(first.reference.summary().sha256, Some(Value::from(digest.to_string())));
 }
 
 #[test]

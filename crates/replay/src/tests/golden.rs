@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{envelope, fold};
-use crate::{Fold, Projection, ReplayState, canonical};
+use crate::{Fold, Projection, Reference, ReplayState, canonical};
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("../../tests/golden/replay_golden.json")).unwrap()
@@ -69,4 +69,20 @@ fn what_was_cut_short_has_another_checksum() {
     let cut = cut.finish();
     assert!(cut.truncated);
     assert_ne!(cut.checksums.unwrap().checksum, whole.checksums.unwrap().checksum);
+}
+
+#[test]
+fn a_reference_of_ours_is_held_closely_and_answered_like_any_other() {
+    use noetl_model::{Digest, PayloadRef};
+    let kept = Reference::Kept(PayloadRef { digest: Digest::of(b"1"), size: 1 });
+    let text = serde_json::to_string(&kept).unwrap();
+    expect_test::expect![[
+        r#"{"bytes":1,"kind":"payload","media_type":"application/json","ref":"/api/payloads/6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b","sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"}"#
+    ]]
+    .assert_eq(&text);
+    assert_eq!(serde_json::from_str::<Reference>(&text).unwrap(), kept);
+    assert_eq!(Reference::told(&kept.value()).summary(), kept.summary());
+    let other = text.replace("\"payload\"", "\"blob\"");
+    let other: Reference = serde_json::from_str(&other).unwrap();
+    assert!(matches!(other, Reference::Told(_)), "{other:?}");
 }

@@ -2,7 +2,7 @@
 
 use noetl_api::digest_named;
 use noetl_model::Digest;
-use noetl_replay::{PayloadSummary, ReplayState, canonical, summary_of};
+use noetl_replay::{PayloadSummary, Reference, ReplayState, canonical};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ struct Mention<'a> {
     event_id: Option<i64>,
     frame_id: Option<String>,
     object_key: Option<String>,
-    reference: &'a Value,
+    reference: &'a Reference,
 }
 
 /// Looks up the values that a replay refers to, each once.
@@ -74,7 +74,7 @@ pub(super) async fn resolve(
     let mut found: Vec<Lookup> = Vec::new();
     let mut truncated = false;
     for mention in mentions(replayed) {
-        let summary = summary_of(mention.reference);
+        let summary = mention.reference.summary();
         if seen.contains(&summary.locator) {
             continue;
         }
@@ -140,7 +140,7 @@ fn mentions(replayed: &ReplayState) -> impl Iterator<Item = Mention<'_>> {
 
 async fn look_up(
     state: &AppState,
-    reference: &Value,
+    reference: &Reference,
     locator: Option<Value>,
 ) -> Result<Resolution, ApiError> {
     let missing = |error| Resolution {
