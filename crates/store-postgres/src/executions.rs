@@ -5,7 +5,7 @@ use noetl_model::{
     CatalogId, CommandId, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts, Parent, PlaybookRef,
     Seq, StepCounts, StepName, Summary, Timestamp,
 };
-use noetl_store::{ExecutionFilter, Executions, PAGE_MAX, Page, PathFilter, StoreError};
+use noetl_store::{ExecutionFilter, Executions, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
@@ -14,18 +14,6 @@ use crate::instant::Instant;
 use crate::row::{
     at_most, digest, get, instant, json, number, plain, store_error, stored, unsigned, word,
 };
-
-/// What a listing is looked up by; what else it asks for is checked row by row.
-enum Lookup {
-    Parent,
-    Catalog,
-    /// A whole path.
-    Path,
-    /// A part of paths.
-    Part,
-    Status,
-    All,
-}
 
 #[async_trait]
 impl Executions for PgStore {
@@ -39,19 +27,42 @@ impl Executions for PgStore {
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
-        let ExecutionFilter { status, path, catalog_id, parent } = filter;
-        match (parent, catalog_id, path, status) {
-            (Some(_), ..) => self.listed(Lookup::Parent, filter, page).await,
-            (None, Some(_), ..) => self.listed(Lookup::Catalog, filter, page).await,
-            (None, None, Some(PathFilter::Whole(_)), _) => {
-                self.listed(Lookup::Path, filter, page).await
+        let lookup = filter.lookup();
+        let text = |text: &str| plain(text).into_owned();
+        let path = filter.path.as_ref().map(|path| text(&path.folded()));
+        let whole = || filter.path.as_ref().and_then(PathFilter::whole).map(text);
+        let status = filter.status.map(ExecutionStatus::as_str);
+        let statuses =
+            || filter.statuses().iter().map(|status| status.as_str()).collect::<Vec<_>>();
+        let catalog_id = filter.catalog_id.map(|id| id.0);
+        let statement = match lookup {
+            Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
+            Lookup::Catalog => include_str!("../sql/list_executions_by_catalog.sql"),
+            Lookup::Path => include_str!("../sql/list_executions_by_path.sql"),
+            Lookup::Part => include_str!("../sql/list_executions_by_part.sql"),
+            Lookup::Status => include_str!("../sql/list_executions_by_status.sql"),
+            Lookup::All => include_str!("../sql/list_executions.sql"),
+        };
+        let (before, limit) =
+            (page.before.map_or(i64::MAX, |before| before.0), at_most(page.limit, PAGE_MAX));
+        let statement = query(statement).bind(before);
+        let statement = match lookup {
+            Lookup::All => statement.bind(limit),
+            Lookup::Status => statement.bind(limit).bind(status),
+            Lookup::Part => statement.bind(path).bind(limit).bind(statuses()),
+            Lookup::Path => statement.bind(path).bind(limit).bind(statuses()).bind(whole()),
+            Lookup::Catalog => {
+                let statement = statement.bind(path).bind(limit).bind(statuses());
+                statement.bind(whole()).bind(catalog_id)
             }
-            (None, None, Some(PathFilter::Part(_)), _) => {
-                self.listed(Lookup::Part, filter, page).await
+            Lookup::Parent => {
+                let parent = filter.parent.map(|parent| parent.0);
+                let statement = statement.bind(path).bind(limit).bind(statuses());
+                statement.bind(whole()).bind(catalog_id).bind(parent)
             }
-            (None, None, None, Some(_)) => self.listed(Lookup::Status, filter, page).await,
-            (None, None, None, None) => self.listed(Lookup::All, filter, page).await,
-        }
+        };
+        let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;
+        rows.iter().map(summary).collect()
     }
 
     async fn stalled(
@@ -94,53 +105,6 @@ impl PgStore {
         rows.iter()
             .map(|row| Ok((instant(row, "last_event_at")?, ExecutionId(get(row, "execution_id")?))))
             .collect()
-    }
-}
-
-impl PgStore {
-    async fn listed(
-        &self,
-        lookup: Lookup,
-        filter: &ExecutionFilter,
-        page: Page,
-    ) -> Result<Vec<Summary>, StoreError> {
-        let text = |text: &str| plain(text).into_owned();
-        let path = filter.path.as_ref().map(|path| text(&path.folded()));
-        let whole = || filter.path.as_ref().and_then(PathFilter::whole).map(text);
-        let status = filter.status.map(ExecutionStatus::as_str);
-        let statuses = || match status {
-            Some(status) => vec![status],
-            None => ExecutionStatus::ALL.iter().map(|status| status.as_str()).collect(),
-        };
-        let catalog_id = filter.catalog_id.map(|id| id.0);
-        let statement = match lookup {
-            Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
-            Lookup::Catalog => include_str!("../sql/list_executions_by_catalog.sql"),
-            Lookup::Path => include_str!("../sql/list_executions_by_path.sql"),
-            Lookup::Part => include_str!("../sql/list_executions_by_part.sql"),
-            Lookup::Status => include_str!("../sql/list_executions_by_status.sql"),
-            Lookup::All => include_str!("../sql/list_executions.sql"),
-        };
-        let (before, limit) =
-            (page.before.map_or(i64::MAX, |before| before.0), at_most(page.limit, PAGE_MAX));
-        let statement = query(statement).bind(before);
-        let statement = match lookup {
-            Lookup::All => statement.bind(limit),
-            Lookup::Status => statement.bind(limit).bind(status),
-            Lookup::Part => statement.bind(path).bind(limit).bind(statuses()),
-            Lookup::Path => statement.bind(path).bind(limit).bind(statuses()).bind(whole()),
-            Lookup::Catalog => {
-                let statement = statement.bind(path).bind(limit).bind(statuses());
-                statement.bind(whole()).bind(catalog_id)
-            }
-            Lookup::Parent => {
-                let parent = filter.parent.map(|parent| parent.0);
-                let statement = statement.bind(path).bind(limit).bind(statuses());
-                statement.bind(whole()).bind(catalog_id).bind(parent)
-            }
-        };
-        let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;
-        rows.iter().map(summary).collect()
     }
 }
 

@@ -2,27 +2,15 @@
 
 use async_trait::async_trait;
 use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts, Parent, PlaybookRef,
-    Seq, StepCounts, StepName, Summary, Timestamp,
+    CatalogId, CommandId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef, Seq, StepCounts,
+    StepName, Summary, Timestamp,
 };
-use noetl_store::{ExecutionFilter, Executions, PAGE_MAX, Page, PathFilter, StoreError};
+use noetl_store::{ExecutionFilter, Executions, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{array, at_most, digest, get, json, store_error, stored, word};
-
-/// What a listing is looked up by; what else it asks for is checked row by row.
-enum Lookup {
-    Parent,
-    Catalog,
-    /// A whole path.
-    Path,
-    /// A part of paths.
-    Part,
-    Status,
-    All,
-}
 
 #[async_trait]
 impl Executions for SqliteStore {
@@ -36,19 +24,33 @@ impl Executions for SqliteStore {
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
-        let ExecutionFilter { status, path, catalog_id, parent } = filter;
-        match (parent, catalog_id, path, status) {
-            (Some(_), ..) => self.listed(Lookup::Parent, filter, page).await,
-            (None, Some(_), ..) => self.listed(Lookup::Catalog, filter, page).await,
-            (None, None, Some(PathFilter::Whole(_)), _) => {
-                self.listed(Lookup::Path, filter, page).await
+        let lookup = filter.lookup();
+        let statement = match lookup {
+            Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
+            Lookup::Catalog => include_str!("../sql/list_executions_by_catalog.sql"),
+            Lookup::Path => include_str!("../sql/list_executions_by_path.sql"),
+            Lookup::Part => include_str!("../sql/list_executions_by_part.sql"),
+            Lookup::Status => include_str!("../sql/list_executions_by_status.sql"),
+            Lookup::All => include_str!("../sql/list_executions.sql"),
+        };
+        let status = match lookup {
+            Lookup::Parent | Lookup::Catalog | Lookup::Path | Lookup::Part => {
+                Some(array(filter.statuses().iter().map(|status| status.as_str())))
             }
-            (None, None, Some(PathFilter::Part(_)), _) => {
-                self.listed(Lookup::Part, filter, page).await
-            }
-            (None, None, None, Some(_)) => self.listed(Lookup::Status, filter, page).await,
-            (None, None, None, None) => self.listed(Lookup::All, filter, page).await,
-        }
+            Lookup::Status | Lookup::All => filter.status.map(|status| status.as_str().to_owned()),
+        };
+        let rows = query(statement)
+            .bind(page.before.map_or(i64::MAX, |before| before.0))
+            .bind(filter.path.as_ref().map(PathFilter::folded))
+            .bind(at_most(page.limit, PAGE_MAX))
+            .bind(status)
+            .bind(filter.path.as_ref().and_then(PathFilter::whole))
+            .bind(filter.catalog_id.map(|id| id.0))
+            .bind(filter.parent.map(|parent| parent.0))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(store_error)?;
+        rows.iter().map(summary).collect()
     }
 
     async fn stalled(
@@ -77,44 +79,6 @@ impl Executions for SqliteStore {
             .await
             .map_err(store_error)?;
         Ok(child.map(ExecutionId))
-    }
-}
-
-impl SqliteStore {
-    async fn listed(
-        &self,
-        lookup: Lookup,
-        filter: &ExecutionFilter,
-        page: Page,
-    ) -> Result<Vec<Summary>, StoreError> {
-        let statement = match lookup {
-            Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
-            Lookup::Catalog => include_str!("../sql/list_executions_by_catalog.sql"),
-            Lookup::Path => include_str!("../sql/list_executions_by_path.sql"),
-            Lookup::Part => include_str!("../sql/list_executions_by_part.sql"),
-            Lookup::Status => include_str!("../sql/list_executions_by_status.sql"),
-            Lookup::All => include_str!("../sql/list_executions.sql"),
-        };
-        let status = match lookup {
-            Lookup::Parent | Lookup::Catalog | Lookup::Path | Lookup::Part => {
-                let one = filter.status.as_ref().map(std::slice::from_ref);
-                let wanted = one.unwrap_or(ExecutionStatus::ALL);
-                Some(array(wanted.iter().map(|status| status.as_str())))
-            }
-            Lookup::Status | Lookup::All => filter.status.map(|status| status.as_str().to_owned()),
-        };
-        let rows = query(statement)
-            .bind(page.before.map_or(i64::MAX, |before| before.0))
-            .bind(filter.path.as_ref().map(PathFilter::folded))
-            .bind(at_most(page.limit, PAGE_MAX))
-            .bind(status)
-            .bind(filter.path.as_ref().and_then(PathFilter::whole))
-            .bind(filter.catalog_id.map(|id| id.0))
-            .bind(filter.parent.map(|parent| parent.0))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
-        rows.iter().map(summary).collect()
     }
 }
 

@@ -61,8 +61,8 @@ pub use records::{
 };
 pub use room::{PageRoom, READ_BYTES_MAX, json_len};
 pub use row::{
-    CatalogEntry, ExecutionFilter, Held, HeldAnswer, NewPlaybook, OutboxRow, Page, PathFilter,
-    ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
+    CatalogEntry, ExecutionFilter, Held, HeldAnswer, Lookup, NewPlaybook, OutboxRow, Page,
+    PathFilter, ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow, Schedules};
 pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};

@@ -134,6 +134,38 @@ pub struct ExecutionFilter {
     pub parent: Option<ExecutionId>,
 }
 
+/// What a listing is looked up by; what else it asks for is checked row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    Parent,
+    Catalog,
+    /// A whole path.
+    Path,
+    /// A part of paths.
+    Part,
+    Status,
+    All,
+}
+
+impl ExecutionFilter {
+    /// What leaves the fewest executions to look at.
+    pub fn lookup(&self) -> Lookup {
+        match (&self.parent, &self.catalog_id, &self.path, &self.status) {
+            (Some(_), ..) => Lookup::Parent,
+            (None, Some(_), ..) => Lookup::Catalog,
+            (None, None, Some(PathFilter::Whole(_)), _) => Lookup::Path,
+            (None, None, Some(PathFilter::Part(_)), _) => Lookup::Part,
+            (None, None, None, Some(_)) => Lookup::Status,
+            (None, None, None, None) => Lookup::All,
+        }
+    }
+
+    /// The statuses that are shown.
+    pub fn statuses(&self) -> &[ExecutionStatus] {
+        self.status.as_ref().map_or(ExecutionStatus::ALL, std::slice::from_ref)
+    }
+}
+
 /// Which paths a listing shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathFilter {
