@@ -67,6 +67,10 @@ pub(crate) struct Case {
     pub(crate) needs: &'static [&'static [&'static str]],
 }
 
+/// Settings without any rule.
+const PLAIN: Settings =
+    Settings { title: "", list: &[], needs: &[], rivals: &[], exclusive: &[], cases: &[] };
+
 impl Settings {
     pub(crate) fn all(&self) -> impl Iterator<Item = &'static Setting> {
         self.list.iter().flat_map(|part| part.iter())
@@ -168,8 +172,7 @@ pub(crate) const HTTP: &Settings = &Settings {
     ],
     needs: &[&["url", "endpoint"]],
     rivals: &[BODIES, &["save_to", "response_file"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 const STATEMENTS: &[Setting] = &[
@@ -246,10 +249,7 @@ const POOL: &Settings = &Settings {
         of("name", Form::Any),
         of("timeout", Form::Duration),
     ]],
-    needs: &[],
-    rivals: &[],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const POSTGRES: &Settings = &Settings {
@@ -257,8 +257,7 @@ pub(crate) const POSTGRES: &Settings = &Settings {
     list: &[STATEMENTS, DATABASE, &[of("url", Form::Text)], COMMON],
     needs: &[STATEMENT_KEYS],
     rivals: &[STATEMENT_KEYS, &["params", "parameters"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 /// Where a database in a file is.
@@ -275,8 +274,7 @@ pub(crate) const SQLITE: &Settings = &Settings {
     list: &[STATEMENTS, DATABASE_FILE, COMMON],
     needs: &[STATEMENT_KEYS],
     rivals: &[STATEMENT_KEYS, &["params", "parameters"], &["database", "db_path", "path", "db"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const DUCKDB: &Settings = &Settings { title: "duckdb", ..*SQLITE };
@@ -303,7 +301,7 @@ pub(crate) const PYTHON: &Settings = &Settings {
     needs: &[&["code", "script"]],
     rivals: &[&["code", "script"]],
     exclusive: &[&["venv", "virtualenv", "python"]],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const SCRIPT: &Settings = &Settings {
@@ -319,8 +317,7 @@ pub(crate) const SCRIPT: &Settings = &Settings {
     ],
     needs: &[&["code", "script"]],
     rivals: &[&["code", "script"], &["args", "arguments"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const SHELL: &Settings = &Settings {
@@ -339,26 +336,21 @@ pub(crate) const SHELL: &Settings = &Settings {
     ],
     needs: &[&["command", "cmds"]],
     rivals: &[&["command", "cmds"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const RHAI: &Settings = &Settings {
     title: "rhai",
     list: &[&[of("code", Form::Text)], COMMON],
     needs: &[&["code"]],
-    rivals: &[],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const NOOP: &Settings = &Settings {
     title: "noop",
     list: &[&[of("result", Form::Any), of("message", Form::Any)], COMMON],
-    needs: &[],
     rivals: &[&["result", "message"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const PLAYBOOK: &Settings = &Settings {
@@ -380,8 +372,7 @@ pub(crate) const PLAYBOOK: &Settings = &Settings {
     ],
     needs: &[&["path", "catalog_id"]],
     rivals: &[&["input", "payload"]],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const SECRETS: &Settings = &Settings {
@@ -396,9 +387,7 @@ pub(crate) const SECRETS: &Settings = &Settings {
         COMMON,
     ],
     needs: &[&["credential", "auth", "secret_name", "name", "key"]],
-    rivals: &[],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 pub(crate) const ARTIFACT: &Settings = &Settings {
@@ -415,9 +404,7 @@ pub(crate) const ARTIFACT: &Settings = &Settings {
         COMMON,
     ],
     needs: &[&["result_ref", "ref", "uri", "input.result_ref", "input.ref", "input.uri"]],
-    rivals: &[],
-    exclusive: &[],
-    cases: &[],
+    ..PLAIN
 };
 
 /// Where a NATS server is.
@@ -489,8 +476,6 @@ pub(crate) const NATS: &Settings = &Settings {
         COMMON,
     ],
     needs: &[&["operation", "action"]],
-    rivals: &[],
-    exclusive: &[],
     cases: &[
         operation("publish", &[&["subject"]]),
         operation("request", &[&["subject"]]),
@@ -509,6 +494,7 @@ pub(crate) const NATS: &Settings = &Settings {
         operation("js_get_msg", &[&["stream"], &["seq", "subject"]]),
         operation("js_stream_info", &[&["stream"]]),
     ],
+    ..PLAIN
 };
 
 const DISPOSALS: &[&str] = &["poll", "ack", "nack", "nak", "term"];
@@ -540,8 +526,6 @@ pub(crate) const SUBSCRIPTION: &Settings = &Settings {
         COMMON,
     ],
     needs: &[&["source"]],
-    rivals: &[],
-    exclusive: &[],
     cases: &[
         Case {
             key: &["operation"],
@@ -554,6 +538,7 @@ pub(crate) const SUBSCRIPTION: &Settings = &Settings {
         disposal("nak", ACK_IDS),
         disposal("term", ACK_IDS),
     ],
+    ..PLAIN
 };
 
 const MODES: &[&str] = &["append", "insert", "replace", "overwrite", "upsert", "merge"];
@@ -590,8 +575,6 @@ const SOURCE: &Settings = &Settings {
         COMMON,
     ],
     needs: &[ENDS],
-    rivals: &[],
-    exclusive: &[],
     cases: &[
         end("postgres", &[STATEMENT_KEYS]),
         end("sqlite", &[STATEMENT_KEYS]),
@@ -601,6 +584,7 @@ const SOURCE: &Settings = &Settings {
         end("csv", &[FILE]),
         end("jsonl", &[FILE]),
     ],
+    ..PLAIN
 };
 
 const TARGET: &Settings = &Settings {
@@ -624,8 +608,6 @@ const TARGET: &Settings = &Settings {
         COMMON,
     ],
     needs: &[ENDS],
-    rivals: &[],
-    exclusive: &[],
     cases: &[
         end("postgres", &[&["table"]]),
         end("sqlite", &[&["table"]]),
@@ -634,6 +616,7 @@ const TARGET: &Settings = &Settings {
         end("csv", &[FILE]),
         end("jsonl", &[FILE]),
     ],
+    ..PLAIN
 };
 
 const fn mode(value: &'static str) -> Case {
@@ -659,6 +642,6 @@ pub(crate) const TRANSFER: &Settings = &Settings {
     ],
     needs: &[&["source"], &["target"]],
     rivals: &[&["chunk_size", "batch_size"]],
-    exclusive: &[],
     cases: &[mode("upsert"), mode("merge")],
+    ..PLAIN
 };
