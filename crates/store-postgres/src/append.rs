@@ -169,7 +169,9 @@ impl PgStore {
         if self.blobs().is_some() {
             plan.without_bodies();
         }
-        bound(&plan, now, footing).execute(&self.pool).await?;
+        let mut writer = self.writers.take().await?;
+        bound(&plan, now, footing).execute(&mut *writer).await?;
+        self.writers.keep(writer);
         Ok(Some(plan.answers))
     }
 

@@ -32,6 +32,7 @@ mod shards;
 mod store;
 mod subscription;
 mod timers;
+mod writers;
 
 pub use machine::{ClaimError, MACHINES_MAX, MachineClaim};
 pub use open::OpenError;

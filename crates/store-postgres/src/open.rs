@@ -15,7 +15,7 @@ const MIGRATIONS_TABLE: &str = "noetl.schema_migration";
 const SERVER_VERSION_MIN: i64 = 150_000;
 
 /// How long a connection can lie idle and still be taken to live.
-const TRUSTED_IDLE_MAX: Duration = Duration::from_secs(1);
+pub(crate) const TRUSTED_IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]

@@ -11,11 +11,13 @@ use crate::instant::Instant;
 use crate::open::{self, OpenError};
 use crate::row::store_error;
 use crate::settings::PgSettings;
+use crate::writers::Writers;
 
 /// A store in one PostgreSQL database. Clones share their connections.
 #[derive(Clone)]
 pub struct PgStore {
     pub(crate) pool: PgPool,
+    pub(crate) writers: Writers,
     time: TimeSource,
     /// Where large values are, if not in the database.
     blobs: Option<Arc<dyn Blobs>>,
@@ -48,7 +50,8 @@ impl PgStore {
         open::examine(&pool).await?;
         open::migrate(&pool).await?;
         feed::shift(&pool).await.map_err(OpenError::Feed)?;
-        let store = Self { pool, time, blobs: None };
+        let writers = Writers::new(pool.clone());
+        let store = Self { pool, writers, time, blobs: None };
         store.make_partitions(store.now()).await.map_err(OpenError::Partitions)?;
         Ok(store)
     }
@@ -74,6 +77,8 @@ impl PgStore {
 
     /// Ends all connections once they are idle.
     pub async fn close(&self) {
-        self.pool.close().await;
+        let closed = self.pool.close();
+        self.writers.release();
+        closed.await;
     }
 }

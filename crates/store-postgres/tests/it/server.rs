@@ -139,6 +139,38 @@ async fn a_store_whose_server_went_away_says_so_and_recovers() {
     panic!("the store stays away");
 }
 
+/// How many connections a store appends by, one batch after another, with a pool of so many at most.
+async fn check_writers(connections_max: u32, expected: i64) {
+    let database = Database::migrated().await;
+    let mut settings = database.settings();
+    settings.pool.connections_max = connections_max;
+    let opened = PgStore::connect(settings, TimeSource::Database).await;
+    let store = opened.expect("the database opens");
+    let all_at_once = (0..connections_max).map(|_| store.summary(A));
+    futures::future::try_join_all(all_at_once).await.expect("the store answers");
+    append(&store, start(A)).await;
+    for seq in 1..20 {
+        append(&store, after(A, seq)).await;
+    }
+    let wrote = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%noetl.append(%'
+        AND pid <> pg_backend_pid()";
+    let found = sqlx::query_scalar::<_, i64>(wrote).fetch_one(&mut database.connect().await).await;
+    assert_eq!(found.expect("the server answers"), expected);
+    store.close().await;
+    assert!(store.summary(A).await.is_err());
+}
+
+#[tokio::test]
+async fn batches_that_follow_each_other_are_written_by_one_connection() {
+    check_writers(8, 1).await;
+}
+
+#[tokio::test]
+async fn a_small_pool_has_all_of_its_connections_for_everybody() {
+    check_writers(2, 2).await;
+}
+
 async fn on(server: &PostgresServer) -> Result<PgStore, OpenError> {
     let database = server.url("postgres").parse().expect("the URL is one");
     let settings = PgSettings { database, pool: PoolSettings::default() };
