@@ -1,0 +1,2 @@
+-- Nothing here: SQLite parses the checks of a table once.
+SELECT 1;
