@@ -5,16 +5,17 @@
 //! (hints, loops that have something to do) is told right after it.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use noetl_bus::Hint;
 use noetl_model::{Message, Pool};
 use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange};
 use tokio::sync::{Notify, oneshot};
 
 use crate::Control;
-use crate::tasks::OnPanic;
 
 /// How many executions' appends share a transaction at most.
 const BATCH_MAX: usize = 256;
@@ -27,6 +28,11 @@ const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
 /// Waits before a store that did not answer is asked again.
 pub(crate) async fn back_off(retries: u32) {
     tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(retries)).await;
+}
+
+/// Lets in whoever is about to come along.
+async fn gather() {
+    tokio::task::yield_now().await;
 }
 
 /// The appends that wait to be written.
@@ -51,9 +57,28 @@ impl Lane {
     }
 }
 
+/// Who is told what became of an append.
+type Answering = oneshot::Sender<Result<(), AppendError>>;
+
+/// An append that waits to be written.
+struct Queued {
+    /// Whether nobody else is writing.
+    is_first: bool,
+    answered: oneshot::Receiver<Result<(), AppendError>>,
+}
+
+impl Queued {
+    async fn answered(self) -> Result<(), AppendError> {
+        self.answered.await.unwrap_or_else(|_| {
+            let gone = StoreError::Unavailable("the committer has stopped".into());
+            Err(gone.into())
+        })
+    }
+}
+
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<(Append, oneshot::Sender<Result<(), AppendError>>)>,
+    waiting: VecDeque<(Append, Answering)>,
     /// Whether a task is writing, and will look again when it is done.
     committing: bool,
 }
@@ -102,66 +127,91 @@ impl Committer {
         queue.lock().expect("nothing panics while it holds the queue")
     }
 
-    /// The next batch; with none left, nobody is committing.
-    fn next_batch(&self, lane: Lane) -> Vec<(Append, oneshot::Sender<Result<(), AppendError>>)> {
+    /// The next batch.
+    fn next_batch(&self, lane: Lane) -> (Vec<Append>, Vec<Answering>) {
         let mut queue = self.queue(lane);
         let count = queue.waiting.len().min(BATCH_MAX);
-        queue.committing = count > 0;
-        queue.waiting.drain(..count).collect()
+        queue.waiting.drain(..count).unzip()
     }
 
-    /// Whoever waits learns that nobody answers.
-    fn give_up(&self, lane: Lane) {
-        *self.queue(lane) = Queue::default();
+    /// Whether there is more to write; if not, nobody is committing.
+    fn goes_on(&self, lane: Lane) -> bool {
+        let mut queue = self.queue(lane);
+        queue.committing = !queue.waiting.is_empty();
+        queue.committing
     }
 }
 
 impl Control {
     /// Writes an append together with those that others want written, and waits until it is durable.
     pub(crate) async fn commit(&self, append: Append) -> Result<(), AppendError> {
-        let (answer, answered) = oneshot::channel();
-        let lane = Lane::of(&append);
-        let idle = {
-            let mut queue = self.parts.committer.queue(lane);
-            queue.waiting.push_back((append, answer));
-            !std::mem::replace(&mut queue.committing, true)
-        };
-        if idle {
-            let control = self.clone();
-            self.parts.tasks.spawn(async move { control.commit_waiting(lane).await });
+        let (lane, queued) = self.queue_up(append);
+        if queued.is_first {
+            self.keep_committing(lane);
         }
-        answered.await.unwrap_or_else(|_| {
-            let gone = StoreError::Unavailable("the committer has stopped".into());
-            Err(gone.into())
-        })
+        queued.answered().await
     }
 
-    async fn commit_waiting(&self, lane: Lane) {
-        let committer = &self.parts.committer;
-        let _guard = OnPanic(|| committer.give_up(lane));
-        loop {
-            // Whoever is about to come along is let in first; alone, nobody waits.
-            tokio::task::yield_now().await;
-            let (appends, answers): (Vec<_>, Vec<_>) =
-                committer.next_batch(lane).into_iter().unzip();
-            if appends.is_empty() {
-                return;
+    /// The same for a task that lives until it is done: if nobody is writing, it does so itself, which
+    /// spares two changes of task.
+    pub(crate) async fn commit_here(&self, append: Append) -> Result<(), AppendError> {
+        let (lane, queued) = self.queue_up(append);
+        if queued.is_first {
+            if !self.parts.mailboxes.is_single() {
+                gather().await;
             }
-            match self.parts.store.append(&appends).await {
-                Ok(outcomes) => {
-                    let written =
-                        outcomes.iter().zip(&appends).filter(|(outcome, _)| outcome.is_ok());
-                    self.tell(written.map(|(_, append)| append));
-                    for (outcome, answer) in outcomes.into_iter().zip(answers) {
-                        // A caller that has gone does not want to know.
-                        let _gone = answer.send(outcome);
-                    }
+            self.commit_batch(lane).await;
+            if self.parts.committer.goes_on(lane) {
+                self.keep_committing(lane);
+            }
+        }
+        queued.answered().await
+    }
+
+    fn queue_up(&self, append: Append) -> (Lane, Queued) {
+        let (answer, answered) = oneshot::channel();
+        let lane = Lane::of(&append);
+        let mut queue = self.parts.committer.queue(lane);
+        queue.waiting.push_back((append, answer));
+        let is_first = !std::mem::replace(&mut queue.committing, true);
+        (lane, Queued { is_first, answered })
+    }
+
+    /// Writes batch after batch in a task of its own, until none is left.
+    fn keep_committing(&self, lane: Lane) {
+        let control = self.clone();
+        self.parts.tasks.spawn(async move {
+            loop {
+                gather().await;
+                control.commit_batch(lane).await;
+                if !control.parts.committer.goes_on(lane) {
+                    return;
                 }
-                Err(error) => {
-                    let error = AppendError::from(error);
-                    for answer in answers {
-                        let _gone = answer.send(Err(error.clone()));
-                    }
+            }
+        });
+    }
+
+    /// Writes what waits and answers it. If that panics, those whose appends were in the batch learn that
+    /// there is no answer, and the next batch is written all the same.
+    async fn commit_batch(&self, lane: Lane) {
+        let _panicked = AssertUnwindSafe(self.write_batch(lane)).catch_unwind().await;
+    }
+
+    async fn write_batch(&self, lane: Lane) {
+        let (appends, answers) = self.parts.committer.next_batch(lane);
+        match self.parts.store.append(&appends).await {
+            Ok(outcomes) => {
+                let written = outcomes.iter().zip(&appends).filter(|(outcome, _)| outcome.is_ok());
+                self.tell(written.map(|(_, append)| append));
+                for (outcome, answer) in outcomes.into_iter().zip(answers) {
+                    // A caller that has gone does not want to know.
+                    let _gone = answer.send(outcome);
+                }
+            }
+            Err(error) => {
+                let error = AppendError::from(error);
+                for answer in answers {
+                    let _gone = answer.send(Err(error.clone()));
                 }
             }
         }

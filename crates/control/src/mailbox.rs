@@ -84,6 +84,11 @@ impl Mailboxes {
         posted
     }
 
+    /// Whether no more than one execution has a turn.
+    pub(crate) fn is_single(&self) -> bool {
+        self.open().len() <= 1
+    }
+
     fn close(&self, execution: ExecutionId) {
         self.open().remove(&execution);
     }

@@ -200,7 +200,7 @@ impl Control {
             return Ok(());
         };
         let expected = append.expected;
-        match self.commit(append).await {
+        match self.commit_here(append).await {
             Ok(()) => {
                 self.committed(Some(&before), state);
                 turn.answer(answers);

@@ -33,6 +33,11 @@ impl Holding {
         self.lock().keys().copied().collect()
     }
 
+    /// Whether nothing else can end at the same moment.
+    pub(crate) fn is_single(&self) -> bool {
+        self.lock().len() <= 1
+    }
+
     /// Lets go of a command whose report was answered.
     pub(crate) fn release(&self, held: &Held) {
         self.lock().remove(held);

@@ -46,7 +46,9 @@ impl Reporter {
                         break;
                     }
                     // Commands that end together are reported together.
-                    tokio::task::yield_now().await;
+                    if !self.holding.is_single() {
+                        tokio::task::yield_now().await;
+                    }
                     while batch.len() < BATCH_MAX && let Ok(more) = waiting.try_recv() {
                         batch.push(more);
                     }
