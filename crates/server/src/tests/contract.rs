@@ -118,6 +118,7 @@ contract! {
     objects::a_plugin_is_known_by_path_and_version_and_its_digest_can_be_asked_for,
     replay::an_execution_is_replayed_up_to_a_cutoff,
     replay::truncation_is_said,
+    replay::the_published_log_gives_the_published_answer,
     replay::another_tenant_and_an_unknown_execution_show_nothing,
     replay::questions_that_cannot_be_meant_are_refused,
     replay::two_moments_are_compared,

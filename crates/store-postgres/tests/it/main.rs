@@ -4,7 +4,6 @@ mod conformance;
 mod database;
 mod differential;
 mod feed;
-mod golden;
 mod machine;
 mod partitions;
 mod rivals;

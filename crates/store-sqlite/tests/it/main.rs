@@ -3,7 +3,6 @@
 mod conformance;
 mod differential;
 mod file;
-mod golden;
 mod statements;
 
 use std::path::{Path, PathBuf};
