@@ -45,6 +45,7 @@ impl Worker {
 
 pub(crate) struct System {
     client: Client,
+    url: String,
     worker: Option<Process>,
     server: Process,
 }
@@ -113,14 +114,20 @@ impl System {
         let mut server = Process::start(&database.home, "server", &args)?;
         let client = client(&address)?;
         server.ready(&client).await?;
+        let url = format!("http://{address}");
         let worker = match worker {
             Worker::InProcess | Worker::None => None,
             Worker::Separate => {
-                let url = format!("http://{address}");
                 Some(Process::start(&database.home, "worker", &["worker", "--server", &url])?)
             }
         };
-        Ok(Self { client, worker, server })
+        Ok(Self { client, url, worker, server })
+    }
+
+    /// A process that fetches the messages of a subscription.
+    pub(crate) fn fetch(&self, database: &Database, path: &str) -> Result<Process> {
+        let args = ["worker", "--server", &self.url, "--subscription", path];
+        Process::start(&database.home, "fetching", &args)
     }
 
     pub(crate) fn client(&self) -> &Client {

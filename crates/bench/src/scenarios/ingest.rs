@@ -32,7 +32,9 @@ workflow:
     tool: {kind: noop, result: '{{ workload.n }}'}
 ";
 
-/// What fetches the messages; the address of the broker is filled in.
+const PATH: &str = "subscriptions/measured";
+
+/// What is fetched; the address of the broker is filled in.
 const SUBSCRIPTION: &str = "\
 apiVersion: noetl.io/v1
 kind: Subscription
@@ -65,6 +67,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     let before = system.moment(&database).await?;
     let begun = Instant::now();
     system.register(&SUBSCRIPTION.replace("BROKER", &nats.url())).await?;
+    let fetching = system.fetch(&database, PATH)?;
     while publisher.left(STREAM, "drain").await != Some(0) {
         ensure!(begun.elapsed() < PATIENCE, "messages are left");
         tokio::time::sleep(LOOK_EVERY).await;
@@ -77,6 +80,8 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     let ended = begun.elapsed();
     let after = system.moment(&database).await?;
     let peak = system.server().usage()?.peak;
+    let fetching_cpu = fetching.usage()?.cpu;
+    fetching.stop()?;
     system.stop()?;
     let fetched = fetched(&context, count).await?;
 
@@ -87,6 +92,8 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     sheet.figure("share of that rate", rate(taken) / rate(fetched), "");
     let cpu = after.server.cpu.saturating_sub(before.server.cpu);
     sheet.figure("CPU time of the server", micros(cpu) / number(count), "us/message");
+    let cpu = micros(fetching_cpu) / number(count);
+    sheet.figure("CPU time of the process that fetches", cpu, "us/message");
     sheet.figure("memory of the server, most", mebibytes(peak), "MiB");
     (after.counts - before.counts).tell(&mut sheet, "a message and its step", "each", count);
     let line = |name: &str, value: f64| Line { name: name.to_owned(), points: vec![(0.0, value)] };

@@ -87,6 +87,9 @@ async fn fetched(context: &jetstream::Context, stream: &str, count: u64) -> Resu
     let mut payloads = Vec::new();
     while let Some(message) = messages.next().await {
         let message = message?;
+        // The server sends no more than so many that are not acknowledged.
+        let acknowledged = message.ack().await;
+        acknowledged.map_err(anyhow::Error::from_boxed).context("acknowledge a message")?;
         payloads.push(message.payload.to_vec());
     }
     Ok(payloads)
