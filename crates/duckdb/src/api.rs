@@ -32,7 +32,24 @@ macro_rules! api {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)+
         }
 
+        #[cfg(feature = "linked")]
+        mod linked {
+            use super::*;
+
+            unsafe extern "C" {
+                $(pub(super) fn $name($(_: $argument),*) $(-> $answer)?;)+
+            }
+        }
+
         impl Api {
+            /// The functions that are part of this program.
+            #[cfg(feature = "linked")]
+            pub(crate) fn linked() -> Self {
+                // Nothing of it is named: it is what brings the library.
+                use libduckdb_sys as _;
+                Self { $($name: linked::$name,)+ }
+            }
+
             /// Finds the functions.
             ///
             /// # Safety

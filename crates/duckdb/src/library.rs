@@ -31,14 +31,18 @@ pub enum LibraryMissing {
 pub struct Library {
     pub(crate) api: Api,
     version: String,
-    /// Behind the functions in `api`.
-    _library: libloading::Library,
+    /// Behind the functions in `api`, unless they are part of this program.
+    _library: Option<libloading::Library>,
 }
 
 impl Library {
-    /// Loads the file that was named; else the first of `places` that exists; else what the system
-    /// finds by name.
+    /// Loads the file that was named; else what was built in; else the first of `places` that exists;
+    /// else what the system finds by name.
     pub fn load(named: Option<&Path>, places: &[PathBuf]) -> Result<Arc<Self>, LibraryMissing> {
+        #[cfg(feature = "linked")]
+        if named.is_none() {
+            return Self::of(Api::linked(), None, Path::new("the built-in library"));
+        }
         let there = places.iter().map(|place| place.join(FILE_NAME)).find(|path| path.is_file());
         match (named, there) {
             (Some(path), _) => Self::open(path),
@@ -60,6 +64,14 @@ impl Library {
         let library = unsafe { libloading::Library::new(path) }.map_err(unusable)?;
         // SAFETY: a library that has all of these names is DuckDB's; it is kept beside the functions.
         let api = unsafe { Api::find(&library) }.map_err(unusable)?;
+        Self::of(api, Some(library), path)
+    }
+
+    fn of(
+        api: Api,
+        library: Option<libloading::Library>,
+        path: &Path,
+    ) -> Result<Arc<Self>, LibraryMissing> {
         // SAFETY: it takes nothing and answers with a text that is part of the library.
         let version = unsafe { text((api.duckdb_library_version)()) };
         if !version.starts_with(MAJOR) {
