@@ -1,15 +1,16 @@
-//! A plan as the one statement that writes it takes it: an array for each column.
+//! A plan as the one statement that writes it takes it: an array of rows for each table, in the types of
+//! `migrations/083_append_rows.sql`, whose fields are in the order of the types' own.
 
-use noetl_model::{Digest, EventTag, Parent, StepName, Summary, Timestamp};
-use noetl_store::{CommandKey, Holder, LogEnd, OpenCommand, Plan};
-use sqlx::Postgres;
-use sqlx::postgres::PgArguments;
+use std::borrow::Cow;
+
+use noetl_model::{Digest, EventTag, ExecutionId, Parent, Recorded, Summary, Timestamp};
+use noetl_store::{CommandKey, ExecutionChange, Holder, OpenCommand, Plan};
+use sqlx::postgres::{PgArguments, PgHasArrayType, PgTypeInfo};
 use sqlx::query::Query;
+use sqlx::{Encode, Postgres, Type};
 
 use crate::instant::Instant;
 use crate::row::{plain, stored, to_json};
-
-type Statement = Query<'static, Postgres, PgArguments>;
 
 /// What a plan was made on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,172 +24,283 @@ pub(crate) enum Footing {
 }
 
 /// The statement that writes a plan made at `now`.
-pub(crate) fn bound(plan: &Plan<'_>, now: Timestamp, footing: Footing) -> Statement {
-    let statement = sqlx::query(include_str!("../sql/append.sql"));
-    let statement = executions(events(statement, plan), plan);
-    let statement = commands(children(statement, plan), plan, footing);
-    let statement = payloads(messages(timers(statement, plan), plan), plan);
-    statement.bind(Instant(now)).bind(footing == Footing::Presumed)
+pub(crate) fn bound(
+    plan: &Plan<'_>,
+    now: Timestamp,
+    footing: Footing,
+) -> Query<'static, Postgres, PgArguments> {
+    let changed = plan.executions.iter().filter(|(_, change)| !change.is_new);
+    let started = plan.executions.iter().filter(|(_, change)| change.is_new);
+    sqlx::query(include_str!("../sql/append.sql"))
+        .bind(rows(changed.map(ChangedExecution::of)))
+        .bind(rows(started.map(StartedExecution::of)))
+        .bind(rows(plan.events.iter().map(AppendedEvent::of)))
+        .bind(rows(plan.children.iter().map(StartedChild::of)))
+        .bind(rows(plan.open_commands().map(OpenedCommand::of)))
+        .bind(footing != Footing::Read)
+        .bind(rows(
+            plan.ended_commands().map(|(execution, command)| EndedWork::of(execution, command.0)),
+        ))
+        .bind(rows(plan.set_timers().map(|((execution, timer), due_at)| SetTimer {
+            execution_id: execution.0,
+            timer_id: stored(timer.0),
+            due_at: Instant(due_at),
+        })))
+        .bind(rows(plan.ended_timers().map(|(execution, timer)| EndedWork::of(execution, timer.0))))
+        .bind(rows(plan.messages.iter().map(|(execution, message)| PostedMessage {
+            execution_id: execution.0,
+            message: to_json(message),
+        })))
+        .bind(rows(plan.payloads.iter().map(|(execution, digest, body)| KeptPayload {
+            execution_id: execution.0,
+            sha256: bytes(digest),
+            body,
+        })))
+        .bind(Instant(now))
+        .bind(footing == Footing::Presumed)
 }
 
-/// One column of some rows; of no rows, nothing: an array costs the server more than none.
-fn column<R, T>(rows: &[R], of: impl FnMut(&R) -> T) -> Option<Vec<T>> {
-    (!rows.is_empty()).then(|| rows.iter().map(of).collect())
+/// Some rows; nothing instead of none: an array costs the server more than none.
+fn rows<R>(rows: impl Iterator<Item = R>) -> Option<Vec<R>> {
+    let rows: Vec<R> = rows.collect();
+    (!rows.is_empty()).then_some(rows)
 }
 
-/// One column of some rows of which most have no value.
-fn sparse<R, T>(rows: &[R], mut of: impl FnMut(&R) -> Option<T>) -> Option<Vec<Option<T>>> {
-    let first = rows.iter().position(|row| of(row).is_some())?;
-    Some(
-        rows.iter()
-            .enumerate()
-            .map(|(place, row)| if place < first { None } else { of(row) })
-            .collect(),
-    )
+fn bytes(digest: &Digest) -> &[u8] {
+    digest.as_bytes()
 }
 
-fn events(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows = &plan.events;
-    statement
-        .bind(column(rows, |(execution, _)| execution.0))
-        .bind(column(rows, |(_, recorded)| stored(recorded.seq.0)))
-        .bind(column(rows, |(_, recorded)| recorded.event_id.0))
-        .bind(column(rows, |(_, recorded)| EventTag::as_str(recorded.event.tag())))
-        .bind(column(rows, |(_, recorded)| {
-            recorded.event.step().map(|step| plain(step.as_str()).into_owned())
-        }))
-        .bind(column(rows, |(_, recorded)| Instant(recorded.at)))
-        .bind(column(rows, |(_, recorded)| to_json(&recorded.event)))
-        .bind(column(rows, |(_, recorded)| recorded.prev.map(bytes)))
-}
-
-fn executions(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows: Vec<_> = plan.executions.iter().collect();
-    let rows = &rows;
-    // What an execution is does not change.
-    let told = if rows.iter().any(|(_, change)| change.is_new) { &rows[..] } else { &[] };
-    let path = |text: &str| plain(text).into_owned();
-    let statement = statement
-        .bind(column(rows, |(execution, _)| execution.0))
-        .bind(column(rows, |(_, change)| change.is_new))
-        .bind(column(told, |(_, change)| change.summary.playbook.catalog_id.0))
-        .bind(column(told, |(_, change)| path(&change.summary.playbook.path)))
-        .bind(column(told, |(_, change)| path(&change.summary.playbook.path.to_lowercase())))
-        .bind(column(told, |(_, change)| i64::from(change.summary.playbook.version)))
-        .bind(column(rows, |(_, change)| change.summary.status.as_str()))
-        .bind(column(rows, |(_, change)| stored(change.end.seq.0)))
-        .bind(column(rows, |(_, change)| Instant(change.end.at)))
-        .bind(column(told, |(_, change)| Instant(change.summary.started_at)))
-        .bind(sparse(rows, |(_, change)| change.summary.ended_at.map(Instant)))
-        .bind(sparse(told, |(_, change)| change.summary.parent.map(|it| it.execution().0)))
-        .bind(sparse(told, |(_, change)| {
-            change.summary.parent.and_then(Parent::command).map(|it| stored(it.command.0))
-        }));
-    let summaries: Vec<&Summary> = rows.iter().map(|(_, change)| change.summary).collect();
-    let before: Vec<LogEnd> = rows.iter().map(|(_, change)| change.before).collect();
-    chain(progress(statement, &summaries), &summaries, &before)
-}
-
-/// How far executions have come.
-fn progress(statement: Statement, rows: &[&Summary]) -> Statement {
-    let step = |step: &StepName| plain(step.as_str()).into_owned();
-    statement
-        .bind(column(rows, |summary| summary.current_step.as_ref().map(step)))
-        .bind(column(rows, |summary| i64::from(summary.steps.total)))
-        .bind(column(rows, |summary| i64::from(summary.steps.running)))
-        .bind(column(rows, |summary| i64::from(summary.steps.completed)))
-        .bind(column(rows, |summary| i64::from(summary.steps.failed)))
-        .bind(column(rows, |summary| stored(summary.items.total)))
-        .bind(column(rows, |summary| stored(summary.items.completed)))
-        .bind(column(rows, |summary| stored(summary.items.failed)))
-        .bind(sparse(rows, |summary| summary.error.as_ref().map(to_json)))
-}
-
-/// What chains executions to what is before them, and what has to be there.
-fn chain(statement: Statement, rows: &[&Summary], before: &[LogEnd]) -> Statement {
-    statement
-        .bind(column(rows, |summary| summary.head.map(bytes)))
-        .bind(sparse(rows, |summary| summary.fork.map(|fork| fork.execution.0)))
-        .bind(sparse(rows, |summary| summary.fork.map(|fork| stored(fork.seq.0))))
-        .bind(column(before, |end| stored(end.seq.0)))
-        .bind(sparse(before, |end| end.head.map(bytes)))
-}
-
-fn bytes(digest: Digest) -> Vec<u8> {
-    digest.as_bytes().to_vec()
-}
-
-fn children(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows: Vec<_> = plan.children.iter().collect();
-    let rows = &rows;
-    statement
-        .bind(column(rows, |((parent, _), _)| parent.0))
-        .bind(column(rows, |((_, command), _)| stored(command.0)))
-        .bind(column(rows, |(_, child)| child.0))
-}
-
-/// How an open command's holder is stored.
-struct HolderColumns {
-    status: &'static str,
-    worker: Option<String>,
-    lease_until: Option<Instant>,
-}
-
-impl HolderColumns {
-    fn of(holder: &Holder) -> Self {
-        let (status, worker, lease_until) = match holder {
-            Holder::Nobody { .. } => ("ISSUED", None, None),
-            Holder::Worker { worker, lease_until } => {
-                ("CLAIMED", Some(plain(worker.as_str()).into_owned()), Some(Instant(*lease_until)))
+/// Says which type of the database a row is of.
+macro_rules! composite {
+    ($($row:ty = $name:literal;)+) => {$(
+        impl Type<Postgres> for $row {
+            fn type_info() -> PgTypeInfo {
+                PgTypeInfo::with_name($name)
             }
-            Holder::Parked => ("PARKED", None, None),
-        };
-        Self { status, worker, lease_until }
+        }
+
+        impl PgHasArrayType for $row {
+            fn array_type_info() -> PgTypeInfo {
+                PgTypeInfo::array_of($name)
+            }
+        }
+    )+};
+}
+
+composite! {
+    Progress<'_> = "noetl.progress";
+    StartedExecution<'_> = "noetl.started_execution";
+    ChangedExecution<'_> = "noetl.changed_execution";
+    AppendedEvent<'_> = "noetl.appended_event";
+    StartedChild = "noetl.started_child";
+    OpenedCommand<'_> = "noetl.opened_command";
+    SetTimer = "noetl.set_timer";
+    EndedWork = "noetl.ended_work";
+    PostedMessage = "noetl.posted_message";
+    KeptPayload<'_> = "noetl.kept_payload";
+}
+
+#[derive(Encode)]
+struct Progress<'a> {
+    status: &'static str,
+    seq: i64,
+    last_event_at: Instant,
+    ended_at: Option<Instant>,
+    current_step: Option<Cow<'a, str>>,
+    steps_total: i64,
+    steps_running: i64,
+    steps_completed: i64,
+    steps_failed: i64,
+    items_total: i64,
+    items_completed: i64,
+    items_failed: i64,
+    error: Option<String>,
+    head_digest: Option<&'a [u8]>,
+}
+
+impl<'a> Progress<'a> {
+    fn of(change: &ExecutionChange<'a>) -> Self {
+        let Summary { status, ended_at, current_step, steps, items, error, head, .. } =
+            change.summary;
+        Self {
+            status: status.as_str(),
+            seq: stored(change.end.seq.0),
+            last_event_at: Instant(change.end.at),
+            ended_at: ended_at.map(Instant),
+            current_step: current_step.as_ref().map(|step| plain(step.as_str())),
+            steps_total: i64::from(steps.total),
+            steps_running: i64::from(steps.running),
+            steps_completed: i64::from(steps.completed),
+            steps_failed: i64::from(steps.failed),
+            items_total: stored(items.total),
+            items_completed: stored(items.completed),
+            items_failed: stored(items.failed),
+            error: error.as_ref().map(to_json),
+            head_digest: head.as_ref().map(bytes),
+        }
     }
 }
 
-fn commands(statement: Statement, plan: &Plan<'_>, footing: Footing) -> Statement {
-    let open: Vec<(CommandKey, &OpenCommand, HolderColumns)> = plan
-        .open_commands()
-        .map(|(key, open)| (key, open, HolderColumns::of(&open.holder)))
-        .collect();
-    let ended: Vec<CommandKey> = plan.ended_commands().collect();
-    statement
-        .bind(column(&open, |((execution, _), ..)| execution.0))
-        .bind(column(&open, |((_, command), ..)| stored(command.0)))
-        .bind(column(&open, |(_, open, _)| plain(open.pool.as_str()).into_owned()))
-        .bind(column(&open, |(_, open, _)| plain(&open.step).into_owned()))
-        .bind(column(&open, |(_, open, _)| i64::from(open.attempt.0)))
-        .bind(column(&open, |(.., holder)| holder.status))
-        .bind(column(&open, |(.., holder)| holder.worker.clone()))
-        .bind(column(&open, |(.., holder)| holder.lease_until))
-        .bind(footing != Footing::Read)
-        .bind(column(&ended, |(execution, _)| execution.0))
-        .bind(column(&ended, |(_, command)| stored(command.0)))
+#[derive(Encode)]
+struct StartedExecution<'a> {
+    execution_id: i64,
+    catalog_id: i64,
+    path: Cow<'a, str>,
+    path_folded: String,
+    version: i64,
+    started_at: Instant,
+    parent_execution_id: Option<i64>,
+    parent_command_id: Option<i64>,
+    fork_execution_id: Option<i64>,
+    fork_seq: Option<i64>,
+    reached: Progress<'a>,
 }
 
-fn timers(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let set: Vec<_> = plan.set_timers().collect();
-    let ended: Vec<_> = plan.ended_timers().collect();
-    statement
-        .bind(column(&set, |((execution, _), _)| execution.0))
-        .bind(column(&set, |((_, timer), _)| stored(timer.0)))
-        .bind(column(&set, |(_, due_at)| Instant(*due_at)))
-        .bind(column(&ended, |(execution, _)| execution.0))
-        .bind(column(&ended, |(_, timer)| stored(timer.0)))
+impl<'a> StartedExecution<'a> {
+    fn of((execution, change): (&ExecutionId, &ExecutionChange<'a>)) -> Self {
+        let Summary { playbook, started_at, parent, fork, .. } = change.summary;
+        Self {
+            execution_id: execution.0,
+            catalog_id: playbook.catalog_id.0,
+            path: plain(&playbook.path),
+            path_folded: plain(&playbook.path.to_lowercase()).into_owned(),
+            version: i64::from(playbook.version),
+            started_at: Instant(*started_at),
+            parent_execution_id: parent.map(|it| it.execution().0),
+            parent_command_id: parent.and_then(Parent::command).map(|it| stored(it.command.0)),
+            fork_execution_id: fork.map(|fork| fork.execution.0),
+            fork_seq: fork.map(|fork| stored(fork.seq.0)),
+            reached: Progress::of(change),
+        }
+    }
 }
 
-fn messages(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows = &plan.messages;
-    statement
-        .bind(column(rows, |(execution, _)| execution.0))
-        .bind(column(rows, |(_, message)| to_json(message)))
+#[derive(Encode)]
+struct ChangedExecution<'a> {
+    execution_id: i64,
+    reached: Progress<'a>,
+    expected_seq: i64,
+    expected_head: Option<&'a [u8]>,
 }
 
-fn payloads(statement: Statement, plan: &Plan<'_>) -> Statement {
-    let rows = &plan.payloads;
-    statement
-        .bind(column(rows, |(execution, ..)| execution.0))
-        .bind(column(rows, |(_, digest, _)| digest.as_bytes().to_vec()))
-        .bind(column(rows, |(.., bytes)| *bytes))
+impl<'a> ChangedExecution<'a> {
+    fn of((execution, change): (&ExecutionId, &'a ExecutionChange<'_>)) -> Self {
+        Self {
+            execution_id: execution.0,
+            reached: Progress::of(change),
+            expected_seq: stored(change.before.seq.0),
+            expected_head: change.before.head.as_ref().map(bytes),
+        }
+    }
+}
+
+#[derive(Encode)]
+struct AppendedEvent<'a> {
+    execution_id: i64,
+    seq: i64,
+    event_id: i64,
+    event_type: &'static str,
+    node_name: Option<Cow<'a, str>>,
+    created_at: Instant,
+    body: String,
+    prev_digest: Option<&'a [u8]>,
+}
+
+impl<'a> AppendedEvent<'a> {
+    fn of((execution, recorded): &(ExecutionId, &'a Recorded)) -> Self {
+        Self {
+            execution_id: execution.0,
+            seq: stored(recorded.seq.0),
+            event_id: recorded.event_id.0,
+            event_type: EventTag::as_str(recorded.event.tag()),
+            node_name: recorded.event.step().map(|step| plain(step.as_str())),
+            created_at: Instant(recorded.at),
+            body: to_json(&recorded.event),
+            prev_digest: recorded.prev.as_ref().map(bytes),
+        }
+    }
+}
+
+#[derive(Encode)]
+struct StartedChild {
+    parent_execution_id: i64,
+    parent_command_id: i64,
+    execution_id: i64,
+}
+
+impl StartedChild {
+    fn of(((parent, command), child): (&CommandKey, &ExecutionId)) -> Self {
+        Self {
+            parent_execution_id: parent.0,
+            parent_command_id: stored(command.0),
+            execution_id: child.0,
+        }
+    }
+}
+
+#[derive(Encode)]
+struct OpenedCommand<'a> {
+    execution_id: i64,
+    command_id: i64,
+    pool: Cow<'a, str>,
+    step_name: Cow<'a, str>,
+    attempt: i64,
+    status: &'static str,
+    worker_id: Option<Cow<'a, str>>,
+    lease_until: Option<Instant>,
+}
+
+impl<'a> OpenedCommand<'a> {
+    fn of(((execution, command), open): (CommandKey, &'a OpenCommand)) -> Self {
+        let (status, worker_id, lease_until) = match &open.holder {
+            Holder::Nobody { .. } => ("ISSUED", None, None),
+            Holder::Worker { worker, lease_until } => {
+                ("CLAIMED", Some(plain(worker.as_str())), Some(Instant(*lease_until)))
+            }
+            Holder::Parked => ("PARKED", None, None),
+        };
+        Self {
+            execution_id: execution.0,
+            command_id: stored(command.0),
+            pool: plain(open.pool.as_str()),
+            step_name: plain(&open.step),
+            attempt: i64::from(open.attempt.0),
+            status,
+            worker_id,
+            lease_until,
+        }
+    }
+}
+
+#[derive(Encode)]
+struct SetTimer {
+    execution_id: i64,
+    timer_id: i64,
+    due_at: Instant,
+}
+
+/// A command or a timer that is over.
+#[derive(Encode)]
+struct EndedWork {
+    execution_id: i64,
+    id: i64,
+}
+
+impl EndedWork {
+    fn of(execution: ExecutionId, id: u64) -> Self {
+        Self { execution_id: execution.0, id: stored(id) }
+    }
+}
+
+#[derive(Encode)]
+struct PostedMessage {
+    execution_id: i64,
+    message: String,
+}
+
+#[derive(Encode)]
+struct KeptPayload<'a> {
+    execution_id: i64,
+    sha256: &'a [u8],
+    body: &'a [u8],
 }

@@ -1,0 +1,2 @@
+-- Nothing here: SQLite has no types for rows.
+SELECT 1;
