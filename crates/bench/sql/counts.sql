@@ -7,5 +7,5 @@ SELECT
         SELECT coalesce(sum(calls), 0)::bigint
         FROM pg_stat_statements
         JOIN pg_database ON pg_database.oid = dbid
-        WHERE datname = current_database()
+        WHERE datname = current_database() AND toplevel
     ) AS statements

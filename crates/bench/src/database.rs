@@ -138,6 +138,27 @@ impl Database {
         Ok(())
     }
 
+    /// From now on measures the statements within functions too, which costs some of what is measured.
+    pub(crate) async fn look_into_functions(&self) -> Result<()> {
+        if let Place::Postgres { url, .. } = &self.place {
+            let mut connection = connect(url).await?;
+            sqlx::query(include_str!("../sql/track_all.sql")).execute(&mut connection).await?;
+            sqlx::query("SELECT pg_reload_conf()").execute(&mut connection).await?;
+        }
+        Ok(())
+    }
+
+    /// The time that the statements of all appends so far have taken, if it has looked into functions.
+    pub(crate) async fn spent(&self) -> Result<Vec<(String, Duration)>> {
+        let Place::Postgres { url, .. } = &self.place else { return Ok(Vec::new()) };
+        let rows: Vec<(String, f64)> = sqlx::query_as(include_str!("../sql/spent.sql"))
+            .fetch_all(&mut connect(url).await?)
+            .await
+            .context("ask PostgreSQL where its time went")?;
+        let duration = |milliseconds: f64| Duration::from_secs_f64(milliseconds / 1e3);
+        Ok(rows.into_iter().map(|(name, spent)| (name, duration(spent))).collect())
+    }
+
     /// Where PostgreSQL is reached, if this is one.
     pub(crate) fn url(&self) -> Option<&str> {
         match &self.place {

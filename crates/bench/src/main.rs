@@ -102,6 +102,7 @@ async fn measure(arguments: &Arguments) -> Result<bool> {
                 scenario: *scenario,
                 store: *store,
                 size: arguments.size,
+                profile: arguments.profile,
                 directory: home.path(),
             };
             let recording = match arguments.profile {
@@ -114,8 +115,9 @@ async fn measure(arguments: &Arguments) -> Result<bool> {
             if let Some(recording) = recording {
                 let place = arguments.plots.clone().unwrap_or_else(|| ".".into());
                 let file = place.join(format!("{}-flames.svg", sheet.name()));
-                recording.draw(&format!("{scenario} on {}", store.title()), &file)?;
-                println!("  where the time went: {}\n", file.display());
+                let layers = recording.draw(&format!("{scenario} on {}", store.title()), &file)?;
+                println!("  where the time went: {}", file.display());
+                println!("  of that of servers and workers:\n{layers}");
             }
             sheets.push(sheet);
             // After each, so that a run that is cut short leaves what it found.

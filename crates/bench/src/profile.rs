@@ -1,7 +1,10 @@
-//! Where the time goes: samples of the whole machine, taken by `perf`, as a flame graph.
+//! Where the time goes: samples of the whole machine, taken by `perf`, as a flame graph, and those of
+//! the product by layer.
 
 mod flame;
+mod layers;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -9,9 +12,13 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use flame::Flames;
+use layers::{Layers, OF_KERNEL};
 
 /// How often a second each core is looked at; not a divisor of anything that happens by the clock.
 const FREQUENCY: &str = "397";
+
+/// What the threads of servers and workers are called.
+const PRODUCT: [&str; 2] = ["noetl", "tokio-rt-worker"];
 
 /// A recording under way.
 pub(crate) struct Recording {
@@ -34,8 +41,9 @@ impl Recording {
         Ok(Self { perf, data })
     }
 
-    /// Ends the recording and draws it, without this process itself.
-    pub(crate) fn draw(mut self, title: &str, file: &Path) -> Result<()> {
+    /// Ends the recording and draws it, without this process itself; says what the server and its
+    /// workers were doing.
+    pub(crate) fn draw(mut self, title: &str, file: &Path) -> Result<String> {
         kill_process(Pid::from_child(&self.perf), Signal::INT).context("end perf")?;
         self.perf.wait().context("wait for perf")?;
         let script = Command::new("perf")
@@ -44,18 +52,22 @@ impl Recording {
             .output()
             .context("read the samples")?;
         ensure!(script.status.success(), "{}", String::from_utf8_lossy(&script.stderr));
-        let mut flames = Flames::default();
+        let (mut flames, mut layers) = (Flames::default(), Layers::default());
         let text = String::from_utf8_lossy(&script.stdout);
         for sample in text.split("\n\n") {
             if let Some((pid, stack)) = parse(sample)
                 && pid != std::process::id()
-                && stack.first() != Some(&"swapper")
+                && stack[0] != "swapper"
             {
+                if PRODUCT.contains(&&*stack[0]) {
+                    layers.add(stack.last().expect("a stack begins with a name"));
+                }
                 flames.add(&stack);
             }
         }
         std::fs::write(file, flames.to_svg(title))
-            .with_context(|| format!("write {}", file.display()))
+            .with_context(|| format!("write {}", file.display()))?;
+        Ok(layers.to_string())
     }
 }
 
@@ -68,17 +80,25 @@ impl Drop for Recording {
 }
 
 /// The process of a sample and what it was doing: its name, then what called what.
-fn parse(sample: &str) -> Option<(u32, Vec<&str>)> {
+fn parse(sample: &str) -> Option<(u32, Vec<Cow<'_, str>>)> {
     let mut lines = sample.lines().filter(|line| !line.trim().is_empty());
     let (name, pid) = lines.next()?.trim().rsplit_once(char::is_whitespace)?;
     let pid = pid.trim_end_matches(':').parse().ok()?;
-    let mut stack: Vec<&str> = lines
-        .filter_map(|line| Some(line.trim().split_once(' ')?.1))
-        .filter(|function| *function != "[unknown]")
-        .collect();
-    stack.push(name.trim());
+    let mut stack: Vec<Cow<'_, str>> = lines.filter_map(function).collect();
+    stack.push(name.trim().into());
     stack.reverse();
     Some((pid, stack))
+}
+
+/// A line of a sample: an address and what is there.
+fn function(line: &str) -> Option<Cow<'_, str>> {
+    let (address, name) = line.trim().split_once(' ')?;
+    if name == "[unknown]" {
+        return None;
+    }
+    // The upper half of all addresses is the kernel's.
+    let is_kernel = address.len() == 16 && address.starts_with('f');
+    Some(if is_kernel { format!("{name}{OF_KERNEL}").into() } else { name.into() })
 }
 
 #[cfg(test)]
@@ -87,8 +107,10 @@ mod tests {
 
     #[test]
     fn a_sample_is_a_process_and_a_stack_from_the_outside_in() {
-        let sample = "tokio-rt worker  4711 \n\t 5f1a noetl::inner\n\t 77 [unknown]\n\t 9 main\n";
-        assert_eq!(parse(sample), Some((4711, vec!["tokio-rt worker", "main", "noetl::inner"])));
+        let sample = "tokio-rt worker  4711 \n\tffffffff8155aa01 schedule\n\t 5f1a noetl::inner\n\t \
+                      77 [unknown]\n\t 9 main\n";
+        let stack = ["tokio-rt worker", "main", "noetl::inner", "schedule_[k]"];
+        assert_eq!(parse(sample), Some((4711, stack.map(Cow::from).to_vec())));
         assert_eq!(parse(""), None);
     }
 }

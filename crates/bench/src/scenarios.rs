@@ -44,6 +44,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) scenario: Scenario,
     pub(crate) store: Kind,
     pub(crate) size: Size,
+    /// Whether it is looked where the time goes.
+    pub(crate) profile: bool,
     /// Empty at first.
     pub(crate) directory: &'a Path,
 }

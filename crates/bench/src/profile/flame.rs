@@ -26,11 +26,11 @@ pub(super) struct Flames {
 
 impl Flames {
     /// Counts a stack, from the outside in.
-    pub(super) fn add(&mut self, stack: &[&str]) {
+    pub(super) fn add(&mut self, stack: &[impl AsRef<str>]) {
         let mut here = self;
         here.samples += 1;
         for function in stack.iter().take(DEPTH_MAX) {
-            here = here.callees.entry((*function).to_owned()).or_default();
+            here = here.callees.entry(function.as_ref().to_owned()).or_default();
             here.samples += 1;
         }
     }

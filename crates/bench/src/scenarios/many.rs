@@ -1,5 +1,7 @@
 //! Many small executions at once: how close the system comes to merely writing its rows.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use noetl_model::ExecutionId;
 use noetl_store::Store;
@@ -30,6 +32,9 @@ struct Found {
     database_cpu: Runs,
     counts: Option<Counts>,
     peak: u64,
+    /// In which statements the database spent its time, over all steps.
+    spent: Vec<(String, Duration)>,
+    all_steps: f64,
 }
 
 pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
@@ -61,13 +66,18 @@ async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
     let count = usize::try_from(setting.size.of(EXECUTIONS))?;
     let payloads: Vec<Value> = vec![json!({}); count];
     let playbook = chain_of(STEPS, "bench/many", NOTHING);
-    system.run(&database, &*store, &playbook, &payloads[..count / 4]).await?;
-    let mut found = Found::default();
+    let warm_up = &payloads[..count / 4];
+    if setting.profile {
+        database.look_into_functions().await?;
+    }
+    system.run(&database, &*store, &playbook, warm_up).await?;
+    let mut found = Found { all_steps: len(warm_up) * number(STEPS), ..Found::default() };
     for _ in 0..setting.size.runs(RUNS) {
         let ran = system.run(&database, &*store, &playbook, &payloads).await?;
         let rows = rows_of(&*store, &ran.executions).await?;
         let raw = database.raw_inserts(&rows).await?;
         let (steps, seconds) = (len(&payloads) * number(STEPS), ran.wall().as_secs_f64());
+        found.all_steps += steps;
         found.steps.push(steps / seconds);
         found.events.push(len(&rows) / seconds);
         found.raw.push(len(&rows) / raw.as_secs_f64());
@@ -75,6 +85,9 @@ async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
         found.database_cpu.push(micros(ran.cpu_of_database()) / steps);
         found.peak = ran.after.server.peak;
         found.counts = Some(ran.counts());
+    }
+    if setting.profile {
+        found.spent = database.spent().await?;
     }
     system.stop()?;
     Ok(found)
@@ -101,6 +114,10 @@ fn tell(sheet: &mut Sheet, setting: &Setting<'_>, worker: Worker, found: &Found)
     sheet.figure(format!("{name}: memory of the server, most"), mebibytes(found.peak), "MiB");
     if let Some(counts) = found.counts {
         counts.tell(sheet, name, "each step", setting.size.of(EXECUTIONS) * STEPS);
+    }
+    for (statement, spent) in &found.spent {
+        let spent = micros(*spent) / found.all_steps;
+        sheet.figure(format!("{name}: {statement}"), spent, "us/step");
     }
     let share = found.events.median() / found.raw.median();
     match worker {

@@ -1,0 +1,14 @@
+-- Where the time of appends went, in milliseconds: into the whole call, and into its statements.
+SELECT statement, sum(total_exec_time) AS milliseconds
+FROM (
+    SELECT
+        total_exec_time,
+        CASE
+            WHEN toplevel AND query LIKE '%noetl.append(%' THEN 'the append, all of it'
+            WHEN NOT toplevel THEN substring(query FROM '(?:INSERT INTO|UPDATE|DELETE FROM) noetl\.[a-z_]+')
+        END AS statement
+    FROM pg_stat_statements
+) AS spent
+WHERE statement IS NOT NULL
+GROUP BY statement
+ORDER BY milliseconds DESC
