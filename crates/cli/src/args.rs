@@ -16,7 +16,9 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCandidates;
-use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq, Timestamp};
+use noetl_model::{
+    CatalogId, ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq, Timestamp,
+};
 use url::Url;
 
 pub(crate) use credential::{
@@ -337,6 +339,12 @@ pub(crate) struct ListArgs {
     /// Only those whose playbook path contains this
     #[arg(long)]
     pub(crate) path: Option<String>,
+    /// Only those of this version of a playbook, by its id in the catalog
+    #[arg(long, value_name = "ID")]
+    pub(crate) catalog_id: Option<CatalogId>,
+    /// Only those that a step of this execution started
+    #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) parent: Option<ExecutionId>,
     /// Only those started at this time or later, such as 2026-01-31T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<Timestamp>,
@@ -594,6 +602,7 @@ const LIST_EXAMPLES: &str = "\
 Examples:
   noetl executions list
   noetl executions list --all --status failed --path examples/ --limit 5
+  noetl executions list --parent 380247909993574400
   noetl executions list --since 2026-01-31T09:30:00Z --until 2026-01-31T10:00:00Z
   noetl executions list --output json";
 

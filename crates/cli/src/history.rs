@@ -158,6 +158,8 @@ impl History {
                     status: filter.status.map(|status| status.to_string()),
                     path,
                     path_exact,
+                    catalog_id: filter.catalog_id.map(|id| id.0),
+                    parent_execution_id: filter.parent.map(|id| id.0),
                     before: page.before.map(|before| before.0),
                     limit: Some(page.limit),
                 };

@@ -56,6 +56,12 @@ pub struct SummariesQuery {
     /// The whole path; comes before a part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_exact: Option<String>,
+    /// Only executions of this version of a playbook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub catalog_id: Option<i64>,
+    /// Only executions that this one has started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_execution_id: Option<i64>,
     /// Only executions older than this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,

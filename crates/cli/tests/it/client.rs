@@ -1,5 +1,7 @@
 //! The command line as a client of a server: the same words, the same exit codes.
 
+use serde_json::{Value, json};
+
 use crate::playbooks::{FAILING, HELLO, SLEEPING};
 use crate::sandbox::{Sandbox, await_end, eventually, is_running, signal};
 use crate::server::Server;
@@ -58,7 +60,12 @@ fn what_a_server_has_can_be_looked_at_and_run_again() {
     let on = |args: &[&str]| sandbox.noetl(&[args, &["--server", &url]].concat());
     let json = |args: &[&str]| sandbox.json(&[args, &["--server", &url, "-o", "json"]].concat());
     assert_eq!(on(&["run", "hello.yaml", "-q"]).code, Some(0));
-    assert_eq!(json(&["executions", "list"])[0]["status"], "COMPLETED");
+    let listed = json(&["executions", "list"]);
+    assert_eq!(listed[0]["status"], "COMPLETED");
+    let (id, playbook) = (&listed[0]["execution_id"], &listed[0]["catalog_id"]);
+    let narrowed = |flag, id: &Value| json(&["executions", "list", flag, id.as_str().unwrap()]);
+    assert_eq!(narrowed("--catalog-id", playbook), listed);
+    assert_eq!(narrowed("--parent", id), json!([]));
     let got = json(&["executions", "get", "last"]);
     assert_eq!(got["output"], "Hello, world from Oslo!");
     assert_eq!(got["server"], format!("{url}/"));

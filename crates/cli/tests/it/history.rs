@@ -43,6 +43,8 @@ fn a_listing_can_be_narrowed() {
     assert_eq!(paths(&["--until", earlier.as_str().unwrap()]), ["tests/hello"]);
     assert_eq!(paths(&["--since", earlier.as_str().unwrap()]), ["failing", "tests/hello"]);
     assert_eq!(paths(&["--until", "2020-01-01T00:00:00Z"]), [""; 0]);
+    let playbook = listed[1]["catalog_id"].as_str().unwrap();
+    assert_eq!(paths(&["--catalog-id", playbook]), ["tests/hello"]);
 }
 
 #[test]
@@ -61,6 +63,7 @@ fn what_a_step_has_started_is_listed_when_asked_for_and_is_never_the_last() {
     assert_eq!(listed(&["--all"]), 2);
     let last = sandbox.json(&["executions", "get", "last", "-o", "json"]);
     assert_eq!(last["path"], "tests/parent");
+    assert_eq!(listed(&["--parent", last["execution_id"].as_str().unwrap()]), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use noetl_api::wire::{
     LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
 };
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{ExecutionId, Pool, Recorded, Seq};
+use noetl_model::{CatalogId, ExecutionId, Pool, Recorded, Seq};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -68,7 +68,8 @@ async fn list_summaries(
     let filter = ExecutionFilter {
         status: query.status.as_deref().map(status_of).transpose()?,
         path: path_of(query.path_exact, query.path),
-        ..Default::default()
+        catalog_id: query.catalog_id.map(CatalogId),
+        parent: query.parent_execution_id.map(ExecutionId),
     };
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
     let page = Page { before: query.before.map(ExecutionId), limit };

@@ -25,6 +25,7 @@ struct Entry {
     status: ExecutionStatus,
     path: String,
     version: u32,
+    catalog_id: String,
     started_at: String,
     ended_at: Option<String>,
     duration_seconds: Option<f64>,
@@ -46,9 +47,10 @@ pub(crate) async fn list(
     let filter = ExecutionFilter {
         status: args.status,
         path: args.path.clone().map(PathFilter::Part),
-        ..Default::default()
+        catalog_id: args.catalog_id,
+        parent: args.parent,
     };
-    let which = if args.all { Which::All } else { Which::Requested };
+    let which = if args.all || args.parent.is_some() { Which::All } else { Which::Requested };
     let started = Started { since: args.since, until: args.until };
     let limit = args.limit.into();
     let summaries = history.list_started(which, &filter, started, limit).await?;
@@ -70,6 +72,7 @@ fn entry(summary: &Summary) -> Entry {
         status: summary.status,
         path: summary.playbook.path.clone(),
         version: summary.playbook.version,
+        catalog_id: summary.playbook.catalog_id.to_string(),
         started_at: summary.started_at.to_string(),
         ended_at: summary.ended_at.as_ref().map(Timestamp::to_string),
         duration_seconds: duration.map(seconds),
