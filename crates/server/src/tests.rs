@@ -286,7 +286,7 @@ impl Server {
 
     /// Completes the command that waits longest, with nothing.
     async fn work(&self) {
-        let body = json!({ "worker": "w", "pool": "shared", "max": 1, "wait_ms": 100 });
+        let body = json!({ "worker": "w", "pool": "shared", "max": 1, "wait_ms": 20_000 });
         let mut report = self.post("/api/worker/lease", body).await.body["leases"][0].clone();
         report["worker"] = json!("w");
         report["outcome"] = json!({ "status": "completed", "output": null });
