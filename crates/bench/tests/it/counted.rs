@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_bus::LocalBus;
-use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
+use noetl_control::{Control, PlaybookChoice, ReportAnswer, Settings, StartRequest};
 use noetl_model::{
     ExecutionStatus, IdGenerator, Lease, Logs, Outcome, Pool, Report, WorkerId, machine_id_of,
 };
@@ -24,8 +24,8 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) const ALL: [Self; 2] = [
-        Self { name: "chain", executions: 1, steps: 100 },
-        Self { name: "many", executions: 50, steps: 5 },
+        Self { name: "chain", executions: 1, steps: 300 },
+        Self { name: "many", executions: 100, steps: 5 },
     ];
 
     fn playbook(self) -> String {
@@ -64,7 +64,7 @@ impl Plane {
         Self { control, stop }
     }
 
-    /// Runs executions to their end as a worker does: it asks for more while it reports.
+    /// Runs executions to their end as a worker does: with a report it asks for what follows.
     pub(crate) async fn run(&self, load: Load) {
         let entry = self.control.register("gate", &load.playbook()).await.expect("it is valid");
         let mut executions = Vec::new();
@@ -74,25 +74,13 @@ impl Plane {
             executions.push(self.control.start(request).await.expect("it starts"));
         }
         let (worker, pool) = (WorkerId::new("gate"), Pool::shared());
-        let lease = || self.control.lease(&worker, &pool, load.executions, WAIT);
-        let mut leases = lease().await.expect("the store answers");
-        let mut open = load.executions * load.steps;
-        while open > 0 {
-            assert!(!leases.is_empty(), "{open} steps are still to be done");
-            open -= leases.len();
-            let reports = leases.iter().map(|lease| done(&worker, lease)).collect();
-            let report = self.control.report_all(reports);
-            let more = async {
-                match open {
-                    0 => Ok(Vec::new()),
-                    _ => lease().await,
-                }
-            };
-            let (more, answers) = tokio::join!(more, report);
-            for answer in answers {
-                answer.expect("a report is taken");
-            }
-            leases = more.expect("the store answers");
+        let lease = self.control.lease(&worker, &pool, load.executions, WAIT);
+        let mut leases = lease.await.expect("the store answers");
+        for _ in 0..load.steps {
+            assert_eq!(leases.len(), load.executions, "each has a command");
+            let reports = leases.iter().map(|lease| done(&worker, &pool, lease)).collect();
+            let answers = self.control.report_all(reports).await;
+            leases = answers.into_iter().filter_map(|it| following(it.expect("taken"))).collect();
         }
         for execution in executions {
             let summary = self.control.summary(execution).await.expect("the store answers");
@@ -108,7 +96,16 @@ impl Drop for Plane {
     }
 }
 
-fn done(worker: &WorkerId, lease: &Lease) -> Report {
+/// The command that comes with an answer.
+fn following(answer: ReportAnswer) -> Option<Lease> {
+    match answer {
+        ReportAnswer::Continued(lease) => Some(*lease),
+        ReportAnswer::Accepted => None,
+        ReportAnswer::Superseded | ReportAnswer::Unknown => panic!("nobody else has it"),
+    }
+}
+
+fn done(worker: &WorkerId, pool: &Pool, lease: &Lease) -> Report {
     Report {
         execution: lease.execution,
         command: lease.command,
@@ -116,6 +113,6 @@ fn done(worker: &WorkerId, lease: &Lease) -> Report {
         worker: worker.clone(),
         outcome: Outcome::Completed { output: json!({ "ok": true }) },
         logs: Logs::default(),
-        next: None,
+        next: Some(pool.clone()),
     }
 }

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// How much more than expected is let pass, as a share: timing decides what is written together.
-const TOLERANCE: f64 = 0.3;
+/// How much more than expected is let pass, as a share: of a chain what versions of the compiler and of
+/// databases make of it, of many executions also what timing happens to write together.
+fn tolerance(name: &str) -> f64 {
+    if name.contains(" chain ") { 0.15 } else { 0.3 }
+}
 
 const HEADER: &str = "\
 # What a step costs: name, count. Written by `UPDATE_EXPECT=1 cargo test -p noetl-bench -- --test-threads 1`.
@@ -34,7 +37,7 @@ pub(crate) fn check(counted: &[(String, f64)]) {
     for (name, count) in counted {
         let fault = match expected.get(name) {
             None => format!("{name}: {count:.2}, and nothing is expected"),
-            Some(most) if *count > most * (1.0 + TOLERANCE) => {
+            Some(most) if *count > most * (1.0 + tolerance(name)) => {
                 format!("{name}: {count:.2}, expected {most:.2}")
             }
             Some(_) => continue,
