@@ -63,6 +63,13 @@ unsafe impl Send for Open {}
 // SAFETY: as above; `Connection` itself is not `Sync`.
 unsafe impl Sync for Open {}
 
+impl Open {
+    /// What a failure comes to about which DuckDB says this: after being stopped, that it was.
+    fn failure(&self, told: String) -> Failure {
+        if self.stopped.load(Ordering::Acquire) { Failure::Stopped } else { Failure::Said(told) }
+    }
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
         let api = &self.library.api;
@@ -204,7 +211,7 @@ impl<'a> Extracted<'a> {
             // SAFETY: it was written by the call before, and has a text if there is an error.
             let told = unsafe { text((api.duckdb_extract_statements_error)(extracted.raw)) };
             if !told.is_empty() {
-                return Err(Failure::Said(told));
+                return Err(open.failure(told));
             }
         }
         Ok(extracted)
@@ -227,7 +234,7 @@ impl<'a> Extracted<'a> {
             return Ok(prepared);
         }
         // SAFETY: a statement that could not be prepared is there to be asked why.
-        Err(Failure::Said(unsafe { text((api.duckdb_prepare_error)(prepared.raw)) }))
+        Err(self.open.failure(unsafe { text((api.duckdb_prepare_error)(prepared.raw)) }))
     }
 }
 
@@ -389,13 +396,10 @@ impl Running<'_> {
     }
 
     fn failure(&mut self) -> Failure {
-        if self.open.stopped.load(Ordering::Acquire) {
-            return Failure::Stopped;
-        }
         // SAFETY: the result is there; its error, if any, is a text of the result's.
         let told = unsafe { (self.open.library.api.duckdb_result_error)(&raw mut self.raw) };
         // SAFETY: as above.
-        Failure::Said(unsafe { text(told) })
+        self.open.failure(unsafe { text(told) })
     }
 }
 

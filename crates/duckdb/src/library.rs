@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::api::Api;
 
-/// The major version whose interface this is written for.
-const MAJOR: &str = "v1.";
+/// The major versions that have the interface this is written for.
+const MAJORS: [&str; 2] = ["v1.", "v2."];
 /// What the library is called where the system looks for libraries.
 pub(crate) const FILE_NAME: &str =
     if cfg!(target_os = "macos") { "libduckdb.dylib" } else { "libduckdb.so" };
@@ -23,7 +23,7 @@ pub enum LibraryMissing {
     NotFound,
     #[error("{} cannot be used as DuckDB's library: {reason}", path.display())]
     Unusable { path: PathBuf, reason: String },
-    #[error("{} is DuckDB {version}; needed is a version 1", path.display())]
+    #[error("{} is DuckDB {version}; needed is version 1 or 2", path.display())]
     WrongVersion { path: PathBuf, version: String },
 }
 
@@ -74,7 +74,7 @@ impl Library {
     ) -> Result<Arc<Self>, LibraryMissing> {
         // SAFETY: it takes nothing and answers with a text that is part of the library.
         let version = unsafe { text((api.duckdb_library_version)()) };
-        if !version.starts_with(MAJOR) {
+        if !MAJORS.iter().any(|major| version.starts_with(major)) {
             return Err(LibraryMissing::WrongVersion { path: path.to_owned(), version });
         }
         Ok(Arc::new(Self { api, version, _library: library }))
@@ -97,4 +97,26 @@ pub(crate) unsafe fn text(pointer: *const c_char) -> String {
     }
     // SAFETY: it is not null, and the caller says that it is a text.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+#[cfg(all(test, feature = "linked"))]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Connection;
+
+    #[test]
+    fn what_is_built_in_answers_without_a_file() {
+        let library = Library::load(None, &[]).expect("it is part of the program");
+        let connection = Connection::open(&library, None, &[]).expect("memory opens");
+        let mut rows = Vec::new();
+        let sql = "SELECT sum(i)::INTEGER, 'é' FROM range(1, 11) AS r(i)";
+        let produced = connection.run(sql, &[], |row| {
+            rows.push(row);
+            true
+        });
+        produced.expect("it runs");
+        assert_eq!(rows, [[json!(55), json!("é")]]);
+    }
 }
