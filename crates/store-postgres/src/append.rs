@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
+use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{
     Append, AppendError, Clock as _, CommandKey, EventLog, Known, LogEnd, OwnEvents, PageRoom,
     Plan, READ_EVENTS_MAX, StoreError, SystemClock, put_away, read_shared,
 };
-use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_as, query_scalar};
 
 use crate::PgStore;
@@ -18,9 +18,7 @@ use crate::encode::{Footing, bound};
 use crate::instant::Instant;
 use crate::key::{find_keys, put_keys};
 use crate::queue::lock_commands;
-use crate::row::{
-    at_most, digest, get, instant, is_rivalry, json, number, store_error, stored, unsigned,
-};
+use crate::row::{Named, at_most, get, is_rivalry, store_error, stored, unsigned};
 
 /// How often a batch is planned anew because another writer got in between.
 const RIVALRIES_MAX: u32 = 8;
@@ -80,22 +78,10 @@ impl EventLog for PgStore {
             .map_err(store_error)?;
         row.map(|row| {
             let execution = ExecutionId(get(&row, "execution_id")?);
-            Ok((execution, recorded(execution, &row)?))
+            Ok((execution, from_row::recorded(execution, Named(&row))?))
         })
         .transpose()
     }
-}
-
-fn recorded(execution: ExecutionId, row: &PgRow) -> Result<Recorded, StoreError> {
-    let seq = Seq(number(row, "seq")?);
-    let what = || format!("event {seq} of execution {execution}");
-    Ok(Recorded {
-        seq,
-        event_id: EventId(get(row, "event_id")?),
-        at: instant(row, "created_at")?,
-        event: json(get(row, "body")?, what)?,
-        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
-    })
 }
 
 impl PgStore {
@@ -116,10 +102,10 @@ impl PgStore {
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
             let Some(body) = get::<Option<&str>>(&row, "body")? else {
                 let execution = ExecutionId(get(&row, "event_id")?);
-                own.shared = Some(ForkPoint { execution, seq: Seq(number(&row, "seq")?) });
+                own.shared = Some(ForkPoint { execution, seq: Seq(Named(&row).number("seq")?) });
                 continue;
             };
-            own.events.push(recorded(execution, &row)?);
+            own.events.push(from_row::recorded(execution, Named(&row))?);
             if !room.take(body.len()) {
                 own.is_cut = true;
                 break;
@@ -251,15 +237,12 @@ async fn lock_executions(
         .await?;
     let mut logs = HashMap::with_capacity(rows.len());
     for row in &rows {
-        if let Some(execution) = get::<Option<i64>>(row, "execution_id")? {
-            let head = get::<Option<&[u8]>>(row, "head_digest")?.map(digest).transpose()?;
-            let at = instant(row, "last_event_at")?;
-            let end = LogEnd { seq: Seq(number(row, "seq")?), at, head };
-            logs.insert(ExecutionId(execution), end);
+        if Named(row).maybe_integer("execution_id")?.is_some() {
+            logs.extend([from_row::log_end(Named(row))?]);
         }
     }
     let first = rows.first().ok_or_else(|| store_error(sqlx::Error::RowNotFound))?;
-    Ok((instant(first, "now")?, logs))
+    Ok((Named(first).instant("now")?, logs))
 }
 
 async fn find_event_ids(

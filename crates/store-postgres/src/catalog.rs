@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::CatalogId;
+use noetl_store::from_row;
 use noetl_store::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
-use sqlx::postgres::PgRow;
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, number, plain, store_error};
+use crate::row::{Named, at_most, plain, store_error};
 
 #[async_trait]
 impl Catalog for PgStore {
@@ -26,7 +26,7 @@ impl Catalog for PgStore {
             .fetch_optional(&mut *transaction)
             .await
             .map_err(store_error)?;
-        let newest = newest.as_ref().map(entry).transpose()?;
+        let newest = newest.as_ref().map(Named).map(from_row::catalog_entry).transpose()?;
         let version = match newest {
             Some(newest) if newest.content == content => return Ok(newest),
             Some(newest) => newest.version + 1,
@@ -52,7 +52,7 @@ impl Catalog for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(entry).transpose()
+        row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
     async fn by_path(
@@ -68,7 +68,7 @@ impl Catalog for PgStore {
             None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
         };
         let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
-        row.as_ref().map(entry).transpose()
+        row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
     async fn paths(
@@ -82,17 +82,6 @@ impl Catalog for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(entry).collect()
+        rows.iter().map(Named).map(from_row::catalog_entry).collect()
     }
-}
-
-fn entry(row: &PgRow) -> Result<CatalogEntry, StoreError> {
-    Ok(CatalogEntry {
-        catalog_id: CatalogId(get(row, "catalog_id")?),
-        path: get(row, "path")?,
-        version: number(row, "version")?,
-        kind: get(row, "kind")?,
-        content: get(row, "content")?,
-        created_at: instant(row, "created_at")?,
-    })
 }

@@ -1,19 +1,14 @@
 //! Executions at a glance, and the search for those that nothing can move.
 
 use async_trait::async_trait;
-use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts, Parent, PlaybookRef,
-    Seq, StepCounts, StepName, Summary, Timestamp,
-};
+use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
+use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{ExecutionFilter, Executions, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
-use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{
-    at_most, digest, get, instant, json, number, plain, store_error, stored, unsigned, word,
-};
+use crate::row::{Named, at_most, get, plain, store_error, stored};
 
 #[async_trait]
 impl Executions for PgStore {
@@ -23,7 +18,7 @@ impl Executions for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(summary).transpose()
+        row.as_ref().map(Named).map(from_row::summary).transpose()
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
@@ -62,7 +57,7 @@ impl Executions for PgStore {
             }
         };
         let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;
-        rows.iter().map(summary).collect()
+        rows.iter().map(Named).map(from_row::summary).collect()
     }
 
     async fn stalled(
@@ -103,51 +98,9 @@ impl PgStore {
             .await
             .map_err(store_error)?;
         rows.iter()
-            .map(|row| Ok((instant(row, "last_event_at")?, ExecutionId(get(row, "execution_id")?))))
+            .map(|row| {
+                Ok((Named(row).instant("last_event_at")?, ExecutionId(get(row, "execution_id")?)))
+            })
             .collect()
     }
-}
-
-fn summary(row: &PgRow) -> Result<Summary, StoreError> {
-    let execution = ExecutionId(get(row, "execution_id")?);
-    let what = || format!("the summary of execution {execution}");
-    let command: Option<i64> = get(row, "parent_command_id")?;
-    let command = command.map(|it| unsigned(it, "parent_command_id").map(CommandId)).transpose()?;
-    let parent: Option<i64> = get(row, "parent_execution_id")?;
-    let parent = parent.map(|execution| Parent::of(ExecutionId(execution), command));
-    let fork = match (get(row, "fork_execution_id")?, get(row, "fork_seq")?) {
-        (Some(execution), Some(seq)) => Some(ForkPoint {
-            execution: ExecutionId(execution),
-            seq: Seq(unsigned(seq, "fork_seq")?),
-        }),
-        _ => None,
-    };
-    Ok(Summary {
-        execution,
-        playbook: PlaybookRef {
-            catalog_id: CatalogId(get(row, "catalog_id")?),
-            path: get(row, "path")?,
-            version: number(row, "version")?,
-        },
-        status: word(get(row, "status")?, what)?,
-        seq: Seq(number(row, "seq")?),
-        started_at: instant(row, "started_at")?,
-        ended_at: get::<Option<Instant>>(row, "ended_at")?.map(|Instant(at)| at),
-        parent,
-        current_step: get::<Option<&str>>(row, "current_step")?.map(StepName::new),
-        steps: StepCounts {
-            total: number(row, "steps_total")?,
-            running: number(row, "steps_running")?,
-            completed: number(row, "steps_completed")?,
-            failed: number(row, "steps_failed")?,
-        },
-        items: ItemCounts {
-            total: number(row, "items_total")?,
-            completed: number(row, "items_completed")?,
-            failed: number(row, "items_failed")?,
-        },
-        error: get::<Option<&str>>(row, "error")?.map(|error| json(error, what)).transpose()?,
-        head: get::<Option<&[u8]>>(row, "head_digest")?.map(digest).transpose()?,
-        fork,
-    })
 }

@@ -2,17 +2,17 @@
 
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
-use noetl_model::{EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_model::Timestamp;
+use noetl_store::from_row;
 use noetl_store::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, PageRoom, StoreError,
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedPage, FeedPlace, FeedPoint, Feeds, NamedFeed,
+    PageRoom, StoreError,
 };
-use sqlx::postgres::PgRow;
 use sqlx::{PgPool, query};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, digest, get, instant, json, number, store_error, to_json, word};
+use crate::row::{Named, at_most, get, store_error, to_json};
 
 #[async_trait]
 impl EventFeed for PgStore {
@@ -28,7 +28,7 @@ impl EventFeed for PgStore {
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
             let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
             page.next = FeedCursor::default().at(0, place);
-            page.items.extend(item(&row, &page.next)?);
+            page.items.extend(from_row::feed_item(Named(&row), &page.next)?);
             let len = get::<Option<&str>>(&row, "body")?.map_or(0, str::len);
             if !room.take(len) {
                 break;
@@ -50,26 +50,6 @@ impl EventFeed for PgStore {
         let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
         Ok(FeedCursor::default().at(0, place))
     }
-}
-
-/// The event of a place; nothing if it has expired.
-fn item(row: &PgRow, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError> {
-    let (Some(event_id), Some(path)) =
-        (get::<Option<i64>>(row, "event_id")?, get::<Option<String>>(row, "path")?)
-    else {
-        return Ok(None);
-    };
-    let execution = ExecutionId(get(row, "execution_id")?);
-    let seq = Seq(number(row, "seq")?);
-    let what = || format!("event {seq} of execution {execution}");
-    let recorded = Recorded {
-        seq,
-        event_id: EventId(event_id),
-        at: instant(row, "created_at")?,
-        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
-        event: json(get(row, "body")?, what)?,
-    };
-    Ok(Some(FeedItem { execution, path, recorded, cursor: cursor.clone() }))
 }
 
 /// Moves the places of batches to come behind those that are there.
@@ -119,7 +99,7 @@ impl Feeds for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(named).transpose()
+        row.as_ref().map(Named).map(from_row::named_feed).transpose()
     }
 
     async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
@@ -127,7 +107,7 @@ impl Feeds for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(named).collect()
+        rows.iter().map(Named).map(from_row::named_feed).collect()
     }
 
     async fn move_feed(
@@ -155,16 +135,4 @@ impl Feeds for PgStore {
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)
     }
-}
-
-fn named(row: &PgRow) -> Result<NamedFeed, StoreError> {
-    let name: String = get(row, "name")?;
-    let what = || format!("feed {name}");
-    Ok(NamedFeed {
-        filter: json(get(row, "filter")?, what)?,
-        cursor: word(get(row, "cursor")?, what)?,
-        created_at: instant(row, "created_at")?,
-        moved_at: instant(row, "moved_at")?,
-        name,
-    })
 }

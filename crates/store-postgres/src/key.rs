@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use noetl_model::{ExecutionId, Timestamp};
-use noetl_store::{Append, KeptKey, KeyHolder, KeyName, StartKey, StoreError};
+use noetl_model::Timestamp;
+use noetl_store::from_row;
+use noetl_store::{Append, KeptKey, KeyName, StartKey, StoreError};
 use sqlx::{PgConnection, query};
 
 use crate::instant::Instant;
-use crate::row::{digest, get, instant, plain, store_error};
+use crate::row::{Named, plain, store_error};
 
 /// A key as PostgreSQL takes it.
 fn stored_name(key: &StartKey) -> KeyName {
@@ -30,16 +31,8 @@ pub(crate) async fn find_keys(
         .fetch_all(connection)
         .await
         .map_err(store_error)?;
-    let mut found = HashMap::with_capacity(rows.len());
-    for row in &rows {
-        let request: Option<Vec<u8>> = get(row, "request")?;
-        let holder = KeyHolder {
-            execution: ExecutionId(get(row, "execution_id")?),
-            request: request.map(|bytes| digest(&bytes)).transpose()?,
-        };
-        let kept = KeptKey { holder, until: instant(row, "kept_until")? };
-        found.insert((get::<String>(row, "scope")?, get::<String>(row, "name")?), kept);
-    }
+    let found = rows.iter().map(Named).map(from_row::kept_key);
+    let found = found.collect::<Result<HashMap<_, _>, _>>()?;
     let named =
         keys.iter().filter_map(|key| Some((key.qualified(), *found.get(&stored_name(key))?)));
     Ok(named.collect())

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId};
+use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{OpenRows, OpenWork, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
-use crate::queue::open_command;
-use crate::row::{instant, number, store_error};
+use crate::row::{Named, store_error};
 
 #[async_trait]
 impl OpenRows for PgStore {
@@ -18,7 +18,7 @@ impl OpenRows for PgStore {
             .await
             .map_err(store_error)?;
         let commands = rows.iter().map(|row| {
-            let ((_, command), open) = open_command(row)?;
+            let ((_, command), open) = from_row::open_command(Named(row))?;
             Ok((command, open))
         });
         let commands = commands.collect::<Result<_, StoreError>>()?;
@@ -27,8 +27,9 @@ impl OpenRows for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        let timers =
-            rows.iter().map(|row| Ok((TimerId(number(row, "timer_id")?), instant(row, "due_at")?)));
+        let timers = rows.iter().map(|row| {
+            Ok((TimerId(Named(row).number("timer_id")?), Named(row).instant("due_at")?))
+        });
         Ok(OpenWork { commands, timers: timers.collect::<Result<_, StoreError>>()? })
     }
 }

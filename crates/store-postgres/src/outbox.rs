@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::ExecutionId;
+use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{
     Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, Outbox, OutboxRow,
     Sent, StoreError, Take, Taker,
@@ -13,8 +13,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
-use crate::instant::Instant;
-use crate::row::{at_most, get, instant, json, micros, number, plain, store_error, unsigned, word};
+use crate::row::{Named, at_most, get, micros, plain, store_error, unsigned};
 
 #[async_trait]
 impl Outbox for PgStore {
@@ -34,7 +33,7 @@ impl Outbox for PgStore {
         let mut taken = Vec::with_capacity(rows.len());
         for row in &rows {
             if !get::<bool>(row, "is_dead")? {
-                taken.push(outbox_row(row)?);
+                taken.push(from_row::outbox_row(Named(row))?);
             }
         }
         // RETURNING promises no order.
@@ -70,7 +69,7 @@ impl Outbox for PgStore {
             .map_err(store_error)?;
         let mut attempts: HashMap<i64, u32> = HashMap::with_capacity(rows.len());
         for row in &rows {
-            attempts.insert(get(row, "outbox_id")?, number(row, "attempts")?);
+            attempts.insert(get(row, "outbox_id")?, Named(row).number("attempts")?);
         }
         let missing = ids.iter().filter(|id| !attempts.contains_key(id)).copied().collect();
         let unknown: HashSet<i64> = self.never_given(missing).await?.into_iter().collect();
@@ -138,7 +137,7 @@ impl Outbox for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(letter).collect()
+        rows.iter().map(Named).map(from_row::letter).collect()
     }
 
     async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
@@ -199,27 +198,4 @@ fn delay(fate: Fate) -> Option<Option<i64>> {
         Fate::Dead => Some(None),
         Fate::Over | Fate::Unknown => None,
     }
-}
-
-fn outbox_row(row: &PgRow) -> Result<OutboxRow, StoreError> {
-    let id = get(row, "outbox_id")?;
-    Ok(OutboxRow {
-        id,
-        execution: ExecutionId(get(row, "execution_id")?),
-        message: json(get(row, "message")?, || format!("message {id}"))?,
-        attempts: number(row, "attempts")?,
-    })
-}
-
-fn letter(row: &PgRow) -> Result<Letter, StoreError> {
-    let available_at: Option<Instant> = get(row, "available_at")?;
-    let message = outbox_row(row)?;
-    let what = || format!("the state of message {}", message.id);
-    Ok(Letter {
-        state: word(get(row, "state")?, what)?,
-        row: message,
-        available_at: available_at.map(|Instant(at)| at),
-        last_error: get(row, "last_error")?,
-        created_at: instant(row, "created_at")?,
-    })
 }

@@ -4,18 +4,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
+use noetl_model::{Pool, Timestamp, WorkerId};
+use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{
-    CommandKey, CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand,
-    StoreError,
+    CommandKey, CommandQueue, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
 };
-use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, query, query_scalar};
 
 use crate::PgStore;
-use crate::row::{
-    at_most, corrupt, get, instant, micros, number, plain, store_error, stored, unsigned,
-};
+use crate::row::{Named, at_most, micros, plain, store_error, stored, unsigned};
 
 #[async_trait]
 impl CommandQueue for PgStore {
@@ -124,9 +121,9 @@ impl PgStore {
             .map_err(store_error)?;
         rows.iter()
             .map(|row| {
-                let Held { execution, command, attempt } = held(row)?;
+                let Held { execution, command, attempt } = from_row::held(Named(row))?;
                 let ready = ReadyCommand { execution, command, pool: pool.clone(), attempt };
-                Ok((instant(row, "waiting_since")?, ready))
+                Ok((Named(row).instant("waiting_since")?, ready))
             })
             .collect()
     }
@@ -144,7 +141,9 @@ impl PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(|row| Ok((instant(row, "waiting_since")?, held(row)?))).collect()
+        rows.iter()
+            .map(|row| Ok((Named(row).instant("waiting_since")?, from_row::held(Named(row))?)))
+            .collect()
     }
 }
 
@@ -163,44 +162,9 @@ pub(crate) async fn lock_commands(
         .fetch_all(connection)
         .await
         .map_err(store_error)?;
-    rows.iter().map(open_command).collect()
+    rows.iter().map(Named).map(from_row::open_command).collect()
 }
 
 fn columns(keys: &[CommandKey]) -> (Vec<i64>, Vec<i64>) {
     keys.iter().map(|(execution, command)| (execution.0, stored(command.0))).unzip()
 }
-
-fn held(row: &PgRow) -> Result<Held, StoreError> {
-    Ok(Held {
-        execution: ExecutionId(get(row, "execution_id")?),
-        command: CommandId(number(row, "command_id")?),
-        attempt: Attempt(number(row, "attempt")?),
-    })
-}
-
-pub(crate) fn open_command(row: &PgRow) -> Result<(CommandKey, OpenCommand), StoreError> {
-    let Held { execution, command, attempt } = held(row)?;
-    let holder = match get(row, "status")? {
-        "ISSUED" => Holder::Nobody { since: instant(row, "created_at")? },
-        "CLAIMED" => Holder::Worker {
-            worker: WorkerId::new(get::<&str>(row, "worker_id")?),
-            lease_until: instant(row, "lease_until")?,
-        },
-        "PARKED" => Holder::Parked,
-        unknown => {
-            let what = format!("command {command} of execution {execution}");
-            return Err(corrupt(what, UnknownCommandStatus(unknown.to_owned())));
-        }
-    };
-    let open = OpenCommand {
-        pool: Pool::new(get::<&str>(row, "pool")?),
-        step: get(row, "step_name")?,
-        attempt,
-        holder,
-    };
-    Ok(((execution, command), open))
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("unknown command status `{0}`")]
-struct UnknownCommandStatus(String);

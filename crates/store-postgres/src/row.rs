@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::error::Error;
-use std::str::FromStr;
 use std::time::Duration;
 
-use noetl_model::{Digest, Timestamp};
+use noetl_model::Timestamp;
 use noetl_store::StoreError;
+use noetl_store::from_row::Columns;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgRow;
@@ -43,20 +43,42 @@ fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error()?.code()
 }
 
+/// A row, by the names of its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'r>(pub(crate) &'r PgRow);
+
+impl Columns for Named<'_> {
+    fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError> {
+        get(self.0, column)
+    }
+
+    fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError> {
+        get(self.0, column)
+    }
+
+    fn maybe_bytes(&self, column: &str) -> Result<Option<&[u8]>, StoreError> {
+        get(self.0, column)
+    }
+
+    fn maybe_instant(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
+        Ok(get::<Option<Instant>>(self.0, column)?.map(|Instant(at)| at))
+    }
+
+    fn flag(&self, column: &str) -> Result<bool, StoreError> {
+        get(self.0, column)
+    }
+
+    fn texts(&self, column: &str) -> Result<Vec<String>, StoreError> {
+        get(self.0, column)
+    }
+}
+
 /// The value of a column.
 pub(crate) fn get<'r, T>(row: &'r PgRow, column: &str) -> Result<T, StoreError>
 where
     T: Decode<'r, Postgres> + Type<Postgres>,
 {
     row.try_get(column).map_err(store_error)
-}
-
-/// A column that holds a number that is never negative.
-pub(crate) fn number<T>(row: &PgRow, column: &str) -> Result<T, StoreError>
-where
-    T: TryFrom<i64, Error: Error + Send + Sync + 'static>,
-{
-    unsigned(get(row, column)?, column)
 }
 
 /// A number that is never negative, from the column that held it.
@@ -67,31 +89,12 @@ where
     T::try_from(stored).map_err(|source| corrupt(format!("column {column}"), source))
 }
 
-/// A column that holds an instant.
-pub(crate) fn instant(row: &PgRow, column: &str) -> Result<Timestamp, StoreError> {
-    get(row, column).map(|Instant(at)| at)
-}
-
-/// A column that holds one of the model's words. `what` names the row.
-pub(crate) fn word<T>(text: &str, what: impl FnOnce() -> String) -> Result<T, StoreError>
-where
-    T: FromStr<Err: Error + Send + Sync + 'static>,
-{
-    text.parse().map_err(|source| corrupt(what(), source))
-}
-
 /// A column that holds JSON. `what` names the row.
 pub(crate) fn json<T: DeserializeOwned>(
     text: &str,
     what: impl FnOnce() -> String,
 ) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|source| corrupt(what(), source))
-}
-
-/// A column that holds a digest.
-pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
-    let bytes = bytes.try_into().map_err(|source| corrupt("a digest".to_owned(), source))?;
-    Ok(Digest::from_bytes(bytes))
 }
 
 pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {

@@ -2,15 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
-use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{
-    at_most, get, instant, is_rivalry, json, number, plain, store_error, stored, to_json,
-};
+use crate::row::{Named, at_most, is_rivalry, plain, store_error, stored, to_json};
 
 #[async_trait]
 impl Schedules for PgStore {
@@ -44,7 +42,7 @@ impl Schedules for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(schedule).transpose()
+        row.as_ref().map(Named).map(from_row::schedule_row).transpose()
     }
 
     async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
@@ -54,7 +52,7 @@ impl Schedules for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(schedule).collect()
+        rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
     async fn due_schedules(
@@ -68,7 +66,7 @@ impl Schedules for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(schedule).collect()
+        rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
     async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -86,7 +84,7 @@ impl Schedules for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(schedule).collect()
+        rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
     async fn schedule_events(
@@ -102,28 +100,6 @@ impl Schedules for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                Ok(ScheduleRecord {
-                    seq: Seq(number(row, "seq")?),
-                    event: json(get(row, "event")?, || format!("an event of schedule {path}"))?,
-                    at: instant(row, "created_at")?,
-                })
-            })
-            .collect()
+        rows.iter().map(|row| from_row::schedule_record(Named(row), path)).collect()
     }
-}
-
-fn schedule(row: &PgRow) -> Result<ScheduleRow, StoreError> {
-    let path: String = get(row, "path")?;
-    let next: Option<Instant> = get(row, "next_at")?;
-    Ok(ScheduleRow {
-        seq: Seq(number(row, "seq")?),
-        standing: json(get(row, "standing")?, || format!("schedule {path}"))?,
-        playbook: get(row, "playbook")?,
-        timing: get(row, "timing")?,
-        next_at: next.map(|Instant(at)| at),
-        updated_at: instant(row, "updated_at")?,
-        path,
-    })
 }

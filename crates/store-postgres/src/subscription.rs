@@ -1,16 +1,16 @@
 //! Subscriptions.
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, EventId, ExecutionId, Seq};
+use noetl_model::{EventId, ExecutionId, Seq};
+use noetl_store::from_row;
 use noetl_store::{
     PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
 };
-use sqlx::postgres::PgRow;
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, is_rivalry, number, plain, store_error, stored, word};
+use crate::row::{Named, at_most, is_rivalry, plain, store_error, stored};
 
 #[async_trait]
 impl Subscriptions for PgStore {
@@ -38,7 +38,7 @@ impl Subscriptions for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(subscription).transpose()
+        row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
     async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
@@ -47,7 +47,7 @@ impl Subscriptions for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(subscription).transpose()
+        row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
     async fn subscriptions(
@@ -60,7 +60,7 @@ impl Subscriptions for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(subscription).collect()
+        rows.iter().map(Named).map(from_row::subscription_row).collect()
     }
 
     async fn subscription_events(
@@ -75,28 +75,6 @@ impl Subscriptions for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                let what = || format!("an event of subscription {id}");
-                Ok(SubscriptionRecord {
-                    seq: Seq(number(row, "seq")?),
-                    event_id: EventId(get(row, "event_id")?),
-                    event: word(get(row, "event_type")?, what)?,
-                    at: instant(row, "created_at")?,
-                })
-            })
-            .collect()
+        rows.iter().map(|row| from_row::subscription_record(Named(row), id)).collect()
     }
-}
-
-fn subscription(row: &PgRow) -> Result<SubscriptionRow, StoreError> {
-    let id = ExecutionId(get(row, "subscription_id")?);
-    Ok(SubscriptionRow {
-        id,
-        path: get(row, "path")?,
-        catalog_id: CatalogId(get(row, "catalog_id")?),
-        seq: Seq(number(row, "seq")?),
-        last_event: word(get(row, "last_event")?, || format!("subscription {id}"))?,
-        updated_at: instant(row, "updated_at")?,
-    })
 }

@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
+use noetl_store::from_row::Columns as _;
 use noetl_store::{PAGE_MAX, StoreError, TimerRow, Timers};
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, number, store_error};
+use crate::row::{Named, at_most, get, store_error};
 
 #[async_trait]
 impl Timers for PgStore {
@@ -22,8 +23,8 @@ impl Timers for PgStore {
             .map(|row| {
                 Ok(TimerRow {
                     execution: ExecutionId(get(row, "execution_id")?),
-                    timer: TimerId(number(row, "timer_id")?),
-                    due_at: instant(row, "due_at")?,
+                    timer: TimerId(Named(row).number("timer_id")?),
+                    due_at: Named(row).instant("due_at")?,
                 })
             })
             .collect()

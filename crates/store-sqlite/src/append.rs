@@ -4,18 +4,18 @@
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{
-    Append, AppendError, CommandKey, EventLog, Known, LogEnd, OwnEvents, PageRoom, Plan,
-    READ_EVENTS_MAX, StoreError, put_away, read_shared,
+    Append, AppendError, CommandKey, EventLog, Known, OwnEvents, PageRoom, Plan, READ_EVENTS_MAX,
+    StoreError, put_away, read_shared,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query};
 
 use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
-use crate::key::{KeyRow, kept_key};
-use crate::queue::open_command;
-use crate::row::{NO_ROWS, array, at_most, digest, get, json, store_error, stored};
+use crate::key::KeyRow;
+use crate::row::{NO_ROWS, Named, array, at_most, get, store_error, stored};
 use crate::script::{Parameter, Script};
 use crate::store::{BEGIN, COMMIT};
 
@@ -58,7 +58,7 @@ impl EventLog for SqliteStore {
             .map_err(store_error)?;
         row.map(|row| {
             let execution = ExecutionId(get(&row, "execution_id")?);
-            Ok((execution, recorded(execution, &row)?))
+            Ok((execution, from_row::recorded(execution, Named(&row))?))
         })
         .transpose()
     }
@@ -84,7 +84,7 @@ impl SqliteStore {
                 own.shared = Some(ForkPoint { execution, seq: Seq(get(&row, "seq")?) });
                 continue;
             };
-            own.events.push(recorded(execution, &row)?);
+            own.events.push(from_row::recorded(execution, Named(&row))?);
             if !room.take(body.len()) {
                 own.is_cut = true;
                 break;
@@ -92,18 +92,6 @@ impl SqliteStore {
         }
         Ok(own)
     }
-}
-
-fn recorded(execution: ExecutionId, row: &SqliteRow) -> Result<Recorded, StoreError> {
-    let seq = Seq(get(row, "seq")?);
-    let what = || format!("event {seq} of execution {execution}");
-    Ok(Recorded {
-        seq,
-        event_id: EventId(get(row, "event_id")?),
-        at: Timestamp::from_micros(get(row, "created_at")?),
-        event: json(get(row, "body")?, what)?,
-        prev: get::<Option<&[u8]>>(row, "prev_digest")?.map(digest).transpose()?,
-    })
 }
 
 /// Begins a transaction that writes and tells what the store holds of all that a batch touches.
@@ -139,25 +127,19 @@ async fn read_up(
         .map(|is_asked| if is_asked { found.next().unwrap_or_default() } else { Vec::new() });
     Ok(Known {
         now,
-        logs: logs.iter().map(log_end).collect::<Result<_, _>>()?,
+        logs: logs.iter().map(Named).map(from_row::log_end).collect::<Result<_, _>>()?,
         event_ids: event_ids
             .iter()
             .map(|row| Ok(EventId(get(row, "event_id")?)))
             .collect::<Result<_, StoreError>>()?,
         children: children.iter().map(child).collect::<Result<_, _>>()?,
-        commands: commands.iter().map(open_command).collect::<Result<_, _>>()?,
-        keys: keys.iter().map(kept_key).collect::<Result<_, _>>()?,
+        commands: commands
+            .iter()
+            .map(Named)
+            .map(from_row::open_command)
+            .collect::<Result<_, _>>()?,
+        keys: keys.iter().map(Named).map(from_row::kept_key).collect::<Result<_, _>>()?,
     })
-}
-
-fn log_end(row: &SqliteRow) -> Result<(ExecutionId, LogEnd), StoreError> {
-    let head: Option<&[u8]> = get(row, "head_digest")?;
-    let end = LogEnd {
-        seq: Seq(get(row, "seq")?),
-        at: Timestamp::from_micros(get(row, "last_event_at")?),
-        head: head.map(digest).transpose()?,
-    };
-    Ok((ExecutionId(get(row, "execution_id")?), end))
 }
 
 /// An execution that was started for a command.

@@ -1,13 +1,13 @@
 //! Playbooks and their versions.
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, Timestamp};
+use noetl_model::CatalogId;
+use noetl_store::from_row;
 use noetl_store::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 use sqlx::query;
-use sqlx::sqlite::SqliteRow;
 
 use crate::SqliteStore;
-use crate::row::{at_most, get, store_error};
+use crate::row::{Named, at_most, store_error};
 use crate::store::begin;
 
 #[async_trait]
@@ -21,7 +21,7 @@ impl Catalog for SqliteStore {
             .fetch_optional(&mut *transaction)
             .await
             .map_err(store_error)?;
-        let newest = newest.as_ref().map(entry).transpose()?;
+        let newest = newest.as_ref().map(Named).map(from_row::catalog_entry).transpose()?;
         let version = match newest {
             Some(newest) if newest.content == content => return Ok(newest),
             Some(newest) => newest.version + 1,
@@ -47,7 +47,7 @@ impl Catalog for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(entry).transpose()
+        row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
     async fn by_path(
@@ -62,7 +62,7 @@ impl Catalog for SqliteStore {
             None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
         };
         let row = statement.fetch_optional(&self.readers).await.map_err(store_error)?;
-        row.as_ref().map(entry).transpose()
+        row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
     async fn paths(
@@ -76,17 +76,6 @@ impl Catalog for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(entry).collect()
+        rows.iter().map(Named).map(from_row::catalog_entry).collect()
     }
-}
-
-fn entry(row: &SqliteRow) -> Result<CatalogEntry, StoreError> {
-    Ok(CatalogEntry {
-        catalog_id: CatalogId(get(row, "catalog_id")?),
-        path: get(row, "path")?,
-        version: get(row, "version")?,
-        kind: get(row, "kind")?,
-        content: get(row, "content")?,
-        created_at: Timestamp::from_micros(get(row, "created_at")?),
-    })
 }

@@ -1,16 +1,13 @@
 //! Executions at a glance, and the search for those that nothing can move.
 
 use async_trait::async_trait;
-use noetl_model::{
-    CatalogId, CommandId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef, Seq, StepCounts,
-    StepName, Summary, Timestamp,
-};
+use noetl_model::{CommandId, ExecutionId, Summary, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{ExecutionFilter, Executions, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{array, at_most, digest, get, json, store_error, stored, word};
+use crate::row::{Named, array, at_most, store_error, stored};
 
 #[async_trait]
 impl Executions for SqliteStore {
@@ -20,7 +17,7 @@ impl Executions for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(summary).transpose()
+        row.as_ref().map(Named).map(from_row::summary).transpose()
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
@@ -50,7 +47,7 @@ impl Executions for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(summary).collect()
+        rows.iter().map(Named).map(from_row::summary).collect()
     }
 
     async fn stalled(
@@ -80,46 +77,4 @@ impl Executions for SqliteStore {
             .map_err(store_error)?;
         Ok(child.map(ExecutionId))
     }
-}
-
-fn summary(row: &SqliteRow) -> Result<Summary, StoreError> {
-    let execution = ExecutionId(get(row, "execution_id")?);
-    let what = || format!("the summary of execution {execution}");
-    let command = get::<Option<u64>>(row, "parent_command_id")?.map(CommandId);
-    let parent: Option<i64> = get(row, "parent_execution_id")?;
-    let parent = parent.map(|execution| Parent::of(ExecutionId(execution), command));
-    let fork = match (get(row, "fork_execution_id")?, get(row, "fork_seq")?) {
-        (Some(execution), Some(seq)) => {
-            Some(ForkPoint { execution: ExecutionId(execution), seq: Seq(seq) })
-        }
-        _ => None,
-    };
-    Ok(Summary {
-        execution,
-        playbook: PlaybookRef {
-            catalog_id: CatalogId(get(row, "catalog_id")?),
-            path: get(row, "path")?,
-            version: get(row, "version")?,
-        },
-        status: word(get(row, "status")?, what)?,
-        seq: Seq(get(row, "seq")?),
-        started_at: Timestamp::from_micros(get(row, "started_at")?),
-        ended_at: get::<Option<i64>>(row, "ended_at")?.map(Timestamp::from_micros),
-        parent,
-        current_step: get::<Option<&str>>(row, "current_step")?.map(StepName::new),
-        steps: StepCounts {
-            total: get(row, "steps_total")?,
-            running: get(row, "steps_running")?,
-            completed: get(row, "steps_completed")?,
-            failed: get(row, "steps_failed")?,
-        },
-        items: ItemCounts {
-            total: get(row, "items_total")?,
-            completed: get(row, "items_completed")?,
-            failed: get(row, "items_failed")?,
-        },
-        error: get::<Option<&str>>(row, "error")?.map(|error| json(error, what)).transpose()?,
-        head: get::<Option<&[u8]>>(row, "head_digest")?.map(digest).transpose()?,
-        fork,
-    })
 }

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{OpenRows, OpenWork, StoreError};
 use sqlx::{query, query_as};
 
 use crate::SqliteStore;
-use crate::queue::open_command;
-use crate::row::store_error;
+use crate::row::{Named, store_error};
 
 #[async_trait]
 impl OpenRows for SqliteStore {
@@ -18,7 +18,7 @@ impl OpenRows for SqliteStore {
             .await
             .map_err(store_error)?;
         let commands = rows.iter().map(|row| {
-            let ((_, command), open) = open_command(row)?;
+            let ((_, command), open) = from_row::open_command(Named(row))?;
             Ok((command, open))
         });
         let timers: Vec<(u64, i64)> = query_as(include_str!("../sql/open_timers.sql"))

@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_model::Timestamp;
+use noetl_store::from_row;
 use noetl_store::{
     Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, Outbox, OutboxRow,
     Sent, StoreError, Take, Taker,
 };
-use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{array, at_most, get, json, store_error, word};
+use crate::row::{Named, array, at_most, get, store_error};
 use crate::store::begin;
 
 #[async_trait]
@@ -41,7 +41,7 @@ impl Outbox for SqliteStore {
         let mut taken = Vec::with_capacity(rows.len());
         for row in &rows {
             if !get::<bool>(row, "is_dead")? {
-                taken.push(outbox_row(row)?);
+                taken.push(from_row::outbox_row(Named(row))?);
             }
         }
         // RETURNING promises no order.
@@ -130,7 +130,7 @@ impl Outbox for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(letter).collect()
+        rows.iter().map(Named).map(from_row::letter).collect()
     }
 
     async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
@@ -176,27 +176,4 @@ async fn never_given(
         ids.retain(|id| !(1..=last).contains(id));
     }
     Ok(ids)
-}
-
-fn outbox_row(row: &SqliteRow) -> Result<OutboxRow, StoreError> {
-    let id = get(row, "outbox_id")?;
-    Ok(OutboxRow {
-        id,
-        execution: ExecutionId(get(row, "execution_id")?),
-        message: json(get(row, "message")?, || format!("message {id}"))?,
-        attempts: get(row, "attempts")?,
-    })
-}
-
-fn letter(row: &SqliteRow) -> Result<Letter, StoreError> {
-    let available_at: Option<i64> = get(row, "available_at")?;
-    let message = outbox_row(row)?;
-    let what = || format!("the state of message {}", message.id);
-    Ok(Letter {
-        state: word(get(row, "state")?, what)?,
-        row: message,
-        available_at: available_at.map(Timestamp::from_micros),
-        last_error: get(row, "last_error")?,
-        created_at: Timestamp::from_micros(get(row, "created_at")?),
-    })
 }

@@ -4,16 +4,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
+use noetl_model::{Attempt, CommandId, ExecutionId, Pool, WorkerId};
+use noetl_store::from_row;
 use noetl_store::{
-    CommandKey, CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, ReadyCommand,
-    StoreError,
+    CommandKey, CommandQueue, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
 };
-use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{array, at_most, corrupt, get, store_error};
+use crate::row::{Named, array, at_most, store_error};
 use crate::store::begin;
 
 #[async_trait]
@@ -138,32 +137,5 @@ pub(crate) async fn find_commands(
         .fetch_all(connection)
         .await
         .map_err(store_error)?;
-    rows.iter().map(open_command).collect()
+    rows.iter().map(Named).map(from_row::open_command).collect()
 }
-
-pub(crate) fn open_command(row: &SqliteRow) -> Result<(CommandKey, OpenCommand), StoreError> {
-    let key = (ExecutionId(get(row, "execution_id")?), CommandId(get(row, "command_id")?));
-    let holder = match get(row, "status")? {
-        "ISSUED" => Holder::Nobody { since: Timestamp::from_micros(get(row, "created_at")?) },
-        "CLAIMED" => Holder::Worker {
-            worker: WorkerId::new(get::<&str>(row, "worker_id")?),
-            lease_until: Timestamp::from_micros(get(row, "lease_until")?),
-        },
-        "PARKED" => Holder::Parked,
-        unknown => {
-            let what = format!("command {} of execution {}", key.1, key.0);
-            return Err(corrupt(what, UnknownCommandStatus(unknown.to_owned())));
-        }
-    };
-    let open = OpenCommand {
-        pool: Pool::new(get::<&str>(row, "pool")?),
-        step: get(row, "step_name")?,
-        attempt: Attempt(get(row, "attempt")?),
-        holder,
-    };
-    Ok((key, open))
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("unknown command status `{0}`")]
-struct UnknownCommandStatus(String);

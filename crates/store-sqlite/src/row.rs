@@ -1,10 +1,10 @@
 //! Rows to the words of the model and back, and the driver's errors to the store's.
 
 use std::error::Error;
-use std::str::FromStr;
 
-use noetl_model::Digest;
+use noetl_model::Timestamp;
 use noetl_store::StoreError;
+use noetl_store::from_row::Columns;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
@@ -31,6 +31,36 @@ pub(crate) fn primary_code(error: &sqlx::Error) -> Option<i32> {
     Some(code.parse::<i32>().ok()? & 0xff)
 }
 
+/// A row, by the names of its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'r>(pub(crate) &'r SqliteRow);
+
+impl Columns for Named<'_> {
+    fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError> {
+        get(self.0, column)
+    }
+
+    fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError> {
+        get(self.0, column)
+    }
+
+    fn maybe_bytes(&self, column: &str) -> Result<Option<&[u8]>, StoreError> {
+        get(self.0, column)
+    }
+
+    fn maybe_instant(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
+        Ok(get::<Option<i64>>(self.0, column)?.map(Timestamp::from_micros))
+    }
+
+    fn flag(&self, column: &str) -> Result<bool, StoreError> {
+        get(self.0, column)
+    }
+
+    fn texts(&self, column: &str) -> Result<Vec<String>, StoreError> {
+        json(get(self.0, column)?, || format!("column {column}"))
+    }
+}
+
 /// The value of a column.
 pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &str) -> Result<T, StoreError>
 where
@@ -39,26 +69,12 @@ where
     row.try_get(column).map_err(store_error)
 }
 
-/// A column that holds one of the model's words. `what` names the row.
-pub(crate) fn word<T>(text: &str, what: impl FnOnce() -> String) -> Result<T, StoreError>
-where
-    T: FromStr<Err: Error + Send + Sync + 'static>,
-{
-    text.parse().map_err(|source| corrupt(what(), source))
-}
-
 /// A column that holds JSON. `what` names the row.
 pub(crate) fn json<T: DeserializeOwned>(
     text: &str,
     what: impl FnOnce() -> String,
 ) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|source| corrupt(what(), source))
-}
-
-/// A column that holds a digest.
-pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
-    let bytes = bytes.try_into().map_err(|source| corrupt("a digest".to_owned(), source))?;
-    Ok(Digest::from_bytes(bytes))
 }
 
 pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, get, json, store_error, stored};
+use crate::row::{Named, at_most, store_error, stored};
 use crate::store::begin;
 
 #[async_trait]
@@ -57,7 +57,7 @@ impl Schedules for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(schedule).transpose()
+        row.as_ref().map(Named).map(from_row::schedule_row).transpose()
     }
 
     async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
@@ -67,7 +67,7 @@ impl Schedules for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(schedule).collect()
+        rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
     async fn due_schedules(
@@ -81,7 +81,7 @@ impl Schedules for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(schedule).collect()
+        rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
     async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -99,7 +99,7 @@ impl Schedules for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(schedule).collect()
+        rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
     async fn schedule_events(
@@ -115,30 +115,8 @@ impl Schedules for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                Ok(ScheduleRecord {
-                    seq: Seq(get(row, "seq")?),
-                    event: json(get(row, "event")?, || format!("an event of schedule {path}"))?,
-                    at: Timestamp::from_micros(get(row, "created_at")?),
-                })
-            })
-            .collect()
+        rows.iter().map(|row| from_row::schedule_record(Named(row), path)).collect()
     }
-}
-
-fn schedule(row: &SqliteRow) -> Result<ScheduleRow, StoreError> {
-    let path: String = get(row, "path")?;
-    let next: Option<i64> = get(row, "next_at")?;
-    Ok(ScheduleRow {
-        seq: Seq(get(row, "seq")?),
-        standing: json(get(row, "standing")?, || format!("schedule {path}"))?,
-        playbook: get(row, "playbook")?,
-        timing: get(row, "timing")?,
-        next_at: next.map(Timestamp::from_micros),
-        updated_at: Timestamp::from_micros(get(row, "updated_at")?),
-        path,
-    })
 }
 
 fn to_json(value: &impl serde::Serialize) -> String {

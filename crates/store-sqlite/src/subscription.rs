@@ -1,15 +1,15 @@
 //! Subscriptions.
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, EventId, ExecutionId, Seq, Timestamp};
+use noetl_model::{EventId, ExecutionId, Seq};
+use noetl_store::from_row;
 use noetl_store::{
     PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
 };
 use sqlx::query;
-use sqlx::sqlite::SqliteRow;
 
 use crate::SqliteStore;
-use crate::row::{at_most, get, store_error, stored, word};
+use crate::row::{Named, at_most, store_error, stored};
 use crate::store::begin;
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl Subscriptions for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(subscription).transpose()
+        row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
     async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
@@ -63,7 +63,7 @@ impl Subscriptions for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(subscription).transpose()
+        row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
     async fn subscriptions(
@@ -76,7 +76,7 @@ impl Subscriptions for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(subscription).collect()
+        rows.iter().map(Named).map(from_row::subscription_row).collect()
     }
 
     async fn subscription_events(
@@ -91,28 +91,6 @@ impl Subscriptions for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                let what = || format!("an event of subscription {id}");
-                Ok(SubscriptionRecord {
-                    seq: Seq(get(row, "seq")?),
-                    event_id: EventId(get(row, "event_id")?),
-                    event: word(get(row, "event_type")?, what)?,
-                    at: Timestamp::from_micros(get(row, "created_at")?),
-                })
-            })
-            .collect()
+        rows.iter().map(|row| from_row::subscription_record(Named(row), id)).collect()
     }
-}
-
-fn subscription(row: &SqliteRow) -> Result<SubscriptionRow, StoreError> {
-    let id = ExecutionId(get(row, "subscription_id")?);
-    Ok(SubscriptionRow {
-        id,
-        path: get(row, "path")?,
-        catalog_id: CatalogId(get(row, "catalog_id")?),
-        seq: Seq(get(row, "seq")?),
-        last_event: word(get(row, "last_event")?, || format!("subscription {id}"))?,
-        updated_at: Timestamp::from_micros(get(row, "updated_at")?),
-    })
 }

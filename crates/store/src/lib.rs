@@ -14,6 +14,7 @@ mod clock;
 pub mod conformance;
 mod error;
 mod feed;
+pub mod from_row;
 mod key;
 mod layout;
 mod memory;

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
+use noetl_store::from_row::Columns as _;
 use noetl_store::{Cleanup, Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
-use super::digest;
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, store_error};
+use crate::row::{Named, at_most, store_error};
 
 #[async_trait]
 impl Cleanup for PgStore {
@@ -50,7 +50,7 @@ impl Cleanup for PgStore {
                 .await
                 .map_err(store_error)?;
             let kept: Vec<Digest> =
-                rows.iter().map(|row| digest(row, "sha256")).collect::<Result<_, _>>()?;
+                rows.iter().map(|row| Named(row).digest("sha256")).collect::<Result<_, _>>()?;
             gone += remove_all_but(&kept, digests, blobs, before).await?;
         }
         Ok(gone)

@@ -1,17 +1,16 @@
 //! Credentials, and the keys of everything that is sealed.
 
 use async_trait::async_trait;
+use noetl_store::from_row;
 use noetl_store::{
     Credential, CredentialFilter, CredentialKey, Credentials, PAGE_MAX, Rewrap, SealedRow,
     SealedTable, StoreError,
 };
-use sqlx::postgres::PgRow;
 use sqlx::{query, query_as};
 
-use super::{maybe_json, sealed};
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, plain, store_error, unsigned};
+use crate::row::{Named, at_most, get, plain, store_error, unsigned};
 
 #[async_trait]
 impl Credentials for PgStore {
@@ -36,7 +35,7 @@ impl Credentials for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
     async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
@@ -47,7 +46,7 @@ impl Credentials for PgStore {
             }
         };
         let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
     async fn credentials(
@@ -62,7 +61,7 @@ impl Credentials for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(kept).collect()
+        rows.iter().map(Named).map(from_row::credential).collect()
     }
 
     async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
@@ -106,7 +105,7 @@ impl Credentials for PgStore {
         rows.iter()
             .map(|row| {
                 let (key, id) = (get(row, "key")?, get(row, "id")?);
-                Ok(SealedRow { key, id, sealed: sealed(row)? })
+                Ok(SealedRow { key, id, sealed: from_row::sealed(Named(row))? })
             })
             .collect()
     }
@@ -125,18 +124,4 @@ impl Credentials for PgStore {
         .map_err(store_error)?;
         Ok(changed.rows_affected() > 0)
     }
-}
-
-fn kept(row: &PgRow) -> Result<Credential, StoreError> {
-    Ok(Credential {
-        id: get(row, "credential_id")?,
-        name: get(row, "name")?,
-        kind: get(row, "type")?,
-        meta: maybe_json(row, "meta")?,
-        tags: get(row, "tags")?,
-        description: get(row, "description")?,
-        sealed: sealed(row)?,
-        created_at: instant(row, "created_at")?,
-        updated_at: instant(row, "updated_at")?,
-    })
 }

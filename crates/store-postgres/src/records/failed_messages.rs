@@ -2,16 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::ExecutionId;
-use noetl_store::{
-    FailedMark, FailedMessage, FailedMessages, FailedStanding, PAGE_MAX, StoreError,
-};
-use sqlx::postgres::PgRow;
+use noetl_store::from_row::{self};
+use noetl_store::{FailedMark, FailedMessage, FailedMessages, PAGE_MAX, StoreError};
 use sqlx::query;
 
-use super::maybe_instant;
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, json, number, plain, store_error, to_json};
+use crate::row::{Named, at_most, plain, store_error, to_json};
 
 #[async_trait]
 impl FailedMessages for PgStore {
@@ -45,17 +42,7 @@ impl FailedMessages for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                Ok(FailedMark {
-                    once: get(row, "once")?,
-                    order_key: get(row, "order_key")?,
-                    failures: number(row, "failures")?,
-                    standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
-                    first_at: instant(row, "first_at")?,
-                })
-            })
-            .collect()
+        rows.iter().map(Named).map(from_row::failed_mark).collect()
     }
 
     async fn failed_message(
@@ -69,7 +56,7 @@ impl FailedMessages for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(|row| kept(row, subscription)).transpose()
+        row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
     }
 
     async fn failed_messages(
@@ -85,7 +72,7 @@ impl FailedMessages for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(|row| kept(row, subscription)).collect()
+        rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
     }
 
     async fn remove_failed_messages(
@@ -105,18 +92,4 @@ impl FailedMessages for PgStore {
 
 fn plain_texts(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| plain(text).into_owned()).collect()
-}
-
-fn kept(row: &PgRow, subscription: ExecutionId) -> Result<FailedMessage, StoreError> {
-    let what = || format!("a failed message of subscription {subscription}");
-    Ok(FailedMessage {
-        subscription,
-        arrival: json(get(row, "arrival")?, what)?,
-        order_key: get(row, "order_key")?,
-        failures: number(row, "failures")?,
-        reason: get(row, "reason")?,
-        standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
-        first_at: instant(row, "first_at")?,
-        last_at: instant(row, "last_at")?,
-    })
 }

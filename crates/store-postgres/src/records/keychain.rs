@@ -1,18 +1,17 @@
 //! The keychain, and who asked for which secret.
 
 use async_trait::async_trait;
-use noetl_model::{CatalogId, ExecutionId, Timestamp};
+use noetl_model::{CatalogId, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Keychain, KeychainEntry, PAGE_MAX, SecretAudit,
     StoreError,
 };
-use sqlx::postgres::PgRow;
 use sqlx::query;
 
-use super::{maybe_instant, maybe_json, sealed};
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, number, plain, store_error, stored};
+use crate::row::{Named, at_most, plain, store_error, stored};
 
 #[async_trait]
 impl Keychain for PgStore {
@@ -49,7 +48,7 @@ impl Keychain for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(entry).transpose()
+        row.as_ref().map(Named).map(from_row::keychain_entry).transpose()
     }
 
     async fn keychain_entries(
@@ -63,7 +62,7 @@ impl Keychain for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(entry).collect()
+        rows.iter().map(Named).map(from_row::keychain_entry).collect()
     }
 
     async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
@@ -110,41 +109,6 @@ impl SecretAudit for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(access).collect()
+        rows.iter().map(Named).map(from_row::audit_entry).collect()
     }
-}
-
-fn entry(row: &PgRow) -> Result<KeychainEntry, StoreError> {
-    let execution: Option<i64> = get(row, "execution_id")?;
-    Ok(KeychainEntry {
-        cache_key: get(row, "cache_key")?,
-        name: get(row, "keychain_name")?,
-        catalog_id: CatalogId(get(row, "catalog_id")?),
-        scope: get(row, "scope_type")?,
-        execution: execution.map(ExecutionId),
-        sealed: sealed(row)?,
-        expires_at: instant(row, "expires_at")?,
-        auto_renew: get(row, "auto_renew")?,
-        renew_config: maybe_json(row, "renew_config")?,
-        access_count: number(row, "access_count")?,
-        accessed_at: maybe_instant(row, "accessed_at")?,
-        created_at: instant(row, "created_at")?,
-    })
-}
-
-fn access(row: &PgRow) -> Result<AuditEntry, StoreError> {
-    let execution: Option<i64> = get(row, "execution_id")?;
-    let parent: Option<i64> = get(row, "parent_execution_id")?;
-    Ok(AuditEntry {
-        id: get(row, "audit_id")?,
-        at: instant(row, "occurred_at")?,
-        credential: get(row, "credential")?,
-        operation: get(row, "operation")?,
-        outcome: get(row, "outcome")?,
-        worker: get(row, "worker_id")?,
-        execution: execution.map(ExecutionId),
-        parent_execution: parent.map(ExecutionId),
-        key_version: get(row, "kek_version")?,
-        notes: get(row, "notes")?,
-    })
 }

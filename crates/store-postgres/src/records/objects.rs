@@ -1,15 +1,14 @@
 //! Named results and objects.
 
 use async_trait::async_trait;
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_model::Timestamp;
+use noetl_store::from_row;
 use noetl_store::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
-use sqlx::postgres::PgRow;
 use sqlx::query;
 
-use super::{digest, maybe_instant};
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{get, instant, plain, store_error};
+use crate::row::{Named, plain, store_error};
 
 #[async_trait]
 impl Results for PgStore {
@@ -38,7 +37,7 @@ impl Results for PgStore {
             .fetch_one(&self.pool)
             .await
             .map_err(store_error)?;
-        kept(&row)
+        from_row::named_result(Named(&row))
     }
 
     async fn result(
@@ -54,7 +53,7 @@ impl Results for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::named_result).transpose()
     }
 }
 
@@ -81,29 +80,6 @@ impl Objects for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some(Object {
-            key: key.clone(),
-            media_type: get(&row, "media_type")?,
-            digest: digest(&row, "sha256")?,
-            body: get(&row, "body")?,
-            updated_at: instant(&row, "updated_at")?,
-            expires_at: maybe_instant(&row, "expires_at")?,
-        }))
+        row.as_ref().map(|row| from_row::object(Named(row), key)).transpose()
     }
-}
-
-fn kept(row: &PgRow) -> Result<NamedResult, StoreError> {
-    Ok(NamedResult {
-        reference: ResultRef {
-            execution: ExecutionId(get(row, "execution_id")?),
-            name: get(row, "name")?,
-            id: get(row, "result_id")?,
-        },
-        digest: digest(row, "sha256")?,
-        scope: get(row, "scope")?,
-        source_step: get(row, "source_step")?,
-        created_at: instant(row, "created_at")?,
-        expires_at: maybe_instant(row, "expires_at")?,
-    })
 }

@@ -2,15 +2,14 @@
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;
+use noetl_store::from_row;
 use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes, StoreError};
 use serde_json::Value;
-use sqlx::postgres::PgRow;
 use sqlx::query;
 
-use super::maybe_json;
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, plain, store_error};
+use crate::row::{Named, at_most, plain, store_error};
 
 #[async_trait]
 impl Runtimes for PgStore {
@@ -32,7 +31,7 @@ impl Runtimes for PgStore {
             .fetch_one(&self.pool)
             .await
             .map_err(store_error)?;
-        kept(&row)
+        from_row::runtime(Named(&row))
     }
 
     async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
@@ -53,7 +52,7 @@ impl Runtimes for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::runtime).transpose()
     }
 
     async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
@@ -63,7 +62,7 @@ impl Runtimes for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(kept).collect()
+        rows.iter().map(Named).map(from_row::runtime).collect()
     }
 
     async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
@@ -75,20 +74,4 @@ impl Runtimes for PgStore {
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)
     }
-}
-
-fn kept(row: &PgRow) -> Result<Runtime, StoreError> {
-    Ok(Runtime {
-        id: get(row, "runtime_id")?,
-        key: RuntimeKey { kind: get(row, "kind")?, name: get(row, "name")? },
-        uri: get(row, "uri")?,
-        status: get(row, "status")?,
-        labels: maybe_json(row, "labels")?,
-        capabilities: maybe_json(row, "capabilities")?,
-        capacity: get(row, "capacity")?,
-        runtime: maybe_json(row, "runtime")?,
-        heartbeat: instant(row, "heartbeat")?,
-        created_at: instant(row, "created_at")?,
-        updated_at: instant(row, "updated_at")?,
-    })
 }

@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{StoreError, VARIABLES_MAX, Variable, Variables};
-use sqlx::postgres::PgRow;
 use sqlx::query;
 
-use super::maybe_instant;
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, instant, json, number, plain, store_error, word};
+use crate::row::{Named, at_most, plain, store_error};
 
 #[async_trait]
 impl Variables for PgStore {
@@ -45,7 +44,7 @@ impl Variables for PgStore {
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
-        rows.iter().map(kept).collect()
+        rows.iter().map(Named).map(from_row::variable).collect()
     }
 
     async fn variable(
@@ -61,7 +60,7 @@ impl Variables for PgStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::variable).transpose()
     }
 
     async fn remove_variables(
@@ -77,18 +76,4 @@ impl Variables for PgStore {
             .map_err(store_error)?;
         Ok(removed.rows_affected())
     }
-}
-
-fn kept(row: &PgRow) -> Result<Variable, StoreError> {
-    let name: String = get(row, "var_name")?;
-    let what = || format!("variable {name}");
-    Ok(Variable {
-        kind: word(get(row, "var_type")?, what)?,
-        value: json(get(row, "var_value")?, what)?,
-        source_step: get(row, "source_step")?,
-        created_at: instant(row, "created_at")?,
-        accessed_at: maybe_instant(row, "accessed_at")?,
-        access_count: number(row, "access_count")?,
-        name,
-    })
 }

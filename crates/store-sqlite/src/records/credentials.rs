@@ -1,16 +1,15 @@
 //! Credentials, and the keys of everything that is sealed.
 
 use async_trait::async_trait;
+use noetl_store::from_row;
 use noetl_store::{
     Credential, CredentialFilter, CredentialKey, Credentials, PAGE_MAX, Rewrap, SealedRow,
     SealedTable, StoreError,
 };
-use sqlx::sqlite::SqliteRow;
 use sqlx::{query, query_as};
 
-use super::{instant, maybe_json, sealed};
 use crate::SqliteStore;
-use crate::row::{array, at_most, get, json, store_error};
+use crate::row::{Named, array, at_most, get, store_error};
 
 #[async_trait]
 impl Credentials for SqliteStore {
@@ -36,7 +35,7 @@ impl Credentials for SqliteStore {
             .fetch_optional(&mut *writer)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
     async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
@@ -47,7 +46,7 @@ impl Credentials for SqliteStore {
             }
         };
         let row = statement.fetch_optional(&self.readers).await.map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
     async fn credentials(
@@ -62,7 +61,7 @@ impl Credentials for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(kept).collect()
+        rows.iter().map(Named).map(from_row::credential).collect()
     }
 
     async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
@@ -106,7 +105,7 @@ impl Credentials for SqliteStore {
         rows.iter()
             .map(|row| {
                 let (key, id) = (get(row, "key")?, get(row, "id")?);
-                Ok(SealedRow { key, id, sealed: sealed(row)? })
+                Ok(SealedRow { key, id, sealed: from_row::sealed(Named(row))? })
             })
             .collect()
     }
@@ -126,18 +125,4 @@ impl Credentials for SqliteStore {
         .map_err(store_error)?;
         Ok(changed.rows_affected() > 0)
     }
-}
-
-fn kept(row: &SqliteRow) -> Result<Credential, StoreError> {
-    Ok(Credential {
-        id: get(row, "credential_id")?,
-        name: get(row, "name")?,
-        kind: get(row, "type")?,
-        meta: maybe_json(row, "meta")?,
-        tags: json(get(row, "tags")?, || "column tags".to_owned())?,
-        description: get(row, "description")?,
-        sealed: sealed(row)?,
-        created_at: instant(row, "created_at")?,
-        updated_at: instant(row, "updated_at")?,
-    })
 }

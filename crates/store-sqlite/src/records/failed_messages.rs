@@ -2,15 +2,12 @@
 
 use async_trait::async_trait;
 use noetl_model::ExecutionId;
-use noetl_store::{
-    FailedMark, FailedMessage, FailedMessages, FailedStanding, PAGE_MAX, StoreError,
-};
+use noetl_store::from_row::{self};
+use noetl_store::{FailedMark, FailedMessage, FailedMessages, PAGE_MAX, StoreError};
 use sqlx::query;
-use sqlx::sqlite::SqliteRow;
 
-use super::{instant, maybe_instant};
 use crate::SqliteStore;
-use crate::row::{array, at_most, get, json, store_error};
+use crate::row::{Named, array, at_most, store_error};
 
 #[async_trait]
 impl FailedMessages for SqliteStore {
@@ -46,17 +43,7 @@ impl FailedMessages for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter()
-            .map(|row| {
-                Ok(FailedMark {
-                    once: get(row, "once")?,
-                    order_key: get(row, "order_key")?,
-                    failures: get(row, "failures")?,
-                    standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
-                    first_at: instant(row, "first_at")?,
-                })
-            })
-            .collect()
+        rows.iter().map(Named).map(from_row::failed_mark).collect()
     }
 
     async fn failed_message(
@@ -70,7 +57,7 @@ impl FailedMessages for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(|row| kept(row, subscription)).transpose()
+        row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
     }
 
     async fn failed_messages(
@@ -86,7 +73,7 @@ impl FailedMessages for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(|row| kept(row, subscription)).collect()
+        rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
     }
 
     async fn remove_failed_messages(
@@ -103,18 +90,4 @@ impl FailedMessages for SqliteStore {
             .map_err(store_error)?;
         Ok(removed.rows_affected())
     }
-}
-
-fn kept(row: &SqliteRow, subscription: ExecutionId) -> Result<FailedMessage, StoreError> {
-    let what = || format!("a failed message of subscription {subscription}");
-    Ok(FailedMessage {
-        subscription,
-        arrival: json(get(row, "arrival")?, what)?,
-        order_key: get(row, "order_key")?,
-        failures: get(row, "failures")?,
-        reason: get(row, "reason")?,
-        standing: FailedStanding::of(maybe_instant(row, "retry_at")?),
-        first_at: instant(row, "first_at")?,
-        last_at: instant(row, "last_at")?,
-    })
 }

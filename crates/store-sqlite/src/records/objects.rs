@@ -1,14 +1,13 @@
 //! Named results and objects.
 
 use async_trait::async_trait;
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_model::Timestamp;
+use noetl_store::from_row;
 use noetl_store::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
 use sqlx::query;
-use sqlx::sqlite::SqliteRow;
 
-use super::{digest, instant, maybe_instant};
 use crate::SqliteStore;
-use crate::row::{get, store_error};
+use crate::row::{Named, store_error};
 use crate::store::begin;
 
 #[async_trait]
@@ -47,7 +46,7 @@ impl Results for SqliteStore {
             .await
             .map_err(store_error)?;
         transaction.commit().await.map_err(store_error)?;
-        kept(&row)
+        from_row::named_result(Named(&row))
     }
 
     async fn result(
@@ -63,7 +62,7 @@ impl Results for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::named_result).transpose()
     }
 }
 
@@ -91,29 +90,6 @@ impl Objects for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some(Object {
-            key: key.clone(),
-            media_type: get(&row, "media_type")?,
-            digest: digest(&row, "sha256")?,
-            body: get(&row, "body")?,
-            updated_at: instant(&row, "updated_at")?,
-            expires_at: maybe_instant(&row, "expires_at")?,
-        }))
+        row.as_ref().map(|row| from_row::object(Named(row), key)).transpose()
     }
-}
-
-fn kept(row: &SqliteRow) -> Result<NamedResult, StoreError> {
-    Ok(NamedResult {
-        reference: ResultRef {
-            execution: ExecutionId(get(row, "execution_id")?),
-            name: get(row, "name")?,
-            id: get(row, "result_id")?,
-        },
-        digest: digest(row, "sha256")?,
-        scope: get(row, "scope")?,
-        source_step: get(row, "source_step")?,
-        created_at: instant(row, "created_at")?,
-        expires_at: maybe_instant(row, "expires_at")?,
-    })
 }

@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;
+use noetl_store::from_row;
 use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes, StoreError};
 use serde_json::Value;
 use sqlx::query;
-use sqlx::sqlite::SqliteRow;
 
-use super::{instant, maybe_json};
 use crate::SqliteStore;
-use crate::row::{at_most, get, store_error};
+use crate::row::{Named, at_most, store_error};
 
 #[async_trait]
 impl Runtimes for SqliteStore {
@@ -32,7 +31,7 @@ impl Runtimes for SqliteStore {
             .fetch_one(&mut *writer)
             .await
             .map_err(store_error)?;
-        kept(&row)
+        from_row::runtime(Named(&row))
     }
 
     async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
@@ -54,7 +53,7 @@ impl Runtimes for SqliteStore {
             .fetch_optional(&self.readers)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::runtime).transpose()
     }
 
     async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
@@ -64,7 +63,7 @@ impl Runtimes for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(kept).collect()
+        rows.iter().map(Named).map(from_row::runtime).collect()
     }
 
     async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
@@ -77,20 +76,4 @@ impl Runtimes for SqliteStore {
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)
     }
-}
-
-fn kept(row: &SqliteRow) -> Result<Runtime, StoreError> {
-    Ok(Runtime {
-        id: get(row, "runtime_id")?,
-        key: RuntimeKey { kind: get(row, "kind")?, name: get(row, "name")? },
-        uri: get(row, "uri")?,
-        status: get(row, "status")?,
-        labels: maybe_json(row, "labels")?,
-        capabilities: maybe_json(row, "capabilities")?,
-        capacity: get(row, "capacity")?,
-        runtime: maybe_json(row, "runtime")?,
-        heartbeat: instant(row, "heartbeat")?,
-        created_at: instant(row, "created_at")?,
-        updated_at: instant(row, "updated_at")?,
-    })
 }

@@ -2,13 +2,12 @@
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
+use noetl_store::from_row;
 use noetl_store::{StoreError, VARIABLES_MAX, Variable, Variables};
 use sqlx::query;
-use sqlx::sqlite::SqliteRow;
 
-use super::{instant, maybe_instant};
 use crate::SqliteStore;
-use crate::row::{array, at_most, get, json, store_error, word};
+use crate::row::{Named, array, at_most, store_error};
 
 #[async_trait]
 impl Variables for SqliteStore {
@@ -38,7 +37,7 @@ impl Variables for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        rows.iter().map(kept).collect()
+        rows.iter().map(Named).map(from_row::variable).collect()
     }
 
     async fn variable(
@@ -55,7 +54,7 @@ impl Variables for SqliteStore {
             .fetch_optional(&mut *writer)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(kept).transpose()
+        row.as_ref().map(Named).map(from_row::variable).transpose()
     }
 
     async fn remove_variables(
@@ -72,18 +71,4 @@ impl Variables for SqliteStore {
             .map_err(store_error)?;
         Ok(removed.rows_affected())
     }
-}
-
-fn kept(row: &SqliteRow) -> Result<Variable, StoreError> {
-    let name: String = get(row, "var_name")?;
-    let what = || format!("variable {name}");
-    Ok(Variable {
-        kind: word(get(row, "var_type")?, what)?,
-        value: json(get(row, "var_value")?, what)?,
-        source_step: get(row, "source_step")?,
-        created_at: instant(row, "created_at")?,
-        accessed_at: maybe_instant(row, "accessed_at")?,
-        access_count: get(row, "access_count")?,
-        name,
-    })
 }

@@ -1,0 +1,121 @@
+//! The log, what follows it, and what it was made from.
+
+use noetl_model::{
+    CatalogId, CommandId, EventId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef,
+    Recorded, Seq, StepCounts, StepName, Summary,
+};
+
+use super::Columns;
+use crate::{
+    CatalogEntry, FeedCursor, FeedItem, KeptKey, KeyHolder, KeyName, LogEnd, NamedFeed, StoreError,
+};
+
+/// An event of an execution.
+pub fn recorded(execution: ExecutionId, row: impl Columns) -> Result<Recorded, StoreError> {
+    let seq = Seq(row.number("seq")?);
+    Ok(Recorded {
+        seq,
+        event_id: EventId(row.integer("event_id")?),
+        at: row.instant("created_at")?,
+        event: row.json("body", || format!("event {seq} of execution {execution}"))?,
+        prev: row.maybe_digest("prev_digest")?,
+    })
+}
+
+/// Where the log of an execution ends.
+pub fn log_end(row: impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> {
+    let end = LogEnd {
+        seq: Seq(row.number("seq")?),
+        at: row.instant("last_event_at")?,
+        head: row.maybe_digest("head_digest")?,
+    };
+    Ok((ExecutionId(row.integer("execution_id")?), end))
+}
+
+/// A key that an execution was started under.
+pub fn kept_key(row: impl Columns) -> Result<(KeyName, KeptKey), StoreError> {
+    let holder = KeyHolder {
+        execution: ExecutionId(row.integer("execution_id")?),
+        request: row.maybe_digest("request")?,
+    };
+    let kept = KeptKey { holder, until: row.instant("kept_until")? };
+    Ok(((row.string("scope")?, row.string("name")?), kept))
+}
+
+pub fn summary(row: impl Columns) -> Result<Summary, StoreError> {
+    let execution = ExecutionId(row.integer("execution_id")?);
+    let what = || format!("the summary of execution {execution}");
+    Ok(Summary {
+        execution,
+        playbook: PlaybookRef {
+            catalog_id: CatalogId(row.integer("catalog_id")?),
+            path: row.string("path")?,
+            version: row.number("version")?,
+        },
+        status: row.word("status", what)?,
+        seq: Seq(row.number("seq")?),
+        started_at: row.instant("started_at")?,
+        ended_at: row.maybe_instant("ended_at")?,
+        parent: parent(row)?,
+        current_step: row.maybe_text("current_step")?.map(StepName::new),
+        steps: StepCounts {
+            total: row.number("steps_total")?,
+            running: row.number("steps_running")?,
+            completed: row.number("steps_completed")?,
+            failed: row.number("steps_failed")?,
+        },
+        items: ItemCounts {
+            total: row.number("items_total")?,
+            completed: row.number("items_completed")?,
+            failed: row.number("items_failed")?,
+        },
+        error: row.maybe_json("error", what)?,
+        head: row.maybe_digest("head_digest")?,
+        fork: fork(row)?,
+    })
+}
+
+fn parent(row: impl Columns) -> Result<Option<Parent>, StoreError> {
+    let command = row.maybe_number("parent_command_id")?.map(CommandId);
+    let execution = row.maybe_integer("parent_execution_id")?.map(ExecutionId);
+    Ok(execution.map(|execution| Parent::of(execution, command)))
+}
+
+fn fork(row: impl Columns) -> Result<Option<ForkPoint>, StoreError> {
+    let execution = row.maybe_integer("fork_execution_id")?.map(ExecutionId);
+    let seq = row.maybe_number("fork_seq")?.map(Seq);
+    Ok(execution.zip(seq).map(|(execution, seq)| ForkPoint { execution, seq }))
+}
+
+/// The event of a place; nothing if it has expired.
+pub fn feed_item(row: impl Columns, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError> {
+    let (Some(_), Some(path)) = (row.maybe_integer("event_id")?, row.maybe_string("path")?) else {
+        return Ok(None);
+    };
+    let execution = ExecutionId(row.integer("execution_id")?);
+    let recorded = recorded(execution, row)?;
+    Ok(Some(FeedItem { execution, path, recorded, cursor: cursor.clone() }))
+}
+
+pub fn named_feed(row: impl Columns) -> Result<NamedFeed, StoreError> {
+    let name = row.string("name")?;
+    let what = || format!("feed {name}");
+    Ok(NamedFeed {
+        filter: row.json("filter", what)?,
+        cursor: row.word("cursor", what)?,
+        created_at: row.instant("created_at")?,
+        moved_at: row.instant("moved_at")?,
+        name,
+    })
+}
+
+pub fn catalog_entry(row: impl Columns) -> Result<CatalogEntry, StoreError> {
+    Ok(CatalogEntry {
+        catalog_id: CatalogId(row.integer("catalog_id")?),
+        path: row.string("path")?,
+        version: row.number("version")?,
+        kind: row.string("kind")?,
+        content: row.string("content")?,
+        created_at: row.instant("created_at")?,
+    })
+}
