@@ -68,7 +68,8 @@ CREATE TYPE noetl.ended_work AS (execution_id bigint, id bigint);
 CREATE TYPE noetl.posted_message AS (execution_id bigint, message text);
 CREATE TYPE noetl.kept_payload AS (execution_id bigint, sha256 bytea, body bytea);
 
-DROP FUNCTION noetl.append;
+-- The function that takes an array for each column stays for servers of the version before, which are
+-- replaced one by one.
 
 -- Writes all that a batch comes to, each table at once and only those that it touches: a statement that
 -- is not run costs nothing, one that finds no rows costs as much as one that writes a few. Executions are
