@@ -5,6 +5,7 @@
 mod client;
 mod credential;
 mod events;
+mod executions;
 mod fork;
 mod replay;
 mod schedule;
@@ -16,9 +17,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCandidates;
-use noetl_model::{
-    CatalogId, ErrorMode, ExecutionId, ExecutionStatus, ParseIdError, Seq, Timestamp,
-};
+use noetl_model::{ErrorMode, ExecutionId, ParseIdError};
 use url::Url;
 
 pub(crate) use credential::{
@@ -43,6 +42,10 @@ pub(crate) use events::{
     SubscriptionCommand, SubscriptionListArgs,
 };
 use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
+use executions::EXECUTIONS_EXAMPLES;
+pub(crate) use executions::{
+    CancelArgs, EventsArgs, ExecutionsCommand, GetArgs, ListArgs, RerunArgs, ResumeArgs,
+};
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 use schedule::SCHEDULE_EXAMPLES;
 pub(crate) use schedule::{
@@ -144,28 +147,6 @@ pub(crate) enum Command {
     /// Look at the settings
     #[command(subcommand, after_help = CONFIG_EXAMPLES)]
     Config(ConfigCommand),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ExecutionsCommand {
-    /// List executions, newest first
-    List(ListArgs),
-    /// Show one execution: its status, its steps, its output or error
-    Get(GetArgs),
-    /// Show the events of one execution
-    Events(EventsArgs),
-    /// Draw when each step of one execution waited and ran
-    Timeline(TimelineArgs),
-    /// Cancel an execution and everything it has under way
-    Cancel(CancelArgs),
-    /// Run the same playbook version again with the same workload
-    Rerun(RerunArgs),
-    /// Begin a new execution with the past of another, up to one of its events
-    Fork(ForkArgs),
-    /// Do again what failed, in a new execution that keeps what succeeded
-    Retry(RetryArgs),
-    /// Continue executions that were interrupted, to their end
-    Resume(ResumeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -330,114 +311,6 @@ pub(crate) struct DoctorArgs {
     pub(crate) server: Option<Url>,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = LIST_EXAMPLES)]
-pub(crate) struct ListArgs {
-    /// Only those with this status: running, completed, failed or cancelled
-    #[arg(long, value_parser = parse_status)]
-    pub(crate) status: Option<ExecutionStatus>,
-    /// Only those whose playbook path contains this
-    #[arg(long)]
-    pub(crate) path: Option<String>,
-    /// Only those of this version of a playbook, by its id in the catalog
-    #[arg(long, value_name = "ID")]
-    pub(crate) catalog_id: Option<CatalogId>,
-    /// Only those that a step of this execution started
-    #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) parent: Option<ExecutionId>,
-    /// Only those started at this time or later, such as 2026-01-31T09:30:00Z
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<Timestamp>,
-    /// Only those started at this time or earlier
-    #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<Timestamp>,
-    /// Also those that a step of another execution started
-    #[arg(short, long)]
-    pub(crate) all: bool,
-    /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
-    pub(crate) limit: u16,
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = GET_EXAMPLES)]
-pub(crate) struct GetArgs {
-    /// An execution's id, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = EVENTS_EXAMPLES)]
-pub(crate) struct EventsArgs {
-    /// An execution's id, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
-    /// Only events after this one
-    #[arg(long, value_name = "SEQ", default_value = "0")]
-    pub(crate) after: Seq,
-    /// At most this many
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// Go on until the execution has ended
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: EventsFormat,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = CANCEL_EXAMPLES)]
-pub(crate) struct CancelArgs {
-    /// An execution's id, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
-    /// Why; kept with the execution
-    #[arg(long, default_value = "cancelled on the command line")]
-    pub(crate) reason: String,
-    /// Leave the executions below it alone
-    #[arg(long)]
-    pub(crate) no_cascade: bool,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = RERUN_EXAMPLES)]
-pub(crate) struct RerunArgs {
-    /// An execution's id, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
-    #[command(flatten)]
-    pub(crate) workload: WorkloadArgs,
-    #[command(flatten)]
-    pub(crate) watch: WatchArgs,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = RESUME_EXAMPLES)]
-pub(crate) struct ResumeArgs {
-    /// Wait for this execution only: its id, or `last`
-    #[arg(value_name = "ID")]
-    pub(crate) execution: Option<Chosen>,
-    #[command(flatten)]
-    pub(crate) watch: WatchArgs,
-    #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
-}
-
 /// Which execution is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chosen {
@@ -485,14 +358,6 @@ pub(crate) enum ColorWhen {
     Auto,
     Always,
     Never,
-}
-
-fn parse_status(text: &str) -> Result<ExecutionStatus, String> {
-    text.to_uppercase().parse().map_err(|_| {
-        let known: Vec<String> =
-            ExecutionStatus::ALL.iter().map(|status| status.as_str().to_lowercase()).collect();
-        format!("a status is one of {}", known.join(", "))
-    })
 }
 
 fn parse_error_mode(text: &str) -> Result<ErrorMode, String> {
@@ -592,54 +457,6 @@ Examples:
   noetl doctor --output json
   noetl doctor --server http://127.0.0.1:8082";
 
-const EXECUTIONS_EXAMPLES: &str = "\
-Examples:
-  noetl executions list --status failed
-  noetl executions get last
-  noetl executions events last --follow";
-
-const LIST_EXAMPLES: &str = "\
-Examples:
-  noetl executions list
-  noetl executions list --all --status failed --path examples/ --limit 5
-  noetl executions list --parent 380247909993574400
-  noetl executions list --since 2026-01-31T09:30:00Z --until 2026-01-31T10:00:00Z
-  noetl executions list --output json";
-
-const GET_EXAMPLES: &str = "\
-Examples:
-  noetl executions get last
-  noetl executions get 380247909993574400 --output json";
-
-const EVENTS_EXAMPLES: &str = "\
-Examples:
-  noetl executions events last
-  noetl executions events last --follow
-  noetl executions events 380247909993574400 --after 100 --limit 50 --output jsonl";
-
-const CANCEL_EXAMPLES: &str = "\
-An execution of a server is cancelled through it; so is one of a database that a server of this
-machine has. An execution that `noetl run` runs is cancelled there, with Ctrl-C.
-
-Examples:
-  noetl executions cancel last
-  noetl cancel 380247909993574400 --server https://noetl.example.org:8082
-  noetl executions cancel 380247909993574400 --reason 'wrong file'";
-
-const RERUN_EXAMPLES: &str = "\
-Examples:
-  noetl executions rerun last
-  noetl executions rerun 380247909993574400 --set name=Ada";
-
-const RESUME_EXAMPLES: &str = "\
-Steps that had ended are not done again; a step that was under way is, from its beginning.
-Exit codes: 0 all completed, 1 one failed, 130 cancelled.
-
-Examples:
-  noetl resume
-  noetl resume last
-  noetl resume 380247909993574400 --output json";
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -690,12 +507,5 @@ mod tests {
             }
         }
         words
-    }
-
-    #[test]
-    fn a_status_is_understood_in_any_case_and_refused_with_the_list() {
-        assert_eq!(parse_status("failed"), Ok(ExecutionStatus::Failed));
-        let known = "a status is one of running, completed, failed, cancelled";
-        assert_eq!(parse_status("done"), Err(known.to_owned()));
     }
 }
