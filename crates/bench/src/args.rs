@@ -27,7 +27,8 @@ Options:
   --json FILE       also write the figures to a file
   --markdown FILE   also write them as tables for people
   --plots DIR       also draw them, one SVG for each scenario and store
-  --profile         record where the time goes, as a flame graph beside the plots (needs perf)
+  --profile         record where the time goes, as a flame graph beside the plots and by layer
+                    (needs perf)
   --quick           a tenth of the work, once: to see that it runs, not how fast
   --directory DIR   where SQLite's files live while they are measured [default: the system's
                     directory for temporary files]

@@ -1,5 +1,5 @@
-//! DuckDB in this process, by its library loaded at run time: a database that analyses, for whoever
-//! has the library, without making everybody else carry it.
+//! DuckDB in this process: a database that analyses. Its library is loaded at run time, so that who
+//! does without need not carry it; the features `linked` and `bundled` make it part of the program.
 //!
 //! Everything here blocks; whoever must not wait calls it from a thread that may. Every `unsafe` of
 //! the project is in this crate, and each says why it holds.

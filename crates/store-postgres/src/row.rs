@@ -1,4 +1,4 @@
-//! Rows to the words of the model and back, and the driver's errors to the store's.
+//! How values are got at in rows and put into them, and the driver's errors as the store's.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -8,7 +8,6 @@ use noetl_model::Timestamp;
 use noetl_store::StoreError;
 use noetl_store::from_row::Columns;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sqlx::postgres::PgRow;
 use sqlx::{Decode, Postgres, Row as _, Type};
 
@@ -86,19 +85,10 @@ pub(crate) fn unsigned<T>(stored: i64, column: &str) -> Result<T, StoreError>
 where
     T: TryFrom<i64, Error: Error + Send + Sync + 'static>,
 {
-    T::try_from(stored).map_err(|source| corrupt(format!("column {column}"), source))
-}
-
-/// A column that holds JSON. `what` names the row.
-pub(crate) fn json<T: DeserializeOwned>(
-    text: &str,
-    what: impl FnOnce() -> String,
-) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|source| corrupt(what(), source))
-}
-
-pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {
-    StoreError::Corrupt { what, source: Box::new(source) }
+    T::try_from(stored).map_err(|source| StoreError::Corrupt {
+        what: format!("column {column}"),
+        source: Box::new(source),
+    })
 }
 
 pub(crate) fn to_json(value: &impl Serialize) -> String {

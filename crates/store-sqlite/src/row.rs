@@ -1,12 +1,9 @@
-//! Rows to the words of the model and back, and the driver's errors to the store's.
-
-use std::error::Error;
+//! How values are got at in rows and put into them, and the driver's errors as the store's.
 
 use noetl_model::Timestamp;
 use noetl_store::StoreError;
 use noetl_store::from_row::Columns;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Row as _, Sqlite, Type};
 
@@ -57,7 +54,7 @@ impl Columns for Named<'_> {
     }
 
     fn texts(&self, column: &str) -> Result<Vec<String>, StoreError> {
-        json(get(self.0, column)?, || format!("column {column}"))
+        self.json(column, || format!("column {column}"))
     }
 }
 
@@ -67,18 +64,6 @@ where
     T: Decode<'r, Sqlite> + Type<Sqlite>,
 {
     row.try_get(column).map_err(store_error)
-}
-
-/// A column that holds JSON. `what` names the row.
-pub(crate) fn json<T: DeserializeOwned>(
-    text: &str,
-    what: impl FnOnce() -> String,
-) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|source| corrupt(what(), source))
-}
-
-pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {
-    StoreError::Corrupt { what, source: Box::new(source) }
 }
 
 /// An [`array`] without rows.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use noetl_model::ExecutionId;
-use noetl_store::from_row::{self};
+use noetl_store::from_row;
 use noetl_store::{FailedMark, FailedMessage, FailedMessages, PAGE_MAX, StoreError};
 use sqlx::query;
 

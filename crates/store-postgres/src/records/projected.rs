@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};
+use noetl_store::from_row::Columns as _;
 use noetl_store::{PROJECT_MAX, Projected, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{at_most, get, json, plain, store_error, to_json};
+use crate::row::{Named, at_most, plain, store_error, to_json};
 
 #[async_trait]
 impl Projected for PgStore {
@@ -41,7 +42,7 @@ impl Projected for PgStore {
             .await
             .map_err(store_error)?;
         let what = || format!("a projected event of execution {execution}");
-        rows.iter().map(|row| json(get(row, "envelope")?, what)).collect()
+        rows.iter().map(|row| Named(row).json("envelope", what)).collect()
     }
 
     async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

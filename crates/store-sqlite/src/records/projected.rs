@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};
+use noetl_store::from_row::Columns as _;
 use noetl_store::{PROJECT_MAX, Projected, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{array, at_most, get, json, store_error};
+use crate::row::{Named, array, at_most, store_error};
 
 #[async_trait]
 impl Projected for SqliteStore {
@@ -38,7 +39,7 @@ impl Projected for SqliteStore {
             .await
             .map_err(store_error)?;
         let what = || format!("a projected event of execution {execution}");
-        rows.iter().map(|row| json(get(row, "envelope")?, what)).collect()
+        rows.iter().map(|row| Named(row).json("envelope", what)).collect()
     }
 
     async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
