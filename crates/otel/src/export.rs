@@ -66,6 +66,8 @@ impl Exporter {
         let dropped = Arc::new(AtomicU64::new(0));
         let client = Client::builder()
             .timeout(REQUEST_MAX)
+            // The headers may hold a key, which is the collector's alone.
+            .redirect(reqwest::redirect::Policy::none())
             .default_headers(headers(&settings.headers)?)
             .build()
             .expect("a client without files and proxies can be built");
@@ -136,6 +138,15 @@ impl Exporter {
         for attempt in 0..TRIES_MAX {
             let sent = self.client.post(self.url.clone()).json(&body).send().await;
             match sent.and_then(reqwest::Response::error_for_status) {
+                Ok(answer) if answer.status().is_redirection() => {
+                    let status = answer.status().as_u16();
+                    tracing::warn!(
+                        status,
+                        spans = batch.len(),
+                        "spans not exported: the collector redirects, and its headers go to no other address"
+                    );
+                    break;
+                }
                 Ok(_) => break,
                 Err(error) if attempt + 1 == TRIES_MAX => {
                     let error: &dyn std::error::Error = &error.without_url();

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use noetl_model::{ErrorKind, ToolError};
 use reqwest::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, PROXY_AUTHORIZATION,
-    TRANSFER_ENCODING,
+    ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LENGTH,
+    CONTENT_TYPE, HeaderMap, HeaderName, LOCATION, RANGE, TRANSFER_ENCODING, USER_AGENT,
 };
 use reqwest::{Client, Method, StatusCode, redirect};
 use tokio::sync::OnceCell;
@@ -28,6 +28,9 @@ pub use egress::{Egress, Exception, NoException};
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most redirects that are followed.
 pub(crate) const REDIRECTS_MAX: usize = 10;
+/// The headers that a redirect carries to another origin. Any other may hold a secret.
+const ACROSS_ORIGINS: &[HeaderName] =
+    &[ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CACHE_CONTROL, RANGE, USER_AGENT];
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What to fetch, and how.
@@ -35,7 +38,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
-    /// Values marked sensitive stay with the origin they were meant for.
+    /// A redirect to another origin carries few of them: see [`ACROSS_ORIGINS`].
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) redirects: Redirects,
@@ -138,7 +141,7 @@ impl Outgoing {
             }
             let response = sending.send().await.map_err(|error| failed(&request, &error))?;
             match redirect_target(&request, &response)? {
-                Some(target) => follow(&mut request, target, response.status()),
+                Some(target) => follow(&mut request, target, response.status())?,
                 None => return Ok((request, response)),
             }
         }
@@ -199,20 +202,9 @@ fn redirect_target(
     })
 }
 
-/// Turns a request into the one its redirect asks for. Secrets stay with the origin they are for.
-fn follow(request: &mut Request, target: Url, status: StatusCode) {
-    if target.origin() != request.url.origin() {
-        let kept: HeaderMap = request
-            .headers
-            .iter()
-            .filter(|(name, value)| {
-                !value.is_sensitive()
-                    && ![AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION].contains(name)
-            })
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        request.headers = kept;
-    }
+/// Turns a request into the one its redirect asks for. Another origin gets no body and no header
+/// but the [`ACROSS_ORIGINS`]; a redirect that asks to send the body there is refused.
+fn follow(request: &mut Request, target: Url, status: StatusCode) -> Result<(), ToolError> {
     let becomes_get = match status.as_u16() {
         303 => request.method != Method::HEAD,
         301 | 302 => request.method == Method::POST,
@@ -225,7 +217,31 @@ fn follow(request: &mut Request, target: Url, status: StatusCode) {
             request.headers.remove(name);
         }
     }
+    if target.origin() != request.url.origin() {
+        if request.body.is_some() {
+            return Err(body_withheld(request, &target, status));
+        }
+        let headers = std::mem::take(&mut request.headers);
+        let crossing = ACROSS_ORIGINS.iter().filter_map(|name| {
+            let value = headers.get(name).filter(|value| !value.is_sensitive())?;
+            Some((name.clone(), value.clone()))
+        });
+        request.headers = crossing.collect();
+    }
     request.url = target;
+    Ok(())
+}
+
+fn body_withheld(request: &Request, target: &Url, status: StatusCode) -> ToolError {
+    let status = status.as_u16();
+    let message = format!(
+        "{} redirects to another origin, {}, with status {status}, which asks to send the body \
+         there too; a body is sent only to the origin of `url`: set `url` to the address it \
+         redirects to",
+        named(request),
+        target.origin().ascii_serialization(),
+    );
+    ToolError::new(ErrorKind::Connection, message)
 }
 
 /// Reads the whole body, or fails: part of a body is no body.

@@ -33,25 +33,54 @@ async fn a_redirect_is_followed_within_its_origin_with_the_secrets() {
     .assert_eq(&server.seen());
 }
 
-#[tokio::test]
-async fn secrets_do_not_follow_to_another_origin() {
+/// Follows a redirect to another origin; returns the requests seen there.
+async fn across_origins(status: &str, config: Value) -> String {
     let other = Server::start(vec![answer("200 OK", &[], "there")]).await;
     let target = format!("http://{}/b", other.address);
-    let server = Server::start(vec![redirect("307 Temporary Redirect", &target)]).await;
-    let config = json!({"url": "http://{server}/a", "method": "PUT", "body": "x",
-                        "headers": {"Cookie": "c=1", "X-Other": "kept"},
-                        "auth": {"type": "api_key", "value": "v"}});
-    exchange(&server, config).await;
-    expect![[r#"
-        PUT /b HTTP/1.1
-        x-other: kept
-        idempotency-key: 7-1
-        user-agent: noetl/0.1.0
-        host: server
-        content-length: 1
+    let server = Server::start(vec![redirect(status, &target)]).await;
+    let shown = exchange(&server, config).await;
+    assert!(shown.contains(r#""body":"there""#), "{shown}");
+    other.seen()
+}
 
-        x"#]]
-    .assert_eq(&other.seen());
+#[tokio::test]
+async fn only_safe_headers_follow_to_another_origin() {
+    let headers = json!({"X-Api-Key": "hunter2", "Cookie": "c=1", "X-Other": "o",
+                         "Authorization": "Basic eA==", "User-Agent": "mine/1", "Range": "bytes=0-"});
+    for (status, method, body) in [
+        ("307 Temporary Redirect", "DELETE", Value::Null),
+        ("308 Permanent Redirect", "GET", Value::Null),
+        ("302 Found", "POST", json!("x")),
+        ("303 See Other", "PUT", json!("x")),
+    ] {
+        let config = json!({"url": "http://{server}/a", "method": method, "body": body,
+                            "headers": headers, "auth": {"type": "api_key", "value": "v"}});
+        let method = if body.is_null() { method } else { "GET" };
+        let expected =
+            format!("{method} /b HTTP/1.1\nrange: bytes=0-\nuser-agent: mine/1\nhost: server");
+        assert_eq!(across_origins(status, config).await, expected, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_does_not_follow_to_another_origin() {
+    for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
+        let other = Server::start(vec![answer("200 OK", &[], "there")]).await;
+        let target = format!("http://{}/b?signed=1", other.address);
+        let server = Server::start(vec![redirect(status, &target)]).await;
+        let config = json!({"url": "http://{server}/a", "method": "PUT", "body": "x"});
+        let shown = exchange(&server, config).await.replace(&other.address, "other");
+        assert_eq!(
+            shown,
+            format!(
+                "failed connection: PUT http://server/a redirects to another origin, http://other, \
+                 with status {}, which asks to send the body there too; a body is sent only to the \
+                 origin of `url`: set `url` to the address it redirects to\n",
+                &status[..3]
+            )
+        );
+        assert_eq!(other.seen(), "");
+    }
 }
 
 #[tokio::test]
