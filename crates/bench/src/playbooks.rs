@@ -6,19 +6,28 @@ use std::fmt::Write as _;
 pub(crate) const NOTHING: &str = "{kind: noop}";
 
 /// A loop whose items run in parallel and each give themselves back.
-pub(crate) const FANOUT: &str = "\
+pub(crate) fn fanout() -> String {
+    fanout_of("bench/fanout", "{kind: noop, result: '{{ item }}'}")
+}
+
+/// A loop over the workload's `items` whose items run in parallel, all with the same tool.
+pub(crate) fn fanout_of(path: &str, tool: &str) -> String {
+    format!(
+        "\
 apiVersion: noetl.io/v2
 kind: Playbook
-metadata: {name: measured_fanout, path: bench/fanout}
-workload: {items: []}
+metadata: {{name: measured_fanout, path: {path}}}
+workload: {{items: []}}
 workflow:
   - step: each
     loop:
-      in: '{{ workload.items }}'
+      in: '{{{{ workload.items }}}}'
       iterator: item
-      spec: {mode: parallel}
-    tool: {kind: noop, result: '{{ item }}'}
-";
+      spec: {{mode: parallel}}
+    tool: {tool}
+"
+    )
+}
 
 /// A playbook whose steps follow each other, all with the same tool.
 pub(crate) fn chain_of(steps: u64, path: &str, tool: &str) -> String {

@@ -1,13 +1,16 @@
 //! What can be measured.
 
+mod beside;
 mod chain;
 mod fanout;
 mod history;
 mod ingest;
 mod many;
 mod outbox;
+mod overload;
 mod proof;
 mod read;
+mod rhai;
 mod start;
 mod tools;
 
@@ -36,6 +39,9 @@ pub(crate) enum Scenario {
     Outbox,
     Ingest,
     Start,
+    Rhai,
+    Beside,
+    Overload,
 }
 
 /// Where and how much is measured.
@@ -57,7 +63,7 @@ impl Setting<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
@@ -70,6 +76,9 @@ impl Scenario {
         Self::Outbox,
         Self::Ingest,
         Self::Start,
+        Self::Rhai,
+        Self::Beside,
+        Self::Overload,
     ];
 
     fn name(self) -> &'static str {
@@ -86,6 +95,9 @@ impl Scenario {
             Self::Outbox => "outbox",
             Self::Ingest => "ingest",
             Self::Start => "start",
+            Self::Rhai => "rhai",
+            Self::Beside => "beside",
+            Self::Overload => "overload",
         }
     }
 
@@ -109,6 +121,13 @@ impl Scenario {
             Self::Outbox => "100,000 owed messages to JetStream, next to raw publishing",
             Self::Ingest => "100,000 messages of JetStream to executions, next to raw fetching",
             Self::Start => "from the start of the process to its first answer, and idle memory",
+            Self::Rhai => "`many` and `fanout` with steps that run a script, next to `noop` steps",
+            Self::Beside => {
+                "small executions beside a loop over 200,000 items, next to small ones alone"
+            }
+            Self::Overload => {
+                "64 clients that start executions without pause, next to the rate without"
+            }
         }
     }
 
@@ -126,6 +145,9 @@ impl Scenario {
             Self::Outbox => outbox::measure(setting).await,
             Self::Ingest => ingest::measure(setting).await,
             Self::Start => start::measure(setting).await,
+            Self::Rhai => rhai::measure(setting).await,
+            Self::Beside => beside::measure(setting).await,
+            Self::Overload => overload::measure(setting).await,
         }
     }
 }

@@ -134,6 +134,11 @@ impl System {
         &self.client
     }
 
+    /// The server's address, without a slash at its end.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(crate) fn server(&self) -> &Process {
         &self.server
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Setting, many};
 use crate::database::{Database, log};
 use crate::numbers::{Runs, len, mebibytes, micros, number};
-use crate::playbooks::FANOUT;
+use crate::playbooks::fanout;
 use crate::plot::{Line, Plot, Shape};
 use crate::sheet::{Bound, Sheet, Table};
 use crate::system::{Ran, System, Worker, completions};
@@ -27,7 +27,8 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     let system = System::start(&database, Worker::InProcess).await?;
     let store = database.store().await?;
     let payload = |items: u64| json!({ "items": (0..items).collect::<Value>() });
-    system.run(&database, &*store, FANOUT, &[payload(500)]).await?;
+    let playbook = fanout();
+    system.run(&database, &*store, &playbook, &[payload(500)]).await?;
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for (full, runs) in LOOPS {
@@ -35,7 +36,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
         let mut found = Loops::default();
         for _ in 0..setting.size.runs(runs) {
             system.forget_peak()?;
-            let ran = system.run(&database, &*store, FANOUT, &[payload(items)]).await?;
+            let ran = system.run(&database, &*store, &playbook, &[payload(items)]).await?;
             let log = log(&*store, ran.executions[0]).await?;
             let raw = many::rows_of(&*store, &ran.executions).await?;
             let raw = len(&raw) / database.raw_inserts(&raw).await?.as_secs_f64();
