@@ -258,6 +258,11 @@ impl Config {
         Duration::from_secs(self.number(Setting::WorkerDrain))
     }
 
+    /// How many worker processes may end while they run one command.
+    pub(crate) fn attempts_max(&self) -> u32 {
+        u32::try_from(self.number(Setting::CommandAttemptsMax)).expect("its bounds are small")
+    }
+
     pub(crate) fn worker_pool(&self) -> &str {
         self.text(Setting::WorkerPool).expect("it has a default")
     }

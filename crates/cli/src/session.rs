@@ -33,7 +33,7 @@ use crate::config::Config;
 use crate::database;
 use crate::embedded::Embedded;
 use crate::failure::Failure;
-use crate::foundation::{Foundation, Machine, Sharing};
+use crate::foundation::{Foundation, Machine};
 use crate::history::{History, Which};
 use crate::intake::IntakeHost;
 use crate::keys;
@@ -43,8 +43,6 @@ use crate::tools::Tools;
 
 /// How long a worker may go without a heartbeat.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// How often a command is begun: that a process is killed again and again is no fault of the command.
-const ATTEMPTS_MAX: u32 = 1000;
 /// How long steps of other executions may go on once the command is done.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How long messages that are still owed are waited for once the command is done.
@@ -118,12 +116,14 @@ pub(crate) struct EmbeddedWorker {
     pub(crate) tools: Tools,
     /// How long running commands may go on once it is told to stop.
     pub(crate) drain: Duration,
+    /// The URL of the server that it is part of.
+    pub(crate) server_url: Option<String>,
 }
 
 impl EmbeddedWorker {
     /// Of a command that has a user waiting for it.
     fn of_command() -> Self {
-        Self { id: embedded_worker(), tools: Tools::OnOwnBehalf, drain: DRAIN }
+        Self { id: embedded_worker(), tools: Tools::OnOwnBehalf, drain: DRAIN, server_url: None }
     }
 }
 
@@ -136,9 +136,13 @@ pub(crate) enum Work {
 }
 
 /// How a control plane of this process works.
-fn settings(attempts_max: u32, config: &Config) -> Settings {
-    let snapshot_after = config.snapshot_after();
-    Settings { attempts_max, lease: LEASE, snapshot_after, ..Settings::default() }
+fn settings(config: &Config) -> Settings {
+    Settings {
+        attempts_max: config.attempts_max(),
+        lease: LEASE,
+        snapshot_after: config.snapshot_after(),
+        ..Settings::default()
+    }
 }
 
 /// Tasks that end when they are told to.
@@ -192,18 +196,14 @@ impl Session {
     /// A control plane that has its store to itself.
     fn local(held: Holding, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
-        let (settings, given) = (settings(ATTEMPTS_MAX, config), given(config));
+        let (settings, given) = (settings(config), given(config));
         Self::new(held, Arc::new(LocalBus::new()), settings, machine, (home, given))
     }
 
     /// A control plane of a server.
     pub(crate) fn serving(foundation: Foundation, config: &Config) -> Self {
-        let Foundation { kept, bus, sharing, upkeep, machine } = foundation;
-        let attempts_max = match sharing {
-            Sharing::Alone { .. } => ATTEMPTS_MAX,
-            Sharing::WithOthers => Settings::default().attempts_max,
-        };
-        let settings = settings(attempts_max, config);
+        let Foundation { kept, bus, sharing: _, upkeep, machine } = foundation;
+        let settings = settings(config);
         let given = given(config);
         let mut session = Self::new(kept, bus, settings, machine, (Home::Nowhere, given));
         let (records, stop) = (session.records.clone(), session.loops.stop.clone());
@@ -257,6 +257,9 @@ impl Session {
             Arc::new(Embedded::new(lookup, session.records.clone(), Arc::new(SystemClock)));
         let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
         tools.whereabouts.worker = Some(worker.id.to_string());
+        if worker.server_url.is_some() {
+            tools.whereabouts.server_url = worker.server_url;
+        }
         let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());
         let settings = noetl_worker::Settings { drain: worker.drain, ..settings };

@@ -186,7 +186,10 @@ fn lease_exhausted(
     }
     let error = ToolError::new(
         ErrorKind::WorkerLost,
-        format!("{attempt} workers took this command and none of them reported back"),
+        format!(
+            "the worker process ended or stopped answering {attempt} times while it ran this \
+             command, which is the limit; the log of the worker, or of its machine, tells why"
+        ),
     );
     let ended = Ended::Failed { error, output: None };
     // No worker's attempt: what the last of them may still report is late.

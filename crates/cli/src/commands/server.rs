@@ -34,18 +34,17 @@ pub(crate) async fn server(
     let settings = edge::settings(address, args.insecure, config)?;
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (foundation, history) = foundation::lay(args, address, config).await?;
+    let url = format!("{scheme}://{}", reachable(address));
     let (id, announced) = match &foundation.sharing {
-        Sharing::Alone { database } => {
-            let url = format!("{scheme}://{}", reachable(address));
-            (embedded_worker(), Announcement::new(database, &url))
-        }
+        Sharing::Alone { database } => (embedded_worker(), Announcement::new(database, &url)),
         Sharing::WithOthers => (worker_of_process(config), None),
     };
     let holder = id.clone();
     let mut session = Session::serving(foundation, config);
     if !args.no_worker {
         let (tools, drain) = (Tools::of_address(address.ip()), config.server_drain());
-        let worker = EmbeddedWorker { id: id.clone(), tools, drain };
+        let server_url = Some(config.variable("NOETL_PUBLIC_SERVER_URL").unwrap_or(url));
+        let worker = EmbeddedWorker { id: id.clone(), tools, drain, server_url };
         session = session.with_worker(worker, config)?;
         let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
         session = session.with_intake(id, nats_url, config);

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 use crate::oracle::{Expected, verify};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{MANY_ATTEMPTS, Sandbox};
 
 /// A fan-out, a join, a loop and a child; every shell command leaves a line in the ledger.
 const PARENT: &str = r##"
@@ -153,12 +153,8 @@ impl Storm {
     }
 
     fn resume(&self) -> Child {
-        self.sandbox.spawn(&[
-            "resume",
-            "-q",
-            "--db",
-            self.database.to_str().expect("the path is text"),
-        ])
+        let database = self.database.to_str().expect("the path is text");
+        self.sandbox.spawn_with(&["resume", "-q", "--db", database], &[MANY_ATTEMPTS])
     }
 
     /// Starts a process and kills it at some moment.

@@ -10,6 +10,9 @@ use tempfile::TempDir;
 /// How long anything may take before a test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// For processes that are killed at random moments: the limit on attempts is not what is tested.
+pub(crate) const MANY_ATTEMPTS: (&str, &str) = ("NOETL_COMMAND_ATTEMPTS_MAX", "1000");
+
 /// An empty home directory, which is also where commands run.
 pub(crate) struct Sandbox {
     home: TempDir,
@@ -68,7 +71,13 @@ impl Sandbox {
 
     /// Starts a command and goes on.
     pub(crate) fn spawn(&self, args: &[&str]) -> Child {
+        self.spawn_with(args, &[])
+    }
+
+    /// Starts a command with some environment variables and goes on.
+    pub(crate) fn spawn_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Child {
         let mut command = self.command(args);
+        command.envs(variables.iter().copied());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs")
     }
 

@@ -132,6 +132,28 @@ fn a_worker_of_its_own_process_runs_the_commands_of_a_server() {
     assert_eq!(server.process.end(), Some(0));
 }
 
+const ASKS_FOR_ITS_SERVER: &str = r#"
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: asks, path: tests/asks}
+workflow:
+  - step: start
+    tool: {kind: noop, result: {server: "{{ server_url }}", other: "{{ server_url | default('none') }}"}}
+"#;
+
+#[test]
+fn the_embedded_worker_knows_the_url_of_its_server_if_there_is_one() {
+    let sandbox = Sandbox::new().with("asks.yaml", ASKS_FOR_ITS_SERVER);
+    let server = Server::new(&sandbox, &["--db", "history.db"]);
+    let url = server.url();
+    let run = ["run", "asks.yaml", "-q", "-o", "json"];
+    let there = sandbox.json(&[&run[..], &["--server", &url]].concat());
+    assert_eq!(there["output"], json!({ "server": url, "other": url }), "{there:#}");
+    assert_eq!(server.process.end(), Some(0));
+    let alone = sandbox.json(&[&run[..], &["--ephemeral"]].concat());
+    assert_eq!(alone["output"], json!({ "server": null, "other": "none" }), "{alone:#}");
+}
+
 #[test]
 fn servers_that_share_a_database_go_on_for_one_that_is_killed() {
     let (postgres, nats) = (PostgresServer::private(), NatsServer::start());

@@ -94,9 +94,9 @@ fn a_command_that_three_workers_lost_fails_visibly() {
     expect![[r#"
         enter start
         issue 0: start (noop)
-        fail 0: 3 workers took this command and none of them reported back (worker_lost)
-        step start failed: 3 workers took this command and none of them reported back
-        FAILED 3 workers took this command and none of them reported back
+        fail 0: the worker process ended or stopped answering 3 times while it ran this command, which is the limit; the log of the worker, or of its machine, tells why (worker_lost)
+        step start failed: the worker process ended or stopped answering 3 times while it ran this command, which is the limit; the log of the worker, or of its machine, tells why
+        FAILED the worker process ended or stopped answering 3 times while it ran this command, which is the limit; the log of the worker, or of its machine, tells why
     "#]]
     .assert_eq(&story.history());
 }

@@ -15,6 +15,7 @@ import datetime
 import decimal
 import enum
 import importlib
+import importlib.metadata
 import inspect
 import io
 import json
@@ -201,7 +202,8 @@ def import_some(lib):
 
 
 def import_package(package):
-    """A package may be called differently from its module; then the script's own import tells."""
+    """Imports a package by its name. One that is installed and has a module of another name, such as
+    scikit-learn, is left to the script's own import; one that is not installed is a failure."""
     name = re.split(r"[\s<>=!~;\[]", str(package).strip(), maxsplit=1)[0]
     module = name.replace("-", "_")
     try:
@@ -209,7 +211,21 @@ def import_package(package):
     except ModuleNotFoundError as error:
         if error.name != module.split(".")[0]:
             raise
-        return {}
+        if is_installed(name):
+            return {}
+        message = (
+            f"libs: the package `{name}` is not installed in {sys.executable}; install it with "
+            f"`{sys.executable} -m pip install {name}`, or name an environment that has it with `venv`"
+        )
+        raise Failure("config", "ModuleNotFoundError", message) from error
+
+
+def is_installed(package):
+    try:
+        importlib.metadata.distribution(package)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
+    return True
 
 
 def import_named(name, wanted):

@@ -253,7 +253,7 @@ mod names {
             completed [2,2026]
         "#]]
         .assert_eq(&libs(named, "result = [int(m.sqrt(4)), dt(2026, 1, 1).year]").await);
-        let packages = json!(["math>=1", "no-such-package", "xml.dom"]);
+        let packages = json!(["math>=1", "xml.dom"]);
         expect![[r#"
             completed [2,"xml.dom"]
         "#]]
@@ -273,6 +273,32 @@ mod names {
             code ModuleNotFoundError
         "#]]
         .assert_eq(&libs(json!({"x": "nowhere"}), "result = 1").await);
+    }
+
+    #[tokio::test]
+    async fn a_package_that_is_not_installed_is_a_failure() {
+        for libs in [json!(["no-such-package>=2"]), json!("no-such-package")] {
+            let ended = run(&call(json!({"libs": libs, "code": "result = 1"}))).await;
+            let Outcome::Failed { error, .. } = ended.outcome else { panic!("it completed") };
+            assert_eq!(error.kind, noetl_model::ErrorKind::Config);
+            let begin = "libs: the package `no-such-package` is not installed in /";
+            assert!(error.message.starts_with(begin), "{}", error.message);
+            assert!(error.message.contains("-m pip install no-such-package"), "{}", error.message);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_package_whose_module_has_another_name_is_left_to_the_script() {
+        let directory = tempfile::tempdir().unwrap();
+        let info = directory.path().join("other_name-1.0.dist-info");
+        std::fs::create_dir(&info).unwrap();
+        std::fs::write(info.join("METADATA"), "Name: other-name\nVersion: 1.0\n").unwrap();
+        let mut settings = settings();
+        let path = directory.path().display().to_string();
+        settings.environment.insert("PYTHONPATH".into(), path);
+        let python = Python::new(&settings, Arc::new(Outgoing::new(crate::Egress::Any, false)));
+        let call = call(json!({"libs": ["other-name"], "code": "result = 1"}));
+        assert_eq!(show(&python.run(&call).await), "completed 1\n");
     }
 
     #[tokio::test]
