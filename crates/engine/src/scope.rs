@@ -228,23 +228,28 @@ impl<'a> Reader<'a> {
         Arc::new(value)
     }
 
-    /// Looks a name up from the inside out.
+    /// Looks a name up from the inside out. `execution_id` is the only name that nothing hides; the
+    /// other built-in names of the execution are hidden by every name that a playbook gives.
     fn view(&self, name: &str) -> Option<View<'a>> {
-        self.reserved(name)
-            .or_else(|| self.of_moment(name))
+        if name == "execution_id" {
+            return Some(View::Plain(Arc::new(json!(self.scope.state.id.to_string()))));
+        }
+        self.of_moment(name)
             .or_else(|| self.of_item(name))
             .or_else(|| self.of_pipeline(name))
             .or_else(|| self.of_execution(name))
+            .or_else(|| self.built_in(name))
     }
 
-    fn reserved(&self, name: &str) -> Option<View<'a>> {
+    fn built_in(&self, name: &str) -> Option<View<'a>> {
         let state = self.scope.state;
         let value = match name {
-            "execution_id" => json!(state.id.to_string()),
             "catalog_id" => json!(state.playbook.catalog_id.to_string()),
             "path" => json!(state.playbook.path),
             "_now" => json!(self.scope.given.now.to_string()),
             "job" => json!({ "uuid": state.id.to_string(), "id": state.id.to_string() }),
+            "loop_index" => json!(self.scope.current_loop()?.1),
+            "vars" => return Some(View::Context(state)),
             _ => return None,
         };
         Some(View::Plain(Arc::new(value)))
@@ -296,18 +301,18 @@ impl<'a> Reader<'a> {
         let declared = step.repeat.as_ref()?;
         let plain = |value: Value| Some(View::Plain(Arc::new(value)));
         match name {
-            "iter" => self.iter_fields(repeat, index, &declared.iterator),
-            "_index" | "loop_index" => plain(json!(index)),
-            "_total" => plain(json!(repeat.total())),
-            "frame" if declared.frame.process == FrameProcess::Frame => {
-                plain(json!({ "rows": self.item_value(repeat, index)?, "index": index }))
-            }
             name if name == declared.iterator => {
                 let written = self.scope.current_item().and_then(|item| item.variables.get(name));
                 match written {
                     Some(value) => Some(View::Variable(value)),
                     None => plain(self.item_value(repeat, index)?),
                 }
+            }
+            "iter" => self.iter_fields(repeat, index, &declared.iterator),
+            "_index" => plain(json!(index)),
+            "_total" => plain(json!(repeat.total())),
+            "frame" if declared.frame.process == FrameProcess::Frame => {
+                plain(json!({ "rows": self.item_value(repeat, index)?, "index": index }))
             }
             _ => None,
         }
@@ -399,7 +404,7 @@ impl<'a> Reader<'a> {
         }
         match name {
             "workload" => Some(View::Stored(&state.workload)),
-            "ctx" | "vars" => Some(View::Context(state)),
+            "ctx" => Some(View::Context(state)),
             "steps" => Some(View::Steps(state)),
             name => {
                 if let Some(step) = self.called(name) {

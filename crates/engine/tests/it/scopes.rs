@@ -34,6 +34,43 @@ workflow:
 }
 
 #[test]
+fn names_of_the_playbook_hide_the_built_in_ones() {
+    for name in ["job", "path", "catalog_id", "_now", "loop_index", "frame"] {
+        let story = told(&format!(
+            "
+  - step: start
+    loop: {{in: [a, b], iterator: {name}}}
+    tool: {{kind: noop, result: '{{{{ {name} }}}}'}}
+"
+        ));
+        assert_eq!(story.output("start")["results"], json!(["a", "b"]), "an iterator {name}");
+    }
+    for name in ["job", "path", "catalog_id", "_now", "loop_index", "vars"] {
+        let story = told(&format!(
+            "
+workload: {{{name}: {{mine: 1}}}}
+workflow:
+  - {{step: start, tool: {{kind: noop, result: '{{{{ {name}.mine }}}}'}}}}
+"
+        ));
+        assert_eq!(story.output("start"), json!(1), "a workload key {name}");
+        let story = told(&format!(
+            "
+  - {{step: start, tool: {{kind: noop}}, set: {{ctx.{name}: {{mine: 2}}}}, next: end}}
+  - {{step: end, tool: {{kind: noop, result: '{{{{ {name}.mine }}}}'}}}}
+"
+        ));
+        assert_eq!(story.output("end"), json!(2), "a variable {name}");
+    }
+    let story = told(
+        "
+  - {step: start, tool: {kind: noop, result: '{{ [job.uuid, job.id, path, vars] }}'}}
+",
+    );
+    assert_eq!(story.output("start"), json!(["7", "7", "test", {}]));
+}
+
+#[test]
 fn keys_named_like_methods_are_keys() {
     let story = told(
         "
