@@ -1,5 +1,4 @@
-//! Credentials and keychain: what is secret is sealed before it is stored, delivered to one worker
-//! only, and taken out of everything else.
+//! Credentials and keychain: a secret is sealed before it is stored, and delivered to one worker only.
 //!
 //! Every record has a key of its own, which the operator's key wraps. A record is sealed for its
 //! place: moved to another row, it does not open. A new operator's key wraps the records' keys anew
@@ -10,13 +9,11 @@
 mod delivery;
 mod envelope;
 mod key;
-mod redactor;
 mod vault;
 
 pub use delivery::{DeliveryError, DeliveryKey, SealedEnvelope, seal_for};
 pub use envelope::OpenError;
 pub use key::{Key, KeyError, Keyring};
-pub use redactor::{REDACTED, Redactor, SECRET_MIN};
 pub use vault::{
     Access, DATA_MAX, Given, Identifier, KeychainSecret, NewCredential, NewKeychainSecret,
     Operation, Progress, Rotation, Vault, VaultError,

@@ -1,5 +1,6 @@
 //! What a tool is asked to do, and what it answers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::credentials::UsedCredentials;
+use crate::redactor::Redactor;
 
 /// One kind of work a worker can do.
 #[async_trait]
@@ -81,8 +83,41 @@ impl Ended {
 
     #[must_use]
     pub fn with_logs(mut self, logs: Logs) -> Self {
-        self.logs = logs.bounded();
+        self.logs = logs;
         self
+    }
+
+    /// Takes every secret out of the output, the error and the logs, then cuts the logs to their
+    /// limit. The order matters: of a secret that is cut first, a part would stay.
+    #[must_use]
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        if !redactor.is_idle() {
+            match &mut self.outcome {
+                Outcome::Completed { output } => redactor.json(output),
+                Outcome::Failed { error, output } => {
+                    redact_error(redactor, error);
+                    output.iter_mut().for_each(|output| redactor.json(output));
+                }
+            }
+            for stream in [&mut self.logs.stdout, &mut self.logs.stderr] {
+                if let Cow::Owned(redacted) = redactor.text(stream) {
+                    *stream = redacted;
+                }
+            }
+        }
+        self.logs = self.logs.bounded();
+        self
+    }
+}
+
+fn redact_error(redactor: &Redactor, error: &mut ToolError) {
+    for text in [Some(&mut error.message), error.code.as_mut()].into_iter().flatten() {
+        if let Cow::Owned(redacted) = redactor.text(text) {
+            *text = redacted;
+        }
+    }
+    if let Some(details) = &mut error.details {
+        redactor.json(details);
     }
 }
 

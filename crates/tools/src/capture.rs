@@ -6,6 +6,8 @@ use std::time::Duration;
 use noetl_model::Logs;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::redactor::{Redaction, Redactor};
+
 /// What is kept of one output stream; beyond it the middle is left out.
 pub(crate) const CAPTURE_BYTES_MAX: usize = 10 * 1024 * 1024;
 
@@ -13,9 +15,12 @@ const CHUNK_BYTES: usize = 16 * 1024;
 /// How long output is waited for once there is no reason for it to be late.
 const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
-/// The beginning and the end of some bytes.
+/// The beginning and the end of some bytes, without the secrets in them.
 #[derive(Debug)]
 pub(crate) struct Capture {
+    redaction: Redaction,
+    /// Redacted bytes on their way to `head` and `tail`.
+    redacted: Vec<u8>,
     half_max: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -23,11 +28,26 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn new(bytes_max: usize) -> Self {
-        Self { half_max: bytes_max / 2, head: Vec::new(), tail: VecDeque::new(), left_out: 0 }
+    pub(crate) fn new(bytes_max: usize, redactor: &Redactor) -> Self {
+        Self {
+            redaction: redactor.begin(),
+            redacted: Vec::new(),
+            half_max: bytes_max / 2,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            left_out: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let mut redacted = std::mem::take(&mut self.redacted);
+        self.redaction.push(bytes, &mut redacted);
+        self.keep(&redacted);
+        redacted.clear();
+        self.redacted = redacted;
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         let to_head = bytes.len().min(self.half_max - self.head.len());
         let (head, rest) = bytes.split_at(to_head);
         self.head.extend_from_slice(head);
@@ -40,6 +60,9 @@ impl Capture {
 
     /// The text, leaving nothing; bytes that are not UTF-8 become replacement characters.
     pub(crate) fn take_text(&mut self) -> String {
+        let mut rest = std::mem::take(&mut self.redacted);
+        self.redaction.finish(&mut rest);
+        self.keep(&rest);
         let mut bytes = std::mem::take(&mut self.head);
         if self.left_out > 0 {
             bytes.extend(format!("\n… {} bytes left out …\n", self.left_out).into_bytes());
@@ -61,8 +84,9 @@ pub(crate) struct Printed {
 }
 
 impl Printed {
-    pub(crate) fn new() -> Self {
-        Self { stdout: Capture::new(CAPTURE_BYTES_MAX), stderr: Capture::new(CAPTURE_BYTES_MAX) }
+    pub(crate) fn new(redactor: &Redactor) -> Self {
+        let capture = || Capture::new(CAPTURE_BYTES_MAX, redactor);
+        Self { stdout: capture(), stderr: capture() }
     }
 
     /// The texts, leaving nothing.
@@ -83,7 +107,13 @@ pub(crate) struct Captured<R> {
 
 impl<R: AsyncRead + Unpin> Captured<R> {
     pub(crate) fn new(reader: R) -> Self {
-        Self { reader: Some(reader), pending: Vec::new(), capture: Capture::new(CAPTURE_BYTES_MAX) }
+        let capture = Capture::new(CAPTURE_BYTES_MAX, &Redactor::default());
+        Self { reader: Some(reader), pending: Vec::new(), capture }
+    }
+
+    /// Takes the secrets of a redactor out of the output from now on.
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+        self.capture.redaction = redactor.begin();
     }
 
     /// Reads until the stream ends. A stream that cannot be read has ended.
@@ -158,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_middle_of_a_long_output_is_left_out() {
-        let mut capture = Capture::new(8);
+        let mut capture = Capture::new(8, &Redactor::default());
         for chunk in [&b"ab"[..], b"cdef", b"ghijkl", b"m"] {
             capture.push(chunk);
         }
@@ -167,8 +197,25 @@ mod tests {
     }
 
     #[test]
+    fn secrets_are_taken_out_before_the_middle_is_left_out() {
+        let credential = serde_json::json!({ "token": "hunter2-and-more" });
+        let redactor = Redactor::of_credentials([credential.as_object().unwrap()]);
+        for before in 0..40 {
+            let mut capture = Capture::new(40, &redactor);
+            let text = format!("{}hunter2-and-more{}", "-".repeat(before), "+".repeat(40 - before));
+            for chunk in text.as_bytes().chunks(5) {
+                capture.push(chunk);
+            }
+            let kept = capture.take_text();
+            for part in ["hun", "nter", "r2", "and", "more"] {
+                assert!(!kept.contains(part), "{before}: {kept}");
+            }
+        }
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_replaced() {
-        let mut capture = Capture::new(8);
+        let mut capture = Capture::new(8, &Redactor::default());
         capture.push(b"a\xffb");
         assert_eq!(capture.take_text(), "a\u{fffd}b");
     }

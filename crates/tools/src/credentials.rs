@@ -1,13 +1,14 @@
 //! Where secrets come from that a playbook names by alias.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
 
 use crate::call::Call;
+use crate::redactor::Redactor;
 
 /// Finds credentials by alias.
 #[async_trait]
@@ -27,22 +28,43 @@ pub(crate) fn alias_within(said: &Map<String, Value>) -> Option<&str> {
     said.get("credential").or_else(key).and_then(Value::as_str)
 }
 
-/// The credentials that a command has been given, so that what it leaves behind can be searched for
-/// them. Clones share their list.
+/// The credentials that a command has been given, so that its output can be searched for them.
+/// Clones share their list.
 #[derive(Clone, Default)]
 pub struct UsedCredentials {
-    fields: Arc<Mutex<Vec<Map<String, Value>>>>,
+    used: Arc<Mutex<Used>>,
+}
+
+#[derive(Default)]
+struct Used {
+    /// The fields of each credential, in the order they were asked for.
+    fields: Vec<Map<String, Value>>,
+    /// Searches for all of them, once it is needed.
+    redactor: Option<Redactor>,
 }
 
 impl UsedCredentials {
     /// Notes what a tool was given, or has got with what it was given.
     pub(crate) fn note(&self, fields: &Map<String, Value>) {
-        self.fields.lock().unwrap_or_else(PoisonError::into_inner).push(fields.clone());
+        let mut used = self.lock();
+        used.fields.push(fields.clone());
+        used.redactor = None;
     }
 
-    /// The fields of each, in the order they were asked for.
-    pub fn take(&self) -> Vec<Map<String, Value>> {
-        std::mem::take(&mut self.fields.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes the secrets of the credentials noted so far out of texts and values.
+    pub fn redactor(&self) -> Redactor {
+        let Used { fields, redactor } = &mut *self.lock();
+        redactor.get_or_insert_with(|| Redactor::of_credentials(fields.iter())).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fields of each credential, in the order they were asked for.
+    #[cfg(test)]
+    pub(crate) fn fields(&self) -> Vec<Map<String, Value>> {
+        self.lock().fields.clone()
     }
 }
 
@@ -162,8 +184,8 @@ mod tests {
         let (call, other) = (call(json!({})), call(json!({})));
         noted.resolve(&call, "a").await.unwrap();
         assert!(noted.resolve(&call, "b").await.is_err());
-        assert_eq!(json!(call.used.take()), json!([{ "token": "t" }]));
-        assert!(other.used.take().is_empty());
+        assert_eq!(json!(call.used.fields()), json!([{ "token": "t" }]));
+        assert!(other.used.fields().is_empty());
     }
 
     #[tokio::test]

@@ -5,7 +5,8 @@
 //! network policy) comes in through [`Settings`].
 //!
 //! Invariant: whatever a tool started has ended once its run has ended, be it by itself, by
-//! time-out or by cancellation.
+//! time-out or by cancellation. Output, errors and logs leave a [`Registry`] without the secrets that the
+//! tool was given, and are cut to their limits only after that.
 
 mod artifact;
 mod call;
@@ -22,6 +23,7 @@ mod outgoing;
 mod postgres;
 mod prepare;
 mod python;
+mod redactor;
 mod registry;
 mod results;
 mod rhai;
@@ -42,6 +44,7 @@ pub use call::{Call, Ended, Tool};
 pub use credentials::{Credentials, FixedCredentials, UsedCredentials};
 pub use intake::{Fetched, Receipt, Source, Sources, StandardSources};
 pub use outgoing::{Egress, Exception, NoException};
+pub use redactor::{REDACTED, Redactor, SECRET_MIN};
 pub use registry::{Registry, TIMEOUT_DEFAULT};
 pub use results::{NoResults, Reference, Results};
 pub use settings::{Settings, Whereabouts, library_place};

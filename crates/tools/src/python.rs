@@ -120,7 +120,7 @@ impl Python {
             prepared = prepared => prepared?,
             () = call.cancel.cancelled() => return Ok(Ended::stopped(Logs::default())),
         };
-        let talk = interpreter.run(&request, &call.cancel).await;
+        let talk = interpreter.run(&request, &call.used.redactor(), &call.cancel).await;
         let logs = interpreter.take_logs();
         pool.give_back(interpreter);
         Ok(match talk {

@@ -111,8 +111,19 @@ impl Registry {
     }
 
     /// Runs the command of a lease to its end. `bindings` are the lease's, with references resolved;
-    /// the credentials that the tool asks for are noted in `used`.
+    /// the credentials that the tool asks for are noted in `used`, and their secrets are taken out of
+    /// everything that is returned.
     pub async fn run(
+        &self,
+        lease: &Lease,
+        bindings: BTreeMap<String, Arc<Value>>,
+        used: &UsedCredentials,
+        cancel: &CancellationToken,
+    ) -> Ended {
+        self.run_lease(lease, bindings, used, cancel).await.redacted(&used.redactor())
+    }
+
+    async fn run_lease(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
@@ -138,10 +149,11 @@ impl Registry {
 
     /// Runs a call in which nothing is a template.
     pub async fn call(&self, kind: ToolKind, call: &Call) -> Ended {
-        match self.tools.get(&kind) {
+        let ended = match self.tools.get(&kind) {
             Some(tool) => run_in_time(tool.as_ref(), call, &call.cancel.clone()).await,
             None => Ended::failed(self.unavailable(kind)),
-        }
+        };
+        ended.redacted(&call.used.redactor())
     }
 
     fn unavailable(&self, kind: ToolKind) -> ToolError {

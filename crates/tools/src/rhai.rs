@@ -22,6 +22,7 @@ use crate::call::{Call, Ended, Tool};
 use crate::capture::{Capture, Printed};
 use crate::keys::Keys;
 use crate::outgoing::Outgoing;
+use crate::redactor::Redactor;
 use requests::Requests;
 
 const OPERATIONS_MAX: u64 = 10_000_000;
@@ -61,11 +62,12 @@ impl Tool for Rhai {
             runtime: Handle::current(),
             stop: call.cancel.clone(),
         };
+        let redactor = call.used.redactor();
         let (done, ended) = tokio::sync::oneshot::channel();
         let thread = std::thread::Builder::new().name("rhai".into()).stack_size(STACK_BYTES);
         let started = thread.spawn(move || {
             // Nobody listens any more if the command was given up.
-            let _ = done.send(evaluate(&code, scope, requests));
+            let _ = done.send(evaluate(&code, scope, requests, &redactor));
         });
         if let Err(error) = started {
             let message = format!("rhai: cannot start a thread: {error}");
@@ -89,8 +91,13 @@ fn scope(call: &Call) -> Vec<(String, Value)> {
         .collect()
 }
 
-fn evaluate(code: &str, variables: Vec<(String, Value)>, requests: Requests) -> Ended {
-    let printed = Arc::new(Mutex::new(Printed::new()));
+fn evaluate(
+    code: &str,
+    variables: Vec<(String, Value)>,
+    requests: Requests,
+    redactor: &Redactor,
+) -> Ended {
+    let printed = Arc::new(Mutex::new(Printed::new(redactor)));
     let mut engine = engine(&printed, &requests.stop);
     requests.add_to(&mut engine);
     let result = scope_of(variables)

@@ -17,6 +17,7 @@ use crate::call::{Call, Ended, Tool};
 use crate::capture::{Printed, while_reading};
 use crate::group::{self, Group};
 use crate::keys::Keys;
+use crate::redactor::Redactor;
 
 pub(crate) struct Shell {
     environment: BTreeMap<String, String>,
@@ -44,13 +45,17 @@ impl Shell {
         script: &Script,
         call: &Call,
     ) -> Result<Ended, ToolError> {
-        let mut printed = Printed::new();
+        let redactor = call.used.redactor();
+        // What is added to it is redacted already.
+        let mut printed = Printed::new(&Redactor::default());
         for argv in &script.commands {
-            let Some(status) = self.run_command(script, argv, call, &mut printed).await? else {
+            let Some(status) =
+                self.run_command(script, argv, call, &redactor, &mut printed).await?
+            else {
                 return Ok(Ended::stopped(printed.take()));
             };
             if !status.success() {
-                return Ok(failed(argv, status, printed.take()));
+                return Ok(failed(argv, status, printed.take(), &redactor));
             }
         }
         let logs = printed.take();
@@ -63,6 +68,7 @@ impl Shell {
         script: &Script,
         argv: &[String],
         call: &Call,
+        redactor: &Redactor,
         printed: &mut Printed,
     ) -> Result<Option<std::process::ExitStatus>, ToolError> {
         let mut command = Command::new(&argv[0]);
@@ -74,6 +80,8 @@ impl Shell {
         command.stdin(if script.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         let (mut group, mut stdout, mut stderr) =
             Group::spawn(command).map_err(|error| cannot_start(script.tool, &argv[0], &error))?;
+        stdout.redact(redactor);
+        stderr.redact(redactor);
         let stdin = group.take_stdin();
 
         let text = script.stdin.as_deref().unwrap_or_default();
@@ -178,21 +186,27 @@ fn output(exit_code: i32, logs: &Logs) -> Value {
     json!({"exit_code": exit_code, "stdout": logs.stdout, "stderr": logs.stderr})
 }
 
-fn failed(argv: &[String], status: std::process::ExitStatus, logs: Logs) -> Ended {
+fn failed(
+    argv: &[String],
+    status: std::process::ExitStatus,
+    logs: Logs,
+    redactor: &Redactor,
+) -> Ended {
     let (ending, exit_code) = group::describe(status);
     let last_line = logs.stderr.lines().rev().find(|line| !line.trim().is_empty());
     let reason = last_line.map(|line| format!(": {}", line.trim())).unwrap_or_default();
-    let message = format!("`{}` ended with {ending}{reason}", first_line(argv));
+    let message = format!("`{}` ended with {ending}{reason}", first_line(argv, redactor));
     let error = ToolError::new(ErrorKind::Exception, message).with_code(exit_code.to_string());
     Ended::failed_with(error, output(exit_code, &logs)).with_logs(logs)
 }
 
-/// The command as a person would recognise it, cut to a line.
-fn first_line(argv: &[String]) -> String {
+/// The command as a person would recognise it, without secrets, cut to a line.
+fn first_line(argv: &[String], redactor: &Redactor) -> String {
     let text = match argv {
         [_, flag, script] if flag == "-c" => script.clone(),
         _ => argv.join(" "),
     };
+    let text = redactor.text(&text);
     let line = text.trim().lines().next().unwrap_or_default();
     let cut: String = line.chars().take(60).collect();
     if cut.len() < text.trim().len() { format!("{cut}…") } else { cut }

@@ -12,7 +12,6 @@ mod backoff;
 mod credentials;
 mod holding;
 mod intake;
-mod redact;
 mod report;
 mod results;
 mod run;

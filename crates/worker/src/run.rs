@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::backoff::Backoff;
-use crate::redact::redacted;
 
 /// Runs a command to its end; a tool that panics has failed. Nothing if the command was lost.
 pub(crate) async fn run(
@@ -46,9 +45,9 @@ pub(crate) async fn run(
     let running = AssertUnwindSafe(running.instrument(span.clone())).catch_unwind();
     let ended = running.await.unwrap_or_else(|panic| {
         let message = format!("the tool `{}` panicked: {}", lease.tool, told(panic.as_ref()));
+        let message = used.redactor().text(&message).into_owned();
         Some(Ended::failed(ToolError::new(ErrorKind::Unknown, message)))
     })?;
-    let ended = redacted(ended, &used);
     if let Outcome::Failed { error, .. } = &ended.outcome {
         span.record("error", error.kind.as_str());
     }

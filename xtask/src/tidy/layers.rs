@@ -53,7 +53,7 @@ const LAYERS: &[(&str, Allowed)] = &[
     ),
     ("noetl-duckdb", Only(&[])),
     ("noetl-tools", Only(&["noetl-model", "noetl-expr", "noetl-duckdb"])),
-    ("noetl-worker", Only(&["noetl-model", "noetl-api", "noetl-tools", "noetl-secrets"])),
+    ("noetl-worker", Only(&["noetl-model", "noetl-api", "noetl-tools"])),
     ("noetl-otel", Only(&[])),
     ("noetl-cli", All),
     ("noetl-testkit", All),

@@ -159,7 +159,7 @@ fn a_template_names_a_field_of_a_credential() {
 fn a_credential_that_a_template_names_is_noted_and_is_no_variable() {
     let lease = lease(ToolKind::Python, json!({"code": "{{ keychain.api.token }}"}));
     let call = prepare(&lease, json!({"a": 1})).unwrap();
-    assert_eq!(json!(call.used.take()), json!([{"type": "bearer", "token": "t0ken"}]));
+    assert_eq!(json!(call.used.fields()), json!([{"type": "bearer", "token": "t0ken"}]));
     assert_eq!(call.variables.keys().collect::<Vec<_>>(), ["a"]);
 }
 

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{End, Raised, Request};
 use crate::capture::{Captured, while_reading};
 use crate::group::{self, Group};
+use crate::redactor::Redactor;
 
 /// How many calls an interpreter serves before another takes its place.
 const CALLS_MAX: u32 = 1000;
@@ -122,7 +123,14 @@ impl Interpreter {
         })
     }
 
-    pub(super) async fn run(&mut self, request: &Request<'_>, cancel: &CancellationToken) -> Talk {
+    pub(super) async fn run(
+        &mut self,
+        request: &Request<'_>,
+        redactor: &Redactor,
+        cancel: &CancellationToken,
+    ) -> Talk {
+        self.stdout.redact(redactor);
+        self.stderr.redact(redactor);
         self.calls += 1;
         self.fitness = Fitness::Spent;
         let mark = format!("\u{1}noetl:{:x}:{}\u{1}", self.token, self.calls);

@@ -83,3 +83,57 @@ async fn a_run_that_is_dropped_ends_what_it_started() {
     running.abort();
     eventually("the command ends", || !is_alive(&pid)).await;
 }
+
+/// Runs a lease with a credential `db` whose password is `hunter2-and-more`.
+async fn run_with_secret(lease: &Lease) -> Ended {
+    let credential = r#"{"type": "postgres", "data": {"db_password": "hunter2-and-more"}}"#;
+    let variable = ("NOETL_CREDENTIAL_DB".to_owned(), credential.to_owned());
+    let credentials = Arc::new(FixedCredentials::from_environment([variable]));
+    let settings = Settings { credentials, ..settings() };
+    let (used, cancel) = (UsedCredentials::default(), CancellationToken::new());
+    Registry::standard(settings).run(lease, BTreeMap::new(), &used, &cancel).await
+}
+
+#[track_caller]
+fn check_redacted(ended: &Ended) {
+    let shown = format!("{ended:?}");
+    assert!(shown.contains("[REDA"), "{shown}");
+    for part in ["hunte", "unter", "nter2", "r2-an", "and-m", "-more"] {
+        assert!(!shown.contains(part), "{part} is left");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_taken_out_of_a_command_before_its_line_is_cut() {
+    for before in 40..61 {
+        let command = format!(": {} {{{{ keychain.db.db_password }}}}; exit 3", "x".repeat(before));
+        let ended = run_with_secret(&lease(ToolKind::Shell, json!({"command": command}))).await;
+        let Outcome::Failed { error, .. } = &ended.outcome else { panic!("it completed") };
+        for part in ["hunte", "hunter2", "-more"] {
+            assert!(!error.message.contains(part), "{}", error.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_taken_out_of_logs_before_they_are_cut() {
+    let limit = noetl_model::LOG_BYTES_MAX;
+    // Secrets without a gap, so that every cut goes through one.
+    let times = limit / "hunter2-and-more".len() + 1000;
+    for (tool, config) in [
+        (
+            ToolKind::Python,
+            json!({"code": format!("print(p * {times}); result = 1"),
+                                  "input": {"p": "{{ keychain.db.db_password }}"}}),
+        ),
+        (
+            ToolKind::Shell,
+            json!({"command": format!("for i in $(seq {times}); do printf %s $P; done"),
+                                 "env": {"P": "{{ keychain.db.db_password }}"}}),
+        ),
+    ] {
+        let ended = run_with_secret(&lease(tool, config)).await;
+        assert!(ended.logs.stdout.len() < limit + 100, "{tool}");
+        check_redacted(&ended);
+    }
+}
