@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use noetl_blobs_files::FileBlobs;
-use noetl_store::{Blobs, SystemClock};
+use noetl_store::{Blobs, SteadyClock};
 use noetl_store_postgres::Shards;
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use url::Url;
@@ -49,7 +49,7 @@ async fn try_open(path: &Path) -> Result<Result<SqliteStore, OpenError>, Failure
             .with_context(|| format!("cannot make the directory {}", directory.display()))
             .map_err(|error| Failure::broken(error).help(ELSEWHERE))?;
     }
-    Ok(SqliteStore::open(path, Arc::new(SystemClock)).await)
+    Ok(SqliteStore::open(path, Arc::new(SteadyClock::default())).await)
 }
 
 /// Opens a database to look at, whether or not another process writes to it.

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use noetl_bus::{Bus, LocalBus};
 use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{IdGenerator, WorkerId, machine_id_of};
-use noetl_store::{Clock as _, CommandQueue as _, SystemClock};
+use noetl_store::{Clock as _, CommandQueue as _, StoreTime as _, SystemClock};
 use noetl_store_postgres::{
     ClaimError, ClusterSettings, MACHINES_MAX, MachineClaim, Shards, TimeSource,
 };
@@ -96,7 +96,7 @@ impl Upkeep {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(UPKEEP_EVERY) => {}
             }
-            if let Err(error) = self.shards.upkeep(SystemClock.now()).await {
+            if let Err(error) = self.shards.upkeep(self.shards.clock().now()).await {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, "partitions not made ahead of time");
             }

@@ -9,7 +9,8 @@ use noetl_api::wire::SummariesQuery;
 use noetl_api::{Client, Wanted};
 use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary, Timestamp, first_id_at};
 use noetl_store::{
-    ExecutionFilter, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store, StoreError,
+    Clock as _, ExecutionFilter, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store, StoreError,
+    SystemClock,
 };
 use serde_json::Value;
 
@@ -164,6 +165,19 @@ impl History {
                     limit: Some(page.limit),
                 };
                 client.summaries(&query).await.map_err(refused)
+            }
+        }
+    }
+
+    /// The time by the clock that events are stamped with.
+    pub(crate) async fn now(&self) -> Result<Timestamp, Failure> {
+        match self {
+            History::Store(store) => Ok(store.clock().now()),
+            History::Server(client) => {
+                let health = client.health().await.map_err(refused)?;
+                let time = health["time"].as_str().and_then(|time| time.parse().ok());
+                // A server of an older version does not tell.
+                Ok(time.unwrap_or_else(|| SystemClock.now()))
             }
         }
     }

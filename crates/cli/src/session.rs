@@ -20,7 +20,7 @@ use noetl_model::{
 use noetl_secrets::{Given, Key, Keyring, Vault};
 use noetl_server::{Intake, Lookup, Services, collect_records};
 use noetl_store::{
-    Clock, CommandQueue as _, ExecutionFilter, MemoryStore, Records, Store, SystemClock,
+    CommandQueue as _, ExecutionFilter, MemoryStore, Records, SteadyClock, Store, SystemClock,
 };
 use noetl_store_sqlite::SqliteStore;
 use noetl_tools::{FixedCredentials, Registry, StandardSources};
@@ -187,7 +187,7 @@ impl Session {
 
     /// Runs executions and keeps nothing of them.
     pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let clock = Arc::new(SteadyClock::default());
         let keyring = Keyring::new(Key::generate(), Vec::new());
         let held = Holding::of(Arc::new(MemoryStore::new(clock)), keyring);
         Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
@@ -207,7 +207,7 @@ impl Session {
         let given = given(config);
         let mut session = Self::new(kept, bus, settings, machine, (Home::Nowhere, given));
         let (records, stop) = (session.records.clone(), session.loops.stop.clone());
-        session.loops.tasks.spawn(collect_records(records, Arc::new(SystemClock), stop));
+        session.loops.tasks.spawn(collect_records(records, session.control.clock(), stop));
         let (control, stop) = (session.control.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(async move { control.keep_schedules(stop).await });
         if let Some(upkeep) = upkeep {
@@ -235,7 +235,7 @@ impl Session {
         let (numbered, stop) = (ids.clone(), numbering.stop.clone());
         numbering.tasks.spawn(async move { machine.keep(&numbered, stop).await });
         let worker = Background::default();
-        let vault = Vault::new(records.clone(), keyring, ids.clone(), Arc::new(SystemClock));
+        let vault = Vault::new(records.clone(), keyring, ids.clone(), control.clock());
         let vault = Arc::new(vault.with_given(given));
         Self { store, records, vault, control, bus, ids, numbering, home, loops, worker }
     }
@@ -254,7 +254,7 @@ impl Session {
             vault: session.vault.clone(),
         };
         let embedded =
-            Arc::new(Embedded::new(lookup, session.records.clone(), Arc::new(SystemClock)));
+            Arc::new(Embedded::new(lookup, session.records.clone(), session.control.clock()));
         let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
         tools.whereabouts.worker = Some(worker.id.to_string());
         if worker.server_url.is_some() {
@@ -282,7 +282,7 @@ impl Session {
         config: &Config,
     ) -> Self {
         let (store, records) = (self.store.clone(), self.records.clone());
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let clock = self.control.clock();
         let lookup = Lookup {
             control: self.control.clone(),
             store: store.clone(),
@@ -307,7 +307,6 @@ impl Session {
             records: self.records.clone(),
             vault: self.vault.clone(),
             bus: self.bus.clone(),
-            clock: Arc::new(SystemClock),
             ids: self.ids.clone(),
         }
     }

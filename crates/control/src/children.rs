@@ -134,9 +134,9 @@ impl Control {
         command: CommandId,
     ) -> Result<ChildCall, LoadError> {
         let playbook = self.playbook_of(state).await?;
-        let log = Log::stored(state.id(), state.seq());
+        let (log, now) = (Log::stored(state.id(), state.seq()), self.parts.stamps.now());
         self.satisfy(log, &mut Fetched::default(), |loaded| {
-            child_request(state, command, self.given(&playbook, loaded))
+            child_request(state, command, self.given(&playbook, loaded, now))
         })
         .await
     }

@@ -10,6 +10,7 @@ use noetl_store::{Clock, ExecutionFilter, Page, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::PlaybookCache;
+use crate::clock::SkewGauge;
 use crate::commit::{Committer, Wakes};
 use crate::draft::Stamps;
 use crate::follow::Followers;
@@ -35,6 +36,7 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) stamps: Stamps,
+    pub(crate) skew: SkewGauge,
     pub(crate) settings: Settings,
     pub(crate) tasks: Tasks,
     pub(crate) mailboxes: Mailboxes,
@@ -52,17 +54,19 @@ pub(crate) struct Parts {
 }
 
 impl Control {
+    /// A control plane on a store. Times are those of the store's clock; `machine` is the clock of this
+    /// machine, which is only compared with it.
     pub fn new(
         store: Arc<dyn Store>,
         bus: Arc<dyn Bus>,
-        clock: Arc<dyn Clock>,
+        machine: Arc<dyn Clock>,
         ids: Arc<IdGenerator>,
         settings: Settings,
     ) -> Self {
         let parts = Parts {
-            store,
             bus,
-            stamps: Stamps { clock, ids },
+            stamps: Stamps { clock: store.clock(), ids },
+            skew: SkewGauge::new(machine),
             tasks: Tasks::default(),
             mailboxes: Mailboxes::default(),
             committer: Committer::default(),
@@ -77,6 +81,7 @@ impl Control {
             lookouts: Lookouts::default(),
             timers_aside: Reserve::new(),
             settings,
+            store,
         };
         Self { parts: Arc::new(parts) }
     }
@@ -85,6 +90,7 @@ impl Control {
     /// then waits for what is under way. Inputs are answered whether this runs or not.
     pub async fn run(&self, shutdown: CancellationToken) {
         let tasks = &self.parts.tasks;
+        tasks.spawn(self.clone().watch_clock(shutdown.clone()));
         tasks.spawn(self.clone().relay_outbox(shutdown.clone()));
         tasks.spawn(self.clone().start_children(shutdown.clone()));
         tasks.spawn(self.clone().fire_timers(shutdown.clone()));
@@ -92,6 +98,11 @@ impl Control {
         tasks.spawn(self.clone().remind_workers(shutdown.clone()));
         tasks.spawn(self.clone().sweep_stalls(shutdown));
         tasks.finished().await;
+    }
+
+    /// The store's clock, which every stored instant is to be compared with.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.parts.stamps.clock)
     }
 
     /// Ends an execution by hand, as completed or as failed.

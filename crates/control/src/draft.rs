@@ -21,6 +21,7 @@ use crate::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
 /// Where events get their ids and times.
 #[derive(Clone)]
 pub(crate) struct Stamps {
+    /// The store's.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<IdGenerator>,
 }
@@ -34,10 +35,8 @@ impl Stamps {
         self.ids.next(self.now())
     }
 
-    fn record(&self, seq: Seq, event: Event, prev: Digest) -> Recorded {
-        let at = self.now();
-        let event_id = EventId(self.ids.next(at));
-        Recorded { seq, event_id, at, event, prev: Some(prev) }
+    fn event_id(&self, now: Timestamp) -> EventId {
+        EventId(self.ids.next(now))
     }
 }
 
@@ -46,6 +45,8 @@ impl Stamps {
 pub(crate) struct Draft {
     /// As it will be once the draft is written.
     pub(crate) state: Execution,
+    /// The time by the store's clock, read once for all that is decided here.
+    pub(crate) now: Timestamp,
     /// What has been fetched for the decisions of this draft.
     pub(crate) fetched: Fetched,
     expected: Seq,
@@ -68,25 +69,31 @@ struct Pages {
 
 impl Draft {
     /// A draft that continues a stored log.
-    pub(crate) fn onto(state: Execution) -> Self {
+    pub(crate) fn onto(state: Execution, now: Timestamp) -> Self {
         let expected = state.seq();
-        Self { state, fetched: Fetched::default(), expected, pages: Pages::default() }
+        Self { state, now, fetched: Fetched::default(), expected, pages: Pages::default() }
     }
 
     /// A draft that begins an execution.
     pub(crate) fn opening(
         execution: ExecutionId,
         mut first: Event,
-        stamps: &Stamps,
+        (now, stamps): (Timestamp, &Stamps),
     ) -> Result<Self, Illegal> {
         let mut pages = Pages::default();
         let mut fetched = Fetched::default();
         pages.move_out(&mut first, PAYLOAD_INLINE_MAX, &mut fetched.loaded);
-        let recorded = stamps.record(Seq::ZERO.next(), first, Digest::before(execution));
+        let recorded = Recorded {
+            seq: Seq::ZERO.next(),
+            event_id: stamps.event_id(now),
+            at: now,
+            event: first,
+            prev: Some(Digest::before(execution)),
+        };
         let state = begin(execution, &recorded)?;
         pages.note(&state, &recorded);
         pages.events.push(recorded);
-        Ok(Self { state, fetched, expected: Seq::ZERO, pages })
+        Ok(Self { state, now, fetched, expected: Seq::ZERO, pages })
     }
 
     /// A large value that an input brought along, or that was made for a decision.
@@ -114,7 +121,13 @@ impl Draft {
     ) -> Result<(), Illegal> {
         let inline_max = inline_max(&self.state, playbook, &event);
         self.pages.move_out(&mut event, inline_max, &mut self.fetched.loaded);
-        let recorded = stamps.record(self.state.seq().next(), event, self.state.head());
+        let recorded = Recorded {
+            seq: self.state.seq().next(),
+            event_id: stamps.event_id(self.now),
+            at: self.state.event_time(self.now),
+            event,
+            prev: Some(self.state.head()),
+        };
         self.pages.note(&self.state, &recorded);
         evolve(&mut self.state, &recorded)?;
         self.pages.events.push(recorded);
@@ -132,7 +145,7 @@ impl Draft {
 
     /// What is to be written, and the state it leads to.
     pub(crate) fn finish(self) -> (Append, Execution) {
-        let Self { state, fetched, expected, pages } = self;
+        let Self { state, now: _, fetched, expected, pages } = self;
         // So that what was made for this draft alone need not be copied.
         drop(fetched);
         let Pages { events, queue, timers, mut outbox, payloads, .. } = pages;

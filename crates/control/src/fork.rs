@@ -186,6 +186,7 @@ impl Control {
     /// follows from it can be told, else before the decision it is part of.
     async fn fork_draft(&self, setting: &Setting<'_>, past: Past) -> Result<Draft, ForkError> {
         let mut fetched = Fetched::default();
+        let now = self.parts.stamps.now();
         let (state, rest, again) = match past.beginning {
             Beginning::Settled { again } => (past.state, Vec::new(), again),
             Beginning::Within { before, input, since } => {
@@ -217,11 +218,11 @@ impl Control {
         let log = Log::stored(setting.origin, state.seq());
         let events = self
             .satisfy(log, &mut fetched, |loaded| {
-                fork(&state, &wish, self.given(setting.playbook, loaded))
+                fork(&state, &wish, self.given(setting.playbook, loaded, now))
             })
             .await?;
         let events = events.map_err(ForkError::Unforkable)?;
-        let mut draft = Draft::onto(state);
+        let mut draft = Draft::onto(state, now);
         fetched.made.values().for_each(|made| draft.offer(made));
         draft.fetched = fetched;
         for event in events {
@@ -248,8 +249,9 @@ impl Control {
         let expected = before.map_or(Seq::ZERO, Execution::seq);
         let log = Log::stored(setting.origin, expected);
         let turn = Some(Turn { after, changes: setting.changes });
+        let now = self.parts.stamps.now();
         let ask = |loaded: &Loaded| {
-            let given = Given { turn, ..self.given(setting.playbook, loaded) };
+            let given = Given { turn, ..self.given(setting.playbook, loaded, now) };
             match (input, before) {
                 (Cause::Input(input), Some(state)) => decide(state, input, given),
                 (Cause::Start(request), _) => start(setting.fork, request, given),

@@ -127,7 +127,7 @@ impl Control {
             command,
             attempt: row.attempt.next(),
             worker: worker.clone(),
-            lease_until: self.parts.stamps.now().after(self.parts.settings.lease),
+            lease: self.parts.settings.lease,
         };
         match self.submit(execution, claim).await {
             Ok(Answer::Leased(lease)) => Some(*lease),

@@ -11,6 +11,7 @@
 mod below;
 mod catalog;
 mod children;
+mod clock;
 mod commit;
 mod control;
 mod draft;
@@ -46,6 +47,7 @@ mod verify;
 mod tests;
 
 pub use catalog::Registered;
+pub use clock::Skew;
 pub use control::Control;
 pub use error::{Damage, LoadError, PayloadError, RegisterError, StartError, SubmitError};
 pub use follow::Follow;

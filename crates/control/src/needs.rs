@@ -6,7 +6,9 @@ use std::sync::Arc;
 use noetl_engine::{
     Decision, Execution, Gathering, Given, Loaded, LoopEnd, LoopOutput, Needs, Piece,
 };
-use noetl_model::{Digest, ExecutionId, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Recorded, Seq};
+use noetl_model::{
+    Digest, ExecutionId, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Recorded, Seq, Timestamp,
+};
 use noetl_playbook::Playbook;
 use serde_json::Value;
 
@@ -49,10 +51,14 @@ pub(crate) struct Fetched {
 }
 
 impl Control {
-    /// What a decision may look at, now.
-    pub(crate) fn given<'a>(&self, playbook: &'a Playbook, loaded: &'a Loaded) -> Given<'a> {
+    /// What a decision made at `now` may look at.
+    pub(crate) fn given<'a>(
+        &self,
+        playbook: &'a Playbook,
+        loaded: &'a Loaded,
+        now: Timestamp,
+    ) -> Given<'a> {
         let Settings { runs_max, events_max, attempts_max, .. } = self.parts.settings;
-        let now = self.parts.stamps.now();
         Given { playbook, now, loaded, runs_max, events_max, attempts_max, turn: None }
     }
 
@@ -66,7 +72,7 @@ impl Control {
         let mut fetched = std::mem::take(&mut draft.fetched);
         let decision = self
             .satisfy(draft.log(), &mut fetched, |loaded| {
-                decide(&draft.state, self.given(playbook, loaded))
+                decide(&draft.state, self.given(playbook, loaded, draft.now))
             })
             .await;
         // What the items have produced is true of this moment only.

@@ -186,9 +186,10 @@ impl Control {
         request: &Start,
         playbook: &Playbook,
     ) -> Result<Draft, StartError> {
+        let now = self.parts.stamps.now();
         let decision = self
             .satisfy(Log::stored(execution, Seq::ZERO), &mut Fetched::default(), |loaded| {
-                start(execution, request, self.given(playbook, loaded))
+                start(execution, request, self.given(playbook, loaded, now))
             })
             .await?;
         let events = match decision {
@@ -198,7 +199,7 @@ impl Control {
         let mut events = events.into_iter();
         let first = events.next().ok_or(LoadError::damaged(execution, Damage::NoStart))?;
         let stamps = &self.parts.stamps;
-        let drafted = Draft::opening(execution, first, stamps).and_then(|mut draft| {
+        let drafted = Draft::opening(execution, first, (now, stamps)).and_then(|mut draft| {
             events.try_for_each(|event| draft.record(event, playbook, stamps)).map(|()| draft)
         });
         drafted.map_err(|illegal| {

@@ -1,6 +1,7 @@
 //! Control planes on a store in memory and simulated time: the whole shell, no network and no disk.
 
 mod children;
+mod clocks;
 mod faulty;
 mod forks;
 mod leases;

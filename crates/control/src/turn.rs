@@ -228,7 +228,7 @@ impl Control {
         playbook: &Playbook,
         turn: &Turn,
     ) -> Result<Result<Decided, (Slot, Illegal)>, Setback> {
-        let mut draft = Draft::onto(state);
+        let mut draft = Draft::onto(state, self.parts.stamps.now());
         let mut answers = Answers::new();
         for (slot, Posted { submission: Submission { input, large, next }, .. }) in &turn.open {
             large.iter().for_each(|large| draft.offer(large));

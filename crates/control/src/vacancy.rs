@@ -266,7 +266,7 @@ impl Control {
             command,
             attempt: Attempt(1),
             worker: worker.clone(),
-            lease_until: self.parts.stamps.now().after(self.parts.settings.lease),
+            lease: self.parts.settings.lease,
         };
         let decision =
             self.decide_on(draft, playbook, |state, given| decide(state, &claim, given)).await?;

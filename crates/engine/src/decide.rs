@@ -11,9 +11,11 @@ mod loops;
 mod step;
 mod task;
 
+use std::time::Duration;
+
 use noetl_model::{
     Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Logs, Recorded, Seq,
-    Timestamp, ToolError, WorkerId,
+    ToolError, WorkerId,
 };
 use serde_json::Value;
 
@@ -59,8 +61,8 @@ pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Deci
     }
     let draft = || Draft::new(state.clone(), given, Vec::new());
     match input {
-        Input::Claim { command, attempt, worker, lease_until } => {
-            claim(draft(), *command, *attempt, worker, *lease_until)
+        Input::Claim { command, attempt, worker, lease } => {
+            claim(draft(), *command, *attempt, worker, *lease)
         }
         Input::Report { command, attempt, worker, ended, logs } => {
             report(draft(), *command, *attempt, worker, (ended, logs))
@@ -136,7 +138,7 @@ fn claim(
     command: CommandId,
     attempt: Attempt,
     worker: &WorkerId,
-    lease_until: Timestamp,
+    lease: Duration,
 ) -> Result<Decision, Needs> {
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(refused(Refusal::CommandFinished(command)));
@@ -149,6 +151,7 @@ fn claim(
     if attempt.0 > draft.given.attempts_max {
         return lease_exhausted(draft, command, held);
     }
+    let lease_until = draft.state.event_time(draft.given.now).after(lease);
     draft.emit(Event::CommandClaimed { command, attempt, worker: worker.clone(), lease_until });
     Ok(Decision::Accepted(draft.into_events()))
 }

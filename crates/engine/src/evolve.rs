@@ -51,6 +51,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         seq: first.seq,
         started_at: first.at,
         ended_at: None,
+        last_at: first.at,
         origin: origin.clone(),
         error_mode: *error_mode,
         pool: pool.clone(),
@@ -127,6 +128,7 @@ pub fn evolve_without_digest(state: &mut Execution, recorded: &Recorded) -> Resu
 /// Folds one event that has no place in a log yet.
 pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Result<(), String> {
     state.seq = state.seq.next();
+    state.last_at = state.event_time(at);
     if state.status.is_terminal() && !changes_nothing(event) {
         return Err(format!("the execution has ended as {}", state.status));
     }

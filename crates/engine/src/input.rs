@@ -1,8 +1,10 @@
 //! What the outside tells the engine, and the engine's "no".
 
+use std::time::Duration;
+
 use noetl_model::{
     Attempt, Below, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin, Payload,
-    PlaybookRef, Pool, StepName, TimerId, Timestamp, ToolError, WorkerId,
+    PlaybookRef, Pool, StepName, TimerId, ToolError, WorkerId,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -28,7 +30,8 @@ pub enum Input {
         command: CommandId,
         attempt: Attempt,
         worker: WorkerId,
-        lease_until: Timestamp,
+        /// For how long, from now on.
+        lease: Duration,
     },
     /// A worker is done with a command.
     Report {

@@ -29,6 +29,8 @@ pub struct Execution {
     pub(crate) seq: Seq,
     pub(crate) started_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,
+    /// The latest time of any event so far.
+    pub(crate) last_at: Timestamp,
     pub(crate) origin: Origin,
     pub(crate) error_mode: ErrorMode,
     pub(crate) pool: Pool,
@@ -185,7 +187,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 8;
+    pub const SHAPE: u32 = 9;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -205,6 +207,11 @@ impl Execution {
     /// The digest of the last event folded.
     pub fn head(&self) -> Digest {
         self.head
+    }
+
+    /// The time of an event that happens at `now`: times never go back within an execution.
+    pub fn event_time(&self, now: Timestamp) -> Timestamp {
+        now.max(self.last_at)
     }
 
     pub fn status(&self) -> ExecutionStatus {

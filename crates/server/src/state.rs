@@ -8,7 +8,7 @@ use noetl_bus::Bus;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::Vault;
-use noetl_store::{Clock, Records, Store};
+use noetl_store::{Records, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,6 @@ pub struct Services {
     pub vault: Arc<Vault>,
     /// What `control` tells others by.
     pub bus: Arc<dyn Bus>,
-    pub clock: Arc<dyn Clock>,
     pub ids: Arc<IdGenerator>,
 }
 
@@ -138,7 +137,7 @@ impl AppState {
             services.control.clone(),
             services.store.clone(),
             services.records.clone(),
-            services.clock.clone(),
+            services.control.clock(),
         );
         let parts = Parts {
             services,
@@ -226,7 +225,7 @@ impl AppState {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.parts.services.clock.now()
+        self.parts.services.control.clock().now()
     }
 
     pub(crate) fn next_id(&self) -> i64 {

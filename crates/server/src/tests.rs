@@ -202,7 +202,7 @@ impl Server {
         let keyring = Keyring::new(Key::generate(), Vec::new());
         let vault = Vault::new(records.clone(), keyring, ids.clone(), clock.clone());
         let vault = Arc::new(vault);
-        let services = Services { control, store, records, vault, bus, clock, ids };
+        let services = Services { control, store, records, vault, bus, ids };
         let state = AppState::new(services, settings_of_server);
         let way = Way::Direct(Box::new(app(state.clone())));
         let calls = Calls::default();

@@ -6,8 +6,9 @@ use std::time::Duration;
 use noetl_bus::Bus;
 use noetl_control::{Control, Settings};
 use noetl_model::IdGenerator;
-use noetl_store::MemoryStore;
+use noetl_store::{Clock as _, MemoryStore, Reading, RemoteClock};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SimulatedClock;
@@ -19,6 +20,9 @@ use crate::storm::Storm;
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// How long somebody waits when no server is up, or when one did not answer.
 const PAUSE: Duration = Duration::from_millis(400);
+
+/// How long the answer to the first reading of the store's clock may take, in milliseconds.
+const READING_MS_MAX: u64 = 1000;
 
 /// What all servers of a world have in common.
 pub(crate) struct Ground {
@@ -143,13 +147,17 @@ impl Fleet {
     }
 
     fn boot(&self, slot: usize) {
-        let Ground { store, bus, storm, settings, ledger, .. } = &self.ground;
+        let Ground { store, bus, storm, settings, ledger, clock, .. } = &self.ground;
         let dead = CancellationToken::new();
+        // A server reads the store's clock before it does anything; the answer takes a while.
+        let (asked, way) = (Instant::now(), storm.millis(0..READING_MS_MAX));
+        let first = Reading { at: clock.now(), asked, answered: asked + way };
         let connection = Connection {
             store: Arc::clone(store),
             storm: Arc::clone(storm),
             dead: dead.clone(),
             ledger: Arc::clone(ledger),
+            clock: Arc::new(RemoteClock::new(first)),
         };
         // The machine keeps its number, and its clock may have been set back meanwhile.
         let ids = IdGenerator::new(u16::try_from(slot).expect("there are few servers"));

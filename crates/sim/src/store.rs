@@ -17,12 +17,13 @@ use noetl_model::{
     Summary, Timestamp, WorkerId,
 };
 use noetl_store::{
-    Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
+    Append, AppendError, Catalog, CatalogEntry, Clock, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, MemoryStore,
-    NewPlaybook, OpenRows, OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound,
-    ReplayMark, SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take,
-    TimerRow, Timers,
+    NewPlaybook, OpenRows, OpenWork, Outbox, OutboxRow, Page, Payloads, Reading, ReadyCommand,
+    RemoteClock, ReplayBound, ReplayMark, SavedReplay, SavedReplays, Sent, Snapshot, Snapshots,
+    StoreError, StoreTime, Tables, Take, TimerRow, Timers,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ledger::Ledger;
@@ -36,6 +37,8 @@ pub(crate) struct Connection {
     pub(crate) storm: Arc<Storm>,
     pub(crate) dead: CancellationToken,
     pub(crate) ledger: Arc<Ledger>,
+    /// What the server knows of the store's clock.
+    pub(crate) clock: Arc<RemoteClock>,
 }
 
 impl Connection {
@@ -92,6 +95,11 @@ impl Connection {
         Ok(outcomes)
     }
 
+    /// Takes in the time that came with an answer.
+    fn observe(&self, at: Timestamp, asked: Instant) {
+        self.clock.observe(Reading { at, asked, answered: Instant::now() });
+    }
+
     fn write_late(&self, batch: &[Append]) {
         let (store, ledger) = (Arc::clone(&self.store), Arc::clone(&self.ledger));
         let batch = batch.to_vec();
@@ -113,6 +121,7 @@ fn unavailable() -> StoreError {
 #[async_trait]
 impl EventLog for Connection {
     async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        let asked = Instant::now();
         self.travel().await;
         let rates = self.storm.rates;
         if self.storm.strikes(rates.write_lost) {
@@ -123,8 +132,13 @@ impl EventLog for Connection {
             return Err(unavailable());
         }
         let outcomes = self.write(batch).await;
+        let now = self.store.time().await?;
         self.travel().await;
-        if self.storm.strikes(rates.answer_lost) { Err(unavailable()) } else { outcomes }
+        if self.storm.strikes(rates.answer_lost) {
+            return Err(unavailable());
+        }
+        self.observe(now, asked);
+        outcomes
     }
 
     async fn read(
@@ -169,6 +183,20 @@ impl CommandQueue for Connection {
 
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         self.ask(self.store.ready_count(pool)).await
+    }
+}
+
+#[async_trait]
+impl StoreTime for Connection {
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        let asked = Instant::now();
+        let now = self.ask(self.store.time()).await?;
+        self.observe(now, asked);
+        Ok(now)
     }
 }
 

@@ -11,7 +11,8 @@ use noetl_store::{
     Append, AppendError, Clock as _, CommandKey, EventLog, Known, LogEnd, OwnEvents, PageRoom,
     Plan, READ_EVENTS_MAX, StoreError, SystemClock, put_away, read_shared,
 };
-use sqlx::{PgConnection, query, query_as, query_scalar};
+use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
+use tokio::time::Instant as Moment;
 
 use crate::PgStore;
 use crate::encode::{Footing, bound};
@@ -156,7 +157,9 @@ impl PgStore {
             plan.without_bodies();
         }
         let mut writer = self.writers.take().await?;
-        bound(&plan, now, footing).execute(&mut *writer).await?;
+        let asked = Moment::now();
+        let told = bound(&plan, now, footing).fetch_one(&mut *writer).await?;
+        self.time.observe(told.try_get("now")?, asked);
         self.writers.keep(writer);
         Ok(Some(plan.answers))
     }

@@ -12,6 +12,7 @@
 mod append;
 mod bytes;
 mod catalog;
+mod clock;
 mod encode;
 mod executions;
 mod feed;
@@ -34,6 +35,7 @@ mod subscription;
 mod timers;
 mod writers;
 
+pub use clock::{DatabaseTime, read_clocks};
 pub use machine::{ClaimError, MACHINES_MAX, MachineClaim};
 pub use open::OpenError;
 pub use settings::{ClusterSettings, DsnProblem, PgSettings, PoolSettings, SettingsError};

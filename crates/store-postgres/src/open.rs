@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use noetl_store::StoreError;
+use noetl_store::{Reading, StoreError};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool, Row as _};
+use tokio::time::Instant as Moment;
 
+use crate::instant::Instant;
 use crate::settings::PgSettings;
 
 /// Where the list of migrations that a database has been through is kept.
@@ -96,12 +98,14 @@ fn connect_error(options: &PgConnectOptions, source: sqlx::Error) -> OpenError {
     }
 }
 
-/// Whether the server can be relied on.
-pub(crate) async fn examine(pool: &PgPool) -> Result<(), OpenError> {
+/// Checks that the server can be relied on; the answer is its time.
+pub(crate) async fn examine(pool: &PgPool) -> Result<Reading, OpenError> {
+    let asked = Moment::now();
     let row = sqlx::query(include_str!("../sql/examine.sql"))
         .fetch_one(pool)
         .await
         .map_err(OpenError::Examine)?;
+    let answered = Moment::now();
     let flag = |column| row.try_get::<bool, _>(column).map_err(OpenError::Examine);
     let version: i64 = row.try_get("version").map_err(OpenError::Examine)?;
     if flag("in_recovery")? {
@@ -111,7 +115,8 @@ pub(crate) async fn examine(pool: &PgPool) -> Result<(), OpenError> {
     } else if version < SERVER_VERSION_MIN {
         Err(OpenError::TooOld)
     } else {
-        Ok(())
+        let Instant(at) = row.try_get("now").map_err(OpenError::Examine)?;
+        Ok(Reading { at, asked, answered })
     }
 }
 

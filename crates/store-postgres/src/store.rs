@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use noetl_store::{Blobs, Clock, StoreError};
+use noetl_store::{Blobs, Clock, Reading, RemoteClock, StoreError};
 use sqlx::PgPool;
 use sqlx::postgres::PgTransaction;
+use tokio::time::Instant as Moment;
 
 use crate::feed;
 use crate::instant::Instant;
@@ -18,7 +19,7 @@ use crate::writers::Writers;
 pub struct PgStore {
     pub(crate) pool: PgPool,
     pub(crate) writers: Writers,
-    time: TimeSource,
+    pub(crate) time: Time,
     /// Where large values are, if not in the database.
     blobs: Option<Arc<dyn Blobs>>,
 }
@@ -32,12 +33,44 @@ pub enum TimeSource {
     Clock(Arc<dyn Clock>),
 }
 
-impl TimeSource {
+/// The clock that leases, messages and partitions are compared with, as it is known here.
+#[derive(Clone)]
+pub(crate) enum Time {
+    /// Statements ask the database; others make do with an estimate of its clock.
+    Database(Arc<RemoteClock>),
+    Clock(Arc<dyn Clock>),
+}
+
+impl Time {
+    fn of(source: TimeSource, first: Reading) -> Self {
+        match source {
+            TimeSource::Database => Time::Database(Arc::new(RemoteClock::new(first))),
+            TimeSource::Clock(clock) => Time::Clock(clock),
+        }
+    }
+
     /// What a statement is told about the time; if nothing, it asks the database.
-    pub(crate) fn now(&self) -> Option<Instant> {
+    fn now(&self) -> Option<Instant> {
         match self {
-            TimeSource::Database => None,
-            TimeSource::Clock(clock) => Some(Instant(clock.now())),
+            Time::Database(_) => None,
+            Time::Clock(clock) => Some(Instant(clock.now())),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        match self {
+            Time::Database(clock) => clock.clone(),
+            Time::Clock(clock) => Arc::clone(clock),
+        }
+    }
+
+    /// Takes in the time that the database has just answered with.
+    pub(crate) fn observe(&self, Instant(at): Instant, asked: Moment) {
+        match self {
+            Time::Database(clock) => {
+                clock.observe(Reading { at, asked, answered: Moment::now() });
+            }
+            Time::Clock(_) => {}
         }
     }
 }
@@ -47,10 +80,10 @@ impl PgStore {
     /// come.
     pub async fn connect(settings: PgSettings, time: TimeSource) -> Result<Self, OpenError> {
         let pool = open::pool(settings).await?;
-        open::examine(&pool).await?;
+        let first = open::examine(&pool).await?;
         open::migrate(&pool).await?;
         feed::shift(&pool).await.map_err(OpenError::Feed)?;
-        let writers = Writers::new(pool.clone());
+        let (writers, time) = (Writers::new(pool.clone()), Time::of(time, first));
         let store = Self { pool, writers, time, blobs: None };
         store.make_partitions(store.now()).await.map_err(OpenError::Partitions)?;
         Ok(store)

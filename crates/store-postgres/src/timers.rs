@@ -1,14 +1,37 @@
-//! Durable timers.
+//! Durable timers, and the clock they are compared with.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
 use noetl_store::from_row::Columns as _;
-use noetl_store::{PAGE_MAX, StoreError, TimerRow, Timers};
+use noetl_store::{Clock, PAGE_MAX, StoreError, StoreTime, TimerRow, Timers};
 use sqlx::{query, query_scalar};
+use tokio::time::Instant as Moment;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, get, store_error};
+
+#[async_trait]
+impl StoreTime for PgStore {
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.time.clock()
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        if let Some(Instant(now)) = self.now() {
+            return Ok(now);
+        }
+        let asked = Moment::now();
+        let now: Instant = query_scalar(include_str!("../sql/read_clock.sql"))
+            .fetch_one(&self.pool)
+            .await
+            .map_err(store_error)?;
+        self.time.observe(now, asked);
+        Ok(now.0)
+    }
+}
 
 #[async_trait]
 impl Timers for PgStore {

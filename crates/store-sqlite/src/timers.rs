@@ -1,12 +1,25 @@
-//! Durable timers.
+//! Durable timers, and the clock they are compared with.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
-use noetl_store::{PAGE_MAX, StoreError, TimerRow, Timers};
+use noetl_store::{Clock, PAGE_MAX, StoreError, StoreTime, TimerRow, Timers};
 use sqlx::{query_as, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{at_most, store_error};
+
+#[async_trait]
+impl StoreTime for SqliteStore {
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
+    }
+}
 
 #[async_trait]
 impl Timers for SqliteStore {

@@ -1,8 +1,17 @@
-//! The time, as a store sees it: the one clock that leases and timers are compared with.
+//! Clocks: the machine's own, one that never goes back, and an estimate of a clock elsewhere.
+//!
+//! A store has one clock, and everything that is compared with a stored instant is compared with it:
+//! leases, timers, schedules, event times. A process uses its own clock for waiting only.
+
+mod remote;
+mod steady;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use noetl_model::Timestamp;
+
+pub use remote::{Reading, RemoteClock};
+pub use steady::SteadyClock;
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;

@@ -82,6 +82,7 @@ macro_rules! conformance {
             queue::ready_is_oldest_first_and_per_pool,
             queue::the_pools_with_a_command_to_lease_are_listed_once,
             queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
+            timers::the_time_is_that_of_the_stores_clock,
             timers::timers_come_due_in_order,
             timers::a_timer_set_again_moves,
             timers::removed_timer_never_fires,

@@ -32,7 +32,7 @@ mod subscription;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
 pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, Reading, RemoteClock, SteadyClock, SystemClock};
 pub use error::StoreError;
 pub use feed::{
     EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
@@ -49,7 +49,7 @@ pub use outbox::{
 pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{
     Catalog, CommandQueue, EventLog, Executions, OpenRows, Outbox, Payloads, SavedReplays,
-    Snapshots, Store, Timers,
+    Snapshots, Store, StoreTime, Timers,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{

@@ -1,5 +1,6 @@
 //! The ports: one small trait per thing that is kept.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,10 +10,10 @@ use noetl_model::{
 };
 
 use crate::{
-    Append, AppendError, CatalogEntry, EventFeed, ExecutionFilter, Failure, Fate, Feeds, Held,
-    HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenWork, OutboxRow, Page, ReadyCommand,
-    ReplayBound, ReplayMark, SavedReplay, Schedules, Sent, Snapshot, StartKey, StoreError,
-    Subscriptions, Take, TimerRow,
+    Append, AppendError, CatalogEntry, Clock, EventFeed, ExecutionFilter, Failure, Fate, Feeds,
+    Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenWork, OutboxRow, Page,
+    ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Schedules, Sent, Snapshot, StartKey,
+    StoreError, Subscriptions, Take, TimerRow,
 };
 
 #[async_trait]
@@ -65,6 +66,17 @@ pub trait CommandQueue: Send + Sync {
 
     /// How many commands of a pool may be leased now.
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
+}
+
+/// The one clock that stored instants are compared with.
+#[async_trait]
+pub trait StoreTime: Send + Sync {
+    /// The store's clock, as far as this process knows it without asking.
+    fn clock(&self) -> Arc<dyn Clock>;
+
+    /// Asks the store for the time by its clock. The clock of a store elsewhere is known better after
+    /// it.
+    async fn time(&self) -> Result<Timestamp, StoreError>;
 }
 
 #[async_trait]
@@ -199,6 +211,7 @@ pub trait OpenRows: Send + Sync {
 /// Everything the control plane keeps.
 pub trait Store:
     EventLog
+    + StoreTime
     + CommandQueue
     + Timers
     + Outbox
@@ -218,6 +231,7 @@ pub trait Store:
 
 impl<T> Store for T where
     T: EventLog
+        + StoreTime
         + CommandQueue
         + Timers
         + Outbox

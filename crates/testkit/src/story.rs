@@ -201,12 +201,11 @@ impl Story {
     }
 
     pub fn claim(&mut self, command: CommandId, attempt: u32, worker: &str) -> Result<(), Refusal> {
-        let lease_until = self.now.after(Duration::from_secs(30));
         let input = Input::Claim {
             command,
             attempt: Attempt(attempt),
             worker: WorkerId::new(worker),
-            lease_until,
+            lease: Duration::from_secs(30),
         };
         self.tell(&input).map(|_| ())
     }

@@ -1,5 +1,6 @@
 //! `noetl doctor`: whether everything noetl needs is there, and the way out where it is not.
 
+mod clock;
 mod database;
 mod machine;
 mod server;
@@ -61,6 +62,7 @@ pub(crate) async fn doctor(
         let db = crate::database::path_of(&args.database, config);
         checks.extend(machine::checks(config, &db).await);
         checks.extend(database::checks(config, &db).await);
+        checks.extend(clock::of_databases(config).await);
     }
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &checks))?,

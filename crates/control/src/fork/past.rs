@@ -313,11 +313,11 @@ impl Reader<'_> {
                     trace: trace.clone(),
                 }))));
             }
-            Event::CommandClaimed { command, attempt, worker, lease_until } => Input::Claim {
+            Event::CommandClaimed { command, attempt, worker, lease_until: _ } => Input::Claim {
                 command: *command,
                 attempt: *attempt,
                 worker: worker.clone(),
-                lease_until: *lease_until,
+                lease: self.control.parts.settings.lease,
             },
             Event::CommandCompleted { command, output, logs, .. } => {
                 let ended = Ended::Completed { output: output.clone() };

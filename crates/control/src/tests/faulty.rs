@@ -11,8 +11,8 @@ use noetl_store::{
     Append, AppendError, Catalog, CatalogEntry, CommandQueue, EventLog, ExecutionFilter,
     Executions, Failure, Fate, Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenRows,
     OpenWork, Outbox, OutboxRow, Page, Payloads, ReadyCommand, ReplayBound, ReplayMark,
-    SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, Tables, Take, TimerRow,
-    Timers,
+    SavedReplay, SavedReplays, Sent, Snapshot, Snapshots, StoreError, StoreTime, Tables, Take,
+    TimerRow, Timers,
 };
 
 use super::*;
@@ -100,6 +100,17 @@ impl CommandQueue for FaultyStore {
 
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         self.store.ready_count(pool).await
+    }
+}
+
+#[async_trait]
+impl StoreTime for FaultyStore {
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.store.clock()
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        self.store.time().await
     }
 }
 

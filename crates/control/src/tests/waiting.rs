@@ -6,7 +6,7 @@ use noetl_store::{Append, EventLog as _};
 
 use super::*;
 
-const FLAKY: &str = r#"
+pub(super) const FLAKY: &str = r#"
 workflow:
   - step: start
     tool:

@@ -111,7 +111,7 @@ async fn try_claim(
         command: issued.command,
         attempt,
         worker: worker.clone(),
-        lease_until: state.now().after(state.settings().lease),
+        lease: state.settings().lease,
     };
     match state.control().submit(issued.execution, claim).await {
         Ok(Answer::Leased(lease)) => Ok(Ok(*lease)),

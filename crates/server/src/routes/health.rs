@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use noetl_bus::Reach;
+use noetl_control::Skew;
 use noetl_model::Pool;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,6 +42,11 @@ struct Health {
     nats: &'static str,
     uptime_seconds: u64,
     version: &'static str,
+    /// The time by the store's clock.
+    time: String,
+    /// How many seconds the clock of this server's machine is ahead of the store's; below zero if it
+    /// is behind.
+    clock_skew_seconds: Option<f64>,
 }
 
 /// Whether the store answers, in the words of existing clients.
@@ -60,6 +66,8 @@ async fn api_health(State(state): State<AppState>) -> Response {
         },
         uptime_seconds: state.uptime().as_secs(),
         version: env!("CARGO_PKG_VERSION"),
+        time: state.now().to_string(),
+        clock_skew_seconds: state.control().clock_skew().map(Skew::seconds),
     };
     let status = if connected { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(health)).into_response()

@@ -53,6 +53,10 @@ async fn metrics(
     add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
     let uptime = state.uptime().as_secs();
     add("noetl_uptime_seconds", "", "How long this server has been up.", uptime);
+    if let Some(skew) = state.control().clock_skew() {
+        let help = "How far this machine's clock is from the store's, either way.";
+        add("noetl_clock_skew_milliseconds", "", help, skew.millis());
+    }
     if let Some(it) = state.store().connections() {
         let in_use = u64::from(it.open.saturating_sub(it.idle));
         add("noetl_store_connections_max", "", "Connections to the store, at most.", it.max.into());

@@ -28,13 +28,17 @@ async fn health_answers_without_looking_at_anything() {
 async fn api_health_says_what_existing_clients_read() {
     let mut answer = Server::new().get("/api/health").await;
     answer.body["version"] = "<version>".into();
+    answer.body["time"] = "<time>".into();
+    answer.body["clock_skew_seconds"] = "<skew>".into();
     expect![[r#"
         200 {
           "status": "ok",
           "database": "connected",
           "nats": "not_configured",
           "uptime_seconds": 0,
-          "version": "<version>"
+          "version": "<version>",
+          "time": "<time>",
+          "clock_skew_seconds": "<skew>"
         }
     "#]]
     .assert_eq(&answer.shape());

@@ -2,13 +2,14 @@
 //! the order each of them has.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, Digest, ExecutionId, Pool, Summary, Timestamp, WorkerId};
 use noetl_store::{
-    CommandQueue, ExecutionFilter, Executions, Held, HeldAnswer, PAGE_MAX, Page, Payloads,
-    ReadyCommand, StoreError, TimerRow, Timers,
+    Clock, CommandQueue, ExecutionFilter, Executions, Held, HeldAnswer, PAGE_MAX, Page, Payloads,
+    ReadyCommand, StoreError, StoreTime, TimerRow, Timers,
 };
 
 use super::Shards;
@@ -64,6 +65,18 @@ impl CommandQueue for Shards {
 
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.ready_count(pool)).await?.into_iter().sum())
+    }
+}
+
+/// The clock of a cluster is that of its own database. Leases are compared with the clock of their shard.
+#[async_trait]
+impl StoreTime for Shards {
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.cluster.clock()
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        self.cluster_presence.ask(self.cluster.time()).await
     }
 }
 

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{Pool, Seq, StepName, WorkerId};
+use noetl_model::{ExecutionId, Pool, Seq, StepName, WorkerId};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, add, after, events_after, lease, start};
 use noetl_store::{
-    Append, CommandQueue as _, EventLog as _, Executions as _, QueueChange, StoreError,
+    Append, Clock, CommandQueue as _, EventLog as _, Executions as _, QueueChange, StoreError,
+    StoreTime as _, SystemClock,
 };
-use noetl_store_postgres::{OpenError, PgSettings, PgStore, PoolSettings, TimeSource};
+use noetl_store_postgres::{
+    ClusterSettings, OpenError, PgSettings, PgStore, PoolSettings, TimeSource, read_clocks,
+};
 use noetl_testkit::PostgresServer;
 
 use crate::database::{Database, execute};
@@ -38,6 +41,31 @@ async fn servers_that_start_together_take_turns_with_the_schema() {
         append(&store, events_after(A, Seq(seen as u64), 1)).await;
         store.close().await;
     }
+}
+
+/// How far a clock is from the machine that the database of these tests runs on.
+fn off(clock: &dyn Clock) -> Duration {
+    let (here, there) = (SystemClock.now(), clock.now());
+    here.since(there).max(there.since(here))
+}
+
+#[tokio::test]
+async fn the_clock_of_a_store_is_the_databases_and_is_read_with_every_append() {
+    let database = Database::migrated().await;
+    let store = PgStore::connect(database.settings(), TimeSource::Database).await.unwrap();
+    let clock = store.clock();
+    assert!(off(&*clock) < Duration::from_secs(5), "it is off by {:?}", off(&*clock));
+    let mut before = clock.now();
+    for execution in 1..=3 {
+        append(&store, start(ExecutionId(execution))).await;
+        let after = clock.now();
+        assert!(after >= before.min(store.time().await.unwrap()));
+        before = after;
+    }
+    assert!(off(&*clock) < Duration::from_secs(5), "it is off by {:?}", off(&*clock));
+    let times = read_clocks(ClusterSettings::single(database.settings())).await.unwrap();
+    assert_eq!(times.len(), 1);
+    assert!(times[0].now.since(SystemClock.now()) < Duration::from_secs(5));
 }
 
 #[tokio::test]

@@ -20,6 +20,15 @@ async fn due(subject: &Subject, seconds: u64, limit: usize) -> Vec<(i64, u64)> {
     rows.iter().map(|row| (row.execution.0, row.timer.0)).collect()
 }
 
+pub async fn the_time_is_that_of_the_stores_clock(subject: Subject) {
+    let clock = subject.store.clock();
+    for seconds in [5, 7200, 1] {
+        subject.at(seconds);
+        assert_eq!(subject.store.time().await.expect("the store tells the time"), at(seconds));
+        assert_eq!(clock.now(), at(seconds));
+    }
+}
+
 pub async fn timers_come_due_in_order(subject: Subject) {
     let next_due = async || subject.store.next_due().await.expect("the store answers");
     assert_eq!(next_due().await, None);

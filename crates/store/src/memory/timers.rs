@@ -1,10 +1,23 @@
-//! Durable timers in memory.
+//! Durable timers in memory, and the clock they are compared with.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;
 
 use super::MemoryStore;
-use crate::{PAGE_MAX, StoreError, TimerRow, Timers};
+use crate::{Clock, PAGE_MAX, StoreError, StoreTime, TimerRow, Timers};
+
+#[async_trait]
+impl StoreTime for MemoryStore {
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
+    }
+}
 
 #[async_trait]
 impl Timers for MemoryStore {

@@ -27,6 +27,7 @@ pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Fai
         }
     };
     let mut checks = vec![version(url, &health), database(&health), bus(&health)];
+    checks.extend(super::clock::of_server(&health));
     checks.push(match client.is_ready().await {
         Ok(true) => Check::ok("ready", "it takes requests"),
         Ok(false) => {

@@ -2,7 +2,6 @@
 
 use noetl_api::Wanted;
 use noetl_replay::TimelineFold;
-use noetl_store::{Clock as _, SystemClock};
 
 use crate::args::TimelineArgs;
 use crate::config::Config;
@@ -26,7 +25,7 @@ pub(crate) async fn timeline(
             Ok(Wanted::More)
         })
         .await?;
-    let timeline = fold.finish(Some(SystemClock.now()));
+    let timeline = fold.finish(Some(history.now().await?));
     let shown = match args.output.document() {
         Some(format) => document(format, &timeline),
         None => drawn(&timeline),

@@ -1,0 +1,2 @@
+-- The time by this server's clock.
+SELECT clock_timestamp()
