@@ -13,7 +13,7 @@ use noetl_engine::{
 use noetl_model::{
     CommandId, Cutoff, ErrorKind, ErrorMode, ExecutionId, Origin, Payload, Pool, ToolError,
 };
-use noetl_store::{KeyHolder, PAGE_MAX, ReadyCommand, StartKey, StoreError};
+use noetl_store::{KeyHolder, ReadyCommand, StartKey, StoreError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -54,15 +54,9 @@ impl Control {
 
     /// Starts the children that wait; the answer is how many there were.
     async fn start_waiting(&self) -> Result<usize, StoreError> {
-        let claims = &self.parts.claims;
-        let limit = (CHILDREN_MAX + claims.held()).min(PAGE_MAX);
-        let ready = self.parts.store.ready(&Pool::control(), limit).await?;
-        let starting = ready.into_iter().filter_map(|row| {
-            let in_hand = claims.take((row.execution, row.command, row.attempt))?;
-            Some(self.carry_out(row, in_hand))
-        });
-        let carried = join_all(starting.take(CHILDREN_MAX)).await;
-        Ok(carried.len())
+        let taken = self.take_ready(&Pool::control(), CHILDREN_MAX).await?;
+        let starting = taken.into_iter().map(|(row, in_hand)| self.carry_out(row, in_hand));
+        Ok(join_all(starting).await.len())
     }
 
     async fn carry_out(&self, row: ReadyCommand, in_hand: InHand<'_, ReadyKey>) {

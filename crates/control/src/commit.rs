@@ -1,8 +1,9 @@
 //! Group commit: while one batch of appends is being written, the next gathers.
 //!
 //! Nothing waits for company: a lone append is written at once. What can be written without looking
-//! first does not wait for what cannot, so there are two lanes. What a commit sets off in this process
-//! (hints, loops that have something to do) is told right after it.
+//! first does not wait for what cannot, and neither waits for large appends, so there are three lanes.
+//! What a commit sets off in this process (hints, loops that have something to do) is told right after
+//! it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -19,6 +20,10 @@ use crate::Control;
 
 /// How many executions' appends share a transaction at most.
 const BATCH_MAX: usize = 256;
+/// How many events share a transaction; an append that has more by itself is written alone.
+const BATCH_EVENTS_MAX: usize = 2048;
+/// From how many events on an append is large: others do not wait until it is written.
+const LARGE_EVENTS: usize = 256;
 
 /// How often a store that does not answer is asked again.
 pub(crate) const UNANSWERED_RETRIES_MAX: u32 = 6;
@@ -40,6 +45,7 @@ async fn gather() {
 pub(crate) struct Committer {
     standing_alone: Mutex<Queue>,
     looked_up: Mutex<Queue>,
+    large: Mutex<Queue>,
 }
 
 /// Which appends share a transaction.
@@ -49,11 +55,19 @@ enum Lane {
     StandingAlone,
     /// Those for which the store has to look first.
     LookedUp,
+    /// Those that take long to write.
+    Large,
 }
 
 impl Lane {
     fn of(append: &Append) -> Self {
-        if append.stands_alone() { Lane::StandingAlone } else { Lane::LookedUp }
+        if append.events.len() >= LARGE_EVENTS {
+            Lane::Large
+        } else if append.stands_alone() {
+            Lane::StandingAlone
+        } else {
+            Lane::LookedUp
+        }
     }
 }
 
@@ -123,6 +137,7 @@ impl Committer {
         let queue = match lane {
             Lane::StandingAlone => &self.standing_alone,
             Lane::LookedUp => &self.looked_up,
+            Lane::Large => &self.large,
         };
         queue.lock().expect("nothing panics while it holds the queue")
     }
@@ -130,7 +145,7 @@ impl Committer {
     /// The next batch.
     fn next_batch(&self, lane: Lane) -> (Vec<Append>, Vec<Answering>) {
         let mut queue = self.queue(lane);
-        let count = queue.waiting.len().min(BATCH_MAX);
+        let count = batch_len(queue.waiting.iter().map(|(append, _)| append.events.len()));
         queue.waiting.drain(..count).unzip()
     }
 
@@ -140,6 +155,16 @@ impl Committer {
         queue.committing = !queue.waiting.is_empty();
         queue.committing
     }
+}
+
+/// How many of the appends that wait share the next transaction, by how many events each has.
+fn batch_len(events: impl Iterator<Item = usize>) -> usize {
+    let mut sum = 0usize;
+    let fits = events.take(BATCH_MAX).enumerate().take_while(|(place, events)| {
+        sum = sum.saturating_add(*events);
+        *place == 0 || sum <= BATCH_EVENTS_MAX
+    });
+    fits.count()
 }
 
 impl Control {
@@ -223,6 +248,7 @@ impl Control {
         let mut pools = BTreeSet::new();
         for append in written {
             self.parts.wakes.committed(append);
+            self.parts.rounds.committed(append);
             self.parts.followers.advanced(append.execution, append.summary.seq);
             pools.extend(append.outbox.iter().filter_map(|message| match message {
                 Message::CommandReady { pool, .. } => Some(pool.clone()),
@@ -241,5 +267,26 @@ impl Control {
                 bus.publish(Hint::CommandReady { pool }).await;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(events: &[usize], expected: usize) {
+        assert_eq!(batch_len(events.iter().copied()), expected);
+    }
+
+    #[test]
+    fn a_batch_is_bounded_by_appends_and_by_events() {
+        check(&[], 0);
+        check(&[1, 2, 3], 3);
+        check(&[1; BATCH_MAX + 1], BATCH_MAX);
+        check(&[BATCH_EVENTS_MAX, 1], 1);
+        check(&[BATCH_EVENTS_MAX + 1, 1], 1);
+        check(&[1, BATCH_EVENTS_MAX], 1);
+        check(&[1, BATCH_EVENTS_MAX - 1, 1], 2);
     }
 }

@@ -20,6 +20,7 @@ use crate::lookout::Lookouts;
 use crate::mailbox::Mailboxes;
 use crate::payloads::PayloadCache;
 use crate::reserve::{ASIDE, Reserve};
+use crate::rounds::Rounds;
 use crate::schedules::ScheduleCache;
 use crate::tasks::Tasks;
 use crate::timers::TimerKey;
@@ -48,6 +49,7 @@ pub(crate) struct Parts {
     pub(crate) payloads: PayloadCache,
     pub(crate) schedules: ScheduleCache,
     pub(crate) claims: Reserve<ReadyKey>,
+    pub(crate) rounds: Rounds,
     pub(crate) vacancies: Vacancies,
     pub(crate) lookouts: Lookouts,
     pub(crate) timers_aside: Reserve<TimerKey>,
@@ -77,6 +79,7 @@ impl Control {
             payloads: PayloadCache::new(settings.payload_bytes_max),
             schedules: ScheduleCache::default(),
             claims: Reserve::new(),
+            rounds: Rounds::new(),
             vacancies: Vacancies::default(),
             lookouts: Lookouts::default(),
             timers_aside: Reserve::new(),

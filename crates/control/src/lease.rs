@@ -106,14 +106,33 @@ impl Control {
         pool: &Pool,
         max: usize,
     ) -> Result<Vec<Option<Lease>>, StoreError> {
-        let claims = &self.parts.claims;
-        let limit = max.saturating_add(claims.held()).min(PAGE_MAX);
-        let ready = self.parts.store.ready(pool, limit).await?;
-        let free = ready.into_iter().filter_map(|row| {
-            let in_hand = claims.take((row.execution, row.command, row.attempt))?;
-            Some(self.claim(worker, row, in_hand))
-        });
-        Ok(join_all(free.take(max)).await)
+        let taken = self.take_ready(pool, max).await?;
+        Ok(join_all(taken.into_iter().map(|(row, in_hand)| self.claim(worker, row, in_hand))).await)
+    }
+
+    /// Takes in hand up to `max` commands of a pool that can be leased, going on with the round of the
+    /// pool where it stands.
+    pub(crate) async fn take_ready(
+        &self,
+        pool: &Pool,
+        max: usize,
+    ) -> Result<Vec<(ReadyCommand, InHand<'_, ReadyKey>)>, StoreError> {
+        let (claims, rounds) = (&self.parts.claims, &self.parts.rounds);
+        // One more than is wanted tells whether somebody has to wait.
+        let limit = max.saturating_add(claims.held()).saturating_add(1).min(PAGE_MAX);
+        let ready = self.parts.store.ready(pool, rounds.last(pool), limit).await?;
+        let mut taken = Vec::new();
+        let mut left = Vec::new();
+        for row in ready {
+            if taken.len() == max {
+                left.push(row.execution);
+            } else if let Some(in_hand) = claims.take((row.execution, row.command, row.attempt)) {
+                rounds.served(pool, row.execution);
+                taken.push((row, in_hand));
+            }
+        }
+        left.into_iter().for_each(|execution| rounds.waits(pool, execution));
+        Ok(taken)
     }
 
     async fn claim(

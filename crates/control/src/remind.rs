@@ -19,7 +19,7 @@ use crate::lease::ReadyKey;
 use crate::relay::is_notified;
 use crate::tasks::rest;
 
-/// How many commands of a pool are watched: those that have waited longest.
+/// How many commands of a pool are watched: the first to be leased.
 const WATCHED_MAX: usize = 256;
 /// The longest pause between two reminders of the same command.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
@@ -87,7 +87,7 @@ impl Control {
     async fn remind(&self, watch: &mut Watch) -> Result<(), StoreError> {
         let mut ready = Vec::new();
         for pool in self.parts.store.ready_pools().await?.iter().filter(|pool| is_notified(pool)) {
-            ready.extend(self.parts.store.ready(pool, WATCHED_MAX).await?);
+            ready.extend(self.parts.store.ready(pool, None, WATCHED_MAX).await?);
         }
         let patience = self.parts.settings.remind_after;
         for (row, count) in watch.look(ready, Instant::now(), patience) {

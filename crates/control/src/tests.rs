@@ -2,6 +2,7 @@
 
 mod children;
 mod clocks;
+mod fairness;
 mod faulty;
 mod forks;
 mod leases;

@@ -237,8 +237,9 @@ impl Control {
         Ok(grants)
     }
 
-    /// Hands whoever reports and has room for it the first command of a pool among the events that a
-    /// draft has from `next` on; nothing if there is none.
+    /// Hands the worker that reports and has room the first command of a pool among the events that a
+    /// draft has from `next` on; nothing if there is none, or if it is another execution's turn: one
+    /// with several open commands does not go on while others wait.
     pub(crate) async fn go_on(
         &self,
         input: &Input,
@@ -251,6 +252,10 @@ impl Control {
         };
         let found = issued(&draft.events()[begun..]).find(|(_, pool)| *pool == wanted);
         let Some((command, _)) = found else { return Ok(None) };
+        let is_wide = draft.state.open_commands().nth(1).is_some();
+        if is_wide && self.parts.rounds.others_wait(wanted, draft.state.id()) {
+            return Ok(None);
+        }
         self.claim_for(worker, command, draft, playbook).await
     }
 

@@ -1,26 +1,120 @@
--- At most $3 commands of pool $1 that can be leased now ($2, or this server's own), longest-waiting
--- first: those nobody has taken wait since they were added, those whose worker is lost since the
--- lease ran out.
-SELECT execution_id, command_id, attempt, waiting_since
-FROM (
+-- At most $3 commands of pool $1 that can be leased now ($2, or this server's own), in rounds: one of every
+-- execution, then a second of every execution, and so on. A round goes through the executions by id,
+-- beginning after $4 and continuing with the lowest; within one, commands whose worker is lost come first.
+-- One step of the index for each execution and for each command, however many commands wait.
+WITH RECURSIVE ahead (execution_id, place) AS (
     (
-        SELECT execution_id, command_id, attempt, created_at AS waiting_since, position
+        SELECT execution_id, 1
         FROM noetl.command
-        WHERE status = 'ISSUED' AND pool = $1
-        ORDER BY created_at, position
-        LIMIT $3
+        WHERE status = 'ISSUED' AND pool = $1 AND execution_id > $4
+        ORDER BY pool, execution_id, position
+        LIMIT 1
     )
     UNION ALL
-    (
-        SELECT execution_id, command_id, attempt, lease_until AS waiting_since, position
+    SELECT following.execution_id, ahead.place + 1
+    FROM ahead
+    CROSS JOIN LATERAL (
+        SELECT command.execution_id
         FROM noetl.command
         WHERE
-            status = 'CLAIMED'
-            AND pool = $1
-            AND lease_until <= coalesce($2, statement_timestamp())
-        ORDER BY lease_until, position
-        LIMIT $3
+            command.status = 'ISSUED'
+            AND command.pool = $1
+            AND command.execution_id > ahead.execution_id
+        ORDER BY command.pool, command.execution_id, command.position
+        LIMIT 1
+    ) AS following
+    WHERE ahead.place < $3
+),
+behind (execution_id, place) AS (
+    (
+        SELECT execution_id, 1
+        FROM noetl.command
+        WHERE status = 'ISSUED' AND pool = $1 AND execution_id <= $4
+        ORDER BY pool, execution_id, position
+        LIMIT 1
     )
-) AS ready
-ORDER BY waiting_since, position
+    UNION ALL
+    SELECT following.execution_id, behind.place + 1
+    FROM behind
+    CROSS JOIN LATERAL (
+        SELECT command.execution_id
+        FROM noetl.command
+        WHERE
+            command.status = 'ISSUED'
+            AND command.pool = $1
+            AND command.execution_id > behind.execution_id
+            AND command.execution_id <= $4
+        ORDER BY command.pool, command.execution_id, command.position
+        LIMIT 1
+    ) AS following
+    WHERE behind.place < $3
+),
+-- Made a round at a time, and no further than the limit of `fresh`.
+rounds (execution_id, command_id, attempt, position) AS (
+    (
+        SELECT chosen.execution_id, earliest.command_id, earliest.attempt, earliest.position
+        FROM (
+            SELECT execution_id FROM ahead
+            UNION ALL
+            SELECT execution_id FROM behind
+            LIMIT $3
+        ) AS chosen
+        CROSS JOIN LATERAL (
+            SELECT command.command_id, command.attempt, command.position
+            FROM noetl.command
+            WHERE
+                command.status = 'ISSUED'
+                AND command.pool = $1
+                AND command.execution_id = chosen.execution_id
+            ORDER BY command.pool, command.execution_id, command.position
+            LIMIT 1
+        ) AS earliest
+    )
+    UNION ALL
+    SELECT rounds.execution_id, following.command_id, following.attempt, following.position
+    FROM rounds
+    CROSS JOIN LATERAL (
+        SELECT command.command_id, command.attempt, command.position
+        FROM noetl.command
+        WHERE
+            command.status = 'ISSUED'
+            AND command.pool = $1
+            AND command.execution_id = rounds.execution_id
+            AND command.position > rounds.position
+        ORDER BY command.pool, command.execution_id, command.position
+        LIMIT 1
+    ) AS following
+),
+fresh AS (
+    SELECT execution_id, command_id, attempt, position FROM rounds LIMIT $3
+),
+lost AS (
+    SELECT execution_id, command_id, attempt, lease_until, position
+    FROM noetl.command
+    WHERE
+        status = 'CLAIMED'
+        AND pool = $1
+        AND lease_until <= coalesce($2, statement_timestamp())
+    ORDER BY lease_until, position
+    LIMIT $3
+)
+SELECT execution_id, command_id, attempt, round
+FROM (
+    SELECT
+        ready.execution_id,
+        ready.command_id,
+        ready.attempt,
+        row_number() OVER (
+            PARTITION BY ready.execution_id
+            ORDER BY ready.is_fresh, ready.lease_until, ready.position
+        ) AS round
+    FROM (
+        SELECT false AS is_fresh, execution_id, command_id, attempt, lease_until, position
+        FROM lost
+        UNION ALL
+        SELECT true, execution_id, command_id, attempt, NULL, position
+        FROM fresh
+    ) AS ready
+) AS in_rounds
+ORDER BY round, execution_id <= $4, execution_id
 LIMIT $3

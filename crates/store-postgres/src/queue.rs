@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Pool, Timestamp, WorkerId};
+use noetl_model::{ExecutionId, Pool, Timestamp, WorkerId};
 use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{
     CommandKey, CommandQueue, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
@@ -16,8 +16,13 @@ use crate::row::{Named, at_most, micros, plain, store_error, stored, unsigned};
 
 #[async_trait]
 impl CommandQueue for PgStore {
-    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
-        let waiting = self.waiting(pool, limit).await?;
+    async fn ready(
+        &self,
+        pool: &Pool,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ReadyCommand>, StoreError> {
+        let waiting = self.waiting(pool, after, limit).await?;
         Ok(waiting.into_iter().map(|(_, command)| command).collect())
     }
 
@@ -106,16 +111,18 @@ impl CommandQueue for PgStore {
 }
 
 impl PgStore {
-    /// The commands that are ready in a pool, each with the time since when.
+    /// The commands that are ready in a pool, each with the round in which it comes.
     pub(crate) async fn waiting(
         &self,
         pool: &Pool,
+        after: Option<ExecutionId>,
         limit: usize,
-    ) -> Result<Vec<(Timestamp, ReadyCommand)>, StoreError> {
+    ) -> Result<Vec<(u64, ReadyCommand)>, StoreError> {
         let rows = query(include_str!("../sql/ready_commands.sql"))
             .bind(plain(pool.as_str()))
             .bind(self.now())
             .bind(at_most(limit, PAGE_MAX))
+            .bind(after.map_or(i64::MIN, |after| after.0))
             .fetch_all(&self.pool)
             .await
             .map_err(store_error)?;
@@ -123,7 +130,7 @@ impl PgStore {
             .map(|row| {
                 let Held { execution, command, attempt } = from_row::held(Named(row))?;
                 let ready = ReadyCommand { execution, command, pool: pool.clone(), attempt };
-                Ok((Named(row).instant("waiting_since")?, ready))
+                Ok((Named(row).number("round")?, ready))
             })
             .collect()
     }

@@ -1,22 +1,90 @@
--- At most ?3 commands of pool ?1 that can be leased at ?2, longest-waiting first: those nobody has
--- taken wait since they were added, those whose worker is lost since the lease ran out.
+-- At most ?3 commands of pool ?1 that can be leased at ?2, in rounds: one of every execution, then a
+-- second of every execution, and so on. A round goes through the executions by id, beginning after ?4 and
+-- continuing with the lowest; within one, commands whose worker is lost come first. One step of the index
+-- for each execution and for each command, however many commands wait.
+WITH RECURSIVE
+ahead (execution_id, place) AS (
+    SELECT min(execution_id), 1
+    FROM command
+    WHERE status = 'ISSUED' AND pool = ?1 AND execution_id > ?4
+    UNION ALL
+    SELECT
+        (
+            SELECT min(command.execution_id)
+            FROM command
+            WHERE status = 'ISSUED' AND pool = ?1 AND command.execution_id > ahead.execution_id
+        ),
+        place + 1
+    FROM ahead
+    WHERE execution_id IS NOT NULL AND place < ?3
+),
+behind (execution_id, place) AS (
+    SELECT min(execution_id), 1
+    FROM command
+    WHERE status = 'ISSUED' AND pool = ?1 AND execution_id <= ?4
+    UNION ALL
+    SELECT
+        (
+            SELECT min(command.execution_id)
+            FROM command
+            WHERE
+                status = 'ISSUED'
+                AND pool = ?1
+                AND command.execution_id > behind.execution_id
+                AND command.execution_id <= ?4
+        ),
+        place + 1
+    FROM behind
+    WHERE execution_id IS NOT NULL AND place < ?3
+),
+fresh (round, is_behind, execution_id, position) AS (
+    SELECT 1, is_behind, chosen.execution_id, (
+        SELECT min(position)
+        FROM command
+        WHERE status = 'ISSUED' AND pool = ?1 AND command.execution_id = chosen.execution_id
+    )
+    FROM (
+        SELECT 0 AS is_behind, execution_id FROM ahead WHERE execution_id IS NOT NULL
+        UNION ALL
+        SELECT 1, execution_id FROM behind WHERE execution_id IS NOT NULL
+    ) AS chosen
+    UNION ALL
+    SELECT fresh.round + 1, fresh.is_behind, fresh.execution_id, following.position
+    FROM fresh
+    CROSS JOIN command AS following
+        ON following.position = (
+            SELECT min(command.position)
+            FROM command
+            WHERE
+                status = 'ISSUED'
+                AND pool = ?1
+                AND command.execution_id = fresh.execution_id
+                AND command.position > fresh.position
+        )
+    ORDER BY 1, 2, 3
+    LIMIT +?3
+),
+lost (execution_id, command_id, attempt, lease_until, position) AS (
+    SELECT execution_id, command_id, attempt, lease_until, position
+    FROM command
+    WHERE status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2
+    ORDER BY lease_until, position
+    LIMIT +?3
+)
 SELECT execution_id, command_id, attempt
 FROM (
-    SELECT * FROM (
-        SELECT execution_id, command_id, attempt, created_at AS waiting_since, position
-        FROM command
-        WHERE status = 'ISSUED' AND pool = ?1
-        ORDER BY created_at, position
-        LIMIT +?3
-    )
-    UNION ALL
-    SELECT * FROM (
-        SELECT execution_id, command_id, attempt, lease_until AS waiting_since, position
-        FROM command
-        WHERE status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2
-        ORDER BY lease_until, position
-        LIMIT +?3
-    )
+    SELECT
+        ready.*,
+        row_number() OVER (
+            PARTITION BY execution_id ORDER BY is_fresh, lease_until, position
+        ) AS round
+    FROM (
+        SELECT 0 AS is_fresh, lost.* FROM lost
+        UNION ALL
+        SELECT
+            1, command.execution_id, command.command_id, command.attempt, NULL, command.position
+        FROM fresh CROSS JOIN command ON command.position = fresh.position
+    ) AS ready
 )
-ORDER BY waiting_since, position
+ORDER BY round, execution_id <= ?4, execution_id
 LIMIT +?3

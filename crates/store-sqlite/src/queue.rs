@@ -17,11 +17,17 @@ use crate::store::begin;
 
 #[async_trait]
 impl CommandQueue for SqliteStore {
-    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
+    async fn ready(
+        &self,
+        pool: &Pool,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ReadyCommand>, StoreError> {
         let rows: Vec<(i64, u64, u32)> = query_as(include_str!("../sql/ready_commands.sql"))
             .bind(pool.as_str())
             .bind(self.clock.now().as_micros())
             .bind(at_most(limit, PAGE_MAX))
+            .bind(after.map_or(i64::MIN, |after| after.0))
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;

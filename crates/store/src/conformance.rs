@@ -79,7 +79,8 @@ macro_rules! conformance {
             queue::changes_to_a_command_that_is_not_there_are_refused,
             queue::a_removed_command_is_gone_and_removing_it_again_is_fine,
             queue::exhausted_lists_only_expired_leases_with_enough_attempts,
-            queue::ready_is_oldest_first_and_per_pool,
+            queue::ready_goes_round_the_executions_of_a_pool,
+            queue::an_execution_with_many_commands_does_not_keep_others_waiting,
             queue::the_pools_with_a_command_to_lease_are_listed_once,
             queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
             timers::the_time_is_that_of_the_stores_clock,
@@ -241,7 +242,8 @@ impl Subject {
     }
 
     pub async fn ready_in(&self, pool: &Pool) -> Vec<(i64, u64, u32)> {
-        let ready = self.store.ready(pool, usize::MAX).await.expect("the store lists commands");
+        let ready =
+            self.store.ready(pool, None, usize::MAX).await.expect("the store lists commands");
         let count = self.store.ready_count(pool).await.expect("the store counts commands");
         assert_eq!(usize::try_from(count), Ok(ready.len()), "the count agrees with the list");
         ready.iter().map(|row| (row.execution.0, row.command.0, row.attempt.0)).collect()

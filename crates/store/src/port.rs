@@ -45,8 +45,17 @@ pub trait EventLog: Send + Sync {
 
 #[async_trait]
 pub trait CommandQueue: Send + Sync {
-    /// Commands of a pool that may be leased now, by the store's clock, longest-waiting first.
-    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError>;
+    /// Commands of a pool that may be leased now, by the store's clock, in rounds: one of every
+    /// execution, then a second of every execution, and so on, so that no execution waits behind the
+    /// many commands of another. A round goes through the executions by id, beginning with the first
+    /// one after `after` and continuing with the lowest. Within an execution, commands whose lease ran
+    /// out come first, the one that ran out first before the others, then new ones as they were added.
+    async fn ready(
+        &self,
+        pool: &Pool,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ReadyCommand>, StoreError>;
 
     /// Prolongs leases to `lease` from now, by the store's clock; an answer for each, in order.
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError>;

@@ -81,7 +81,7 @@ async fn times_of_an_execution_do_not_go_back_with_the_stores_clock() {
     clock.set(-3600);
     let leased = lease(&plane.control, "w", 1).await.pop().expect("a command");
     // The lease is as long as ever: nobody else gets the command.
-    assert_eq!(world.store.ready(&Pool::shared(), 10).await.unwrap(), []);
+    assert_eq!(world.store.ready(&Pool::shared(), None, 10).await.unwrap(), []);
     assert_eq!(leased.lease_until.since(started_at), Settings::default().lease);
     let outcome = run(&plane.control, &leased, &mut ScriptedWorker::default()).await;
     let begun = Instant::now();

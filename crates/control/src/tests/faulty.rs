@@ -74,8 +74,13 @@ impl EventLog for FaultyStore {
 
 #[async_trait]
 impl CommandQueue for FaultyStore {
-    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
-        self.store.ready(pool, limit).await
+    async fn ready(
+        &self,
+        pool: &Pool,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ReadyCommand>, StoreError> {
+        self.store.ready(pool, after, limit).await
     }
 
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {

@@ -18,6 +18,8 @@ use crate::{Ended, LoopEnd, LoopOutput, Needs};
 const IN_FLIGHT_DEFAULT: u64 = 500;
 /// How many items a loop may have in flight.
 const IN_FLIGHT_MAX: u64 = 10_000;
+/// How many items of a loop one input begins; the ends of these begin further ones.
+const BEGUN_AT_ONCE_MAX: usize = 500;
 /// How many items a loop may go over.
 const ITEMS_MAX: u64 = 10_000_000;
 /// How many rows a claim asks for if the loop does not say.
@@ -105,12 +107,16 @@ impl Draft<'_> {
 
     /// Begins items while there is room, and ends the loop once all have ended.
     pub(super) fn continue_loop(&mut self, run: RunId) -> Result<(), Needs> {
+        let mut begun = 0;
         loop {
             let repeat = self.loop_run(run);
             let stopped = repeat.error.is_some() && self.state.error_mode == ErrorMode::Strict;
             let more = !stopped && repeat.next < repeat.total();
             let room = repeat.open.len() < repeat.in_flight_max as usize;
-            if more && room {
+            if more && room && begun >= BEGUN_AT_ONCE_MAX && !repeat.open.is_empty() {
+                return Ok(());
+            } else if more && room {
+                begun += 1;
                 let next = repeat.next;
                 self.issue_task(run, Some(next), 0, 0)?;
             } else if repeat.open.is_empty() && !more {

@@ -16,9 +16,19 @@ use super::Shards;
 
 #[async_trait]
 impl CommandQueue for Shards {
-    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
-        let waiting = self.answering(|shard| shard.waiting(pool, limit)).await?;
-        Ok(merged(waiting, limit))
+    async fn ready(
+        &self,
+        pool: &Pool,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ReadyCommand>, StoreError> {
+        let waiting = self.answering(|shard| shard.waiting(pool, after, limit)).await?;
+        let mut ready = waiting.concat();
+        ready.sort_by_key(|(round, row)| {
+            (*round, after.is_some_and(|after| row.execution <= after), row.execution)
+        });
+        ready.truncate(limit.min(PAGE_MAX));
+        Ok(ready.into_iter().map(|(_, row)| row).collect())
     }
 
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {

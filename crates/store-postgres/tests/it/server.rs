@@ -82,7 +82,7 @@ async fn the_databases_own_clock_counts_unless_it_is_told_otherwise() {
     assert_eq!(store.renew(&worker, Duration::from_secs(3600)).await.unwrap(), 1);
     assert_eq!(store.ready_count(&pool).await.unwrap(), 0);
     assert_eq!(store.release(&worker).await.unwrap(), 1);
-    assert_eq!(store.ready(&pool, 10).await.unwrap().len(), 1);
+    assert_eq!(store.ready(&pool, None, 10).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

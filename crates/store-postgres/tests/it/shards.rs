@@ -98,10 +98,10 @@ async fn commands_wait_in_one_line_across_shards() {
     use HeldAnswer::{Extended, Superseded};
     assert_eq!(answers, [Extended, Superseded, Extended]);
     subject.at(60);
-    // The lease that was not prolonged has run out first.
     assert_eq!(subject.ready().await, [(1, 1, 1), (2, 1, 1), (7, 1, 1)]);
-    let first = subject.store.ready(&Pool::shared(), 1).await.unwrap();
-    assert_eq!(first.iter().map(|row| row.execution.0).collect::<Vec<_>>(), [1]);
+    let first = subject.store.ready(&Pool::shared(), Some(ExecutionId(1)), 2).await.unwrap();
+    assert_eq!(first.iter().map(|row| row.execution.0).collect::<Vec<_>>(), [2, 7]);
+    // The lease that was not prolonged has run out first.
     let exhausted = subject.store.exhausted(1, 10).await.unwrap();
     assert_eq!(exhausted.iter().map(|held| held.execution.0).collect::<Vec<_>>(), [1, 2, 7]);
 }
@@ -247,7 +247,7 @@ async fn a_shard_that_is_down_stops_its_own_executions_and_no_others() {
         matches!(answers[..], [Ok(()), Err(AppendError::Unanswered(_)), Ok(())]),
         "{answers:?}"
     );
-    let ready = shards.ready(&Pool::shared(), 10).await.unwrap();
+    let ready = shards.ready(&Pool::shared(), None, 10).await.unwrap();
     assert_eq!(ready.iter().map(|row| row.execution.0).collect::<BTreeSet<_>>(), [1, 2].into());
     let take = Take { taker: Taker::Relay, limit: 5, hold: Duration::ZERO };
     let rows = shards.take(take).await.unwrap();
@@ -266,5 +266,5 @@ async fn a_shard_that_is_down_stops_its_own_executions_and_no_others() {
         }
     };
     timeout(Duration::from_secs(30), back).await.expect("the shard is back");
-    assert_eq!(shards.ready(&Pool::shared(), 10).await.unwrap().len(), 3);
+    assert_eq!(shards.ready(&Pool::shared(), None, 10).await.unwrap().len(), 3);
 }

@@ -110,6 +110,55 @@ async fn a_list_at_a_status_looks_at_no_other() {
     }
 }
 
+/// The rows that one step of the queue may look at: the index skips from execution to execution.
+const LEASE_ROWS_MAX: u64 = 1000;
+
+/// A large execution and many small ones next to it: what is leased costs what is asked for.
+#[tokio::test]
+async fn leasing_does_not_walk_what_waits() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    let large = FIRST_ID + (1 << 22);
+    let fill = format!(
+        "INSERT INTO noetl.command
+            (execution_id, command_id, pool, step_name, attempt, status, created_at)
+        SELECT {large}, n, 'pool-1', 'fetch', 0, 'ISSUED', now()
+        FROM generate_series(10, 200000) AS n;
+        INSERT INTO noetl.command
+            (execution_id, command_id, pool, step_name, attempt, status, created_at)
+        SELECT execution_id, 5, 'pool-1', 'fetch', 0, 'ISSUED', now()
+        FROM noetl.execution"
+    );
+    execute(&mut connection, &fill).await;
+    let statement = include_str!("../../sql/ready_commands.sql");
+    for known in ["SELECT 1", "ANALYZE noetl.command"] {
+        execute(&mut connection, known).await;
+        execute(&mut connection, "SET plan_cache_mode = force_generic_plan").await;
+        execute(&mut connection, &format!("PREPARE leasing AS {statement}")).await;
+        let run = format!(
+            "EXPLAIN (ANALYZE, TIMING OFF) EXECUTE leasing ('pool-1', '2026-01-01Z', 50, {large})"
+        );
+        let plan: Vec<String> =
+            query_scalar(AssertSqlSafe(run)).fetch_all(&mut connection).await.expect("a plan");
+        execute(&mut connection, "DEALLOCATE leasing").await;
+        let scans: Vec<&String> = plan.iter().filter(|line| line.contains(" on command")).collect();
+        assert!(scans.iter().all(|line| line.contains("Index")), "{plan:#?}");
+        let looked_at: u64 = scans.iter().map(|line| rows_of(line)).sum();
+        assert!((50..=LEASE_ROWS_MAX).contains(&looked_at), "{looked_at}: {plan:#?}");
+        assert!(!plan.iter().any(|line| line.contains("Rows Removed")), "{plan:#?}");
+    }
+}
+
+/// The rows that a line of an executed plan has given, over all of its loops.
+fn rows_of(line: &str) -> u64 {
+    let number = |name: &str| {
+        let rest = line.rsplit_once(name).map_or("0", |(_, rest)| rest);
+        let digits = rest.split([' ', ')']).next().unwrap_or_default();
+        digits.parse::<f64>().unwrap_or_default()
+    };
+    format!("{:.0}", number("rows=") * number("loops=")).parse().expect("a whole number")
+}
+
 #[tokio::test]
 async fn every_statement_that_looks_something_up_has_an_index_for_it() {
     let database = filled().await;

@@ -89,7 +89,7 @@ pub async fn the_leases_of_a_worker_that_is_alive_are_renewed_and_no_others(subj
     let renewed = subject.store.renew(&alive, Duration::from_secs(30)).await;
     assert_eq!(renewed.expect("the store renews"), 2, "one of them had run out");
     subject.at(39);
-    assert_eq!(subject.ready().await, [(A.0, 4, 0), (A.0, 2, 1)]);
+    assert_eq!(subject.ready().await, [(A.0, 2, 1), (A.0, 4, 0)]);
     subject.at(40);
     assert_eq!(subject.ready().await.len(), 4);
 }
@@ -108,7 +108,7 @@ pub async fn the_leases_of_a_worker_that_is_gone_are_released_and_no_others(subj
     let gone = WorkerId::new("worker-1");
     let release = async || subject.store.release(&gone).await.expect("the store releases");
     assert_eq!(release().await, 1, "the lease of command 3 has run out already");
-    assert_eq!(subject.ready().await, [(B.0, 1, 0), (A.0, 3, 1), (A.0, 1, 1)]);
+    assert_eq!(subject.ready().await, [(A.0, 3, 1), (B.0, 1, 0), (A.0, 1, 1)]);
     assert_eq!(release().await, 0);
     let queue = vec![lease(1, 2, 60)];
     assert_eq!(subject.append(Append { queue, ..after(A, 1) }).await, Ok(()));
@@ -210,23 +210,57 @@ pub async fn exhausted_lists_only_expired_leases_with_enough_attempts(subject: S
     assert_eq!(exhausted(3, 10).await, []);
 }
 
-pub async fn ready_is_oldest_first_and_per_pool(subject: Subject) {
+pub async fn ready_goes_round_the_executions_of_a_pool(subject: Subject) {
     let gpu = Pool::new("gpu");
-    subject.at(0);
-    let queue = vec![add(1), lease(1, 1, 2), add_to(gpu.clone(), 2)];
-    assert_eq!(subject.append(Append { queue, ..start(C) }).await, Ok(()));
+    let queue = vec![add(1), add(4), lease(4, 1, 2), add(3), add(2), lease(2, 1, 1), add(5)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
     subject.at(1);
-    let queue = vec![add(2), add(1)];
+    let queue = vec![add(2), add_to(gpu.clone(), 3), add(1)];
     assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
     subject.at(3);
-    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
-    // What has lost its worker waits since then, not since it was added.
-    assert_eq!(subject.ready().await, [(B.0, 2, 0), (B.0, 1, 0), (C.0, 1, 1), (A.0, 1, 0)]);
-    assert_eq!(subject.ready_in(&gpu).await, [(C.0, 2, 0)]);
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(C) }).await, Ok(()));
+    // Of one execution, those that have lost their worker come first.
+    let [a1, a2, a3, a4, a5] = [(A.0, 2, 1), (A.0, 4, 1), (A.0, 1, 0), (A.0, 3, 0), (A.0, 5, 0)];
+    let [b1, b2, c1] = [(B.0, 2, 0), (B.0, 1, 0), (C.0, 1, 0)];
+    assert_eq!(subject.ready().await, [a1, b1, c1, a2, b2, a3, a4, a5]);
+    let ready = async |after, limit| {
+        let ready = subject.store.ready(&Pool::shared(), after, limit).await;
+        let ready = ready.expect("the store lists commands");
+        assert!(ready.iter().all(|row| row.pool == Pool::shared()));
+        let rows = ready.iter().map(|row| (row.execution.0, row.command.0, row.attempt.0));
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(ready(Some(A), 9).await, [b1, c1, a1, b2, a2, a3, a4, a5]);
+    assert_eq!(ready(Some(B), 4).await, [c1, a1, b1, a2]);
+    assert_eq!(ready(Some(C), 2).await, [a1, b1]);
+    assert_eq!(ready(None, 6).await, [a1, b1, c1, a2, b2, a3]);
+    assert_eq!(ready(None, 0).await, []);
+    assert_eq!(subject.ready_in(&gpu).await, [(B.0, 3, 0)]);
     assert_eq!(subject.ready_in(&Pool::new("none")).await, []);
-    let first = subject.store.ready(&Pool::shared(), 1).await.expect("the store lists commands");
-    assert_eq!(first.len(), 1);
-    assert_eq!((first[0].execution, &first[0].pool), (B, &Pool::shared()));
+}
+
+pub async fn an_execution_with_many_commands_does_not_keep_others_waiting(subject: Subject) {
+    let queue = (1..=2000).map(add).collect();
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    for execution in [B, C] {
+        assert_eq!(
+            subject.append(Append { queue: vec![add(1)], ..start(execution) }).await,
+            Ok(())
+        );
+    }
+    // One slot after another, each beginning where the one before has ended.
+    let mut after = None;
+    let mut given = Vec::new();
+    for _ in 0..4 {
+        let next = subject.store.ready(&Pool::shared(), after, 1).await.expect("commands");
+        after = next.first().map(|row| row.execution);
+        given.extend(after);
+    }
+    assert_eq!(given, [A, B, C, A]);
+    let page = subject.store.ready(&Pool::shared(), None, 100).await.expect("commands");
+    let given: Vec<_> = page.iter().map(|row| (row.execution.0, row.command.0)).collect();
+    assert_eq!(given[..4], [(A.0, 1), (B.0, 1), (C.0, 1), (A.0, 2)]);
+    assert_eq!((given.len(), given[99]), (100, (A.0, 98)));
 }
 
 pub async fn the_pools_with_a_command_to_lease_are_listed_once(subject: Subject) {

@@ -24,6 +24,13 @@ struct CommandRow {
     open: OpenCommand,
 }
 
+/// The order of an execution's commands that can be leased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PlaceWithin {
+    Lost { lease_until: Timestamp, position: u64 },
+    Fresh { position: u64 },
+}
+
 impl CommandTable {
     pub(super) fn stage(
         &self,
@@ -63,15 +70,40 @@ impl CommandTable {
         self.rows.range(all).map(|((_, command), row)| (*command, row.open.clone())).collect()
     }
 
+    /// The commands of a pool that can be leased, each with its place within its execution.
     fn ready<'a>(
         &'a self,
         pool: &'a Pool,
         now: Timestamp,
-    ) -> impl Iterator<Item = (Timestamp, (ExecutionId, CommandId), &'a CommandRow)> {
-        self.rows
-            .iter()
-            .filter(move |(_, row)| row.open.pool == *pool)
-            .filter_map(move |(key, row)| Some((row.open.ready_since(now)?, *key, row)))
+    ) -> impl Iterator<Item = (PlaceWithin, (ExecutionId, CommandId), &'a CommandRow)> {
+        let in_pool = self.rows.iter().filter(move |(_, row)| row.open.pool == *pool);
+        in_pool.filter_map(move |(key, row)| {
+            let place = match row.open.holder {
+                Holder::Nobody { .. } => PlaceWithin::Fresh { position: row.position },
+                Holder::Worker { lease_until, .. } if lease_until <= now => {
+                    PlaceWithin::Lost { lease_until, position: row.position }
+                }
+                Holder::Worker { .. } | Holder::Parked => return None,
+            };
+            Some((place, *key, row))
+        })
+    }
+
+    /// The commands of a pool that can be leased, each with the round in which it comes.
+    fn rounds<'a>(
+        &'a self,
+        pool: &'a Pool,
+        now: Timestamp,
+    ) -> Vec<(usize, (ExecutionId, CommandId), &'a CommandRow)> {
+        let mut executions: BTreeMap<ExecutionId, Vec<_>> = BTreeMap::new();
+        for (place, key, row) in self.ready(pool, now) {
+            executions.entry(key.0).or_default().push((place, key, row));
+        }
+        let sorted = executions.into_values().flat_map(|mut commands| {
+            commands.sort_by_key(|(place, _, _)| *place);
+            commands.into_iter().enumerate()
+        });
+        sorted.map(|(round, (_, key, row))| (round, key, row)).collect()
     }
 
     fn extend(&mut self, held: &Held, until: Timestamp) -> HeldAnswer {
@@ -141,10 +173,17 @@ impl CommandTable {
 
 #[async_trait]
 impl CommandQueue for MemoryStore {
-    async fn ready(&self, pool: &Pool, limit: usize) -> Result<Vec<ReadyCommand>, StoreError> {
+    async fn ready(
+        &self,
+        pool: &Pool,
+        after: Option<ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ReadyCommand>, StoreError> {
         let tables = self.tables();
-        let mut ready: Vec<_> = tables.commands.ready(pool, self.clock.now()).collect();
-        ready.sort_by_key(|(since, _, row)| (*since, row.position));
+        let mut ready = tables.commands.rounds(pool, self.clock.now());
+        ready.sort_by_key(|(round, (execution, _), _)| {
+            (*round, after.is_some_and(|after| *execution <= after), *execution)
+        });
         let commands = ready.into_iter().take(limit.min(PAGE_MAX));
         Ok(commands
             .map(|(_, (execution, command), row)| ReadyCommand {
