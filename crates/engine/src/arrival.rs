@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_model::Arrival;
+use noetl_model::{Arrival, Digest};
 use noetl_playbook::{Controls, Order, OrderKey, PayloadFrom, Subscription, TraceRule};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +12,18 @@ pub const IDEMPOTENCY_KEY_MAX: usize = 500;
 const ORDER_KEY_MAX: usize = 500;
 /// For how long a message is known that its source may deliver again: longer than brokers are away.
 const REDELIVERY_KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How long a posted message is known by its key, where the subscription has no window.
+const POSTED_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The part of a posted message that its sender's signature covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedPart {
+    /// The digest of the signed bytes: the time, if one is signed, and the body.
+    pub digest: Digest,
+    /// How far the signed time may be from now, either way; `None` if no time is signed.
+    pub tolerance: Option<Duration>,
+}
 
 /// The execution that a message wishes for.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +97,31 @@ pub fn once(rules: &Subscription, wish: &Wish, arrival: &Arrival) -> (String, Du
     match (rules.dedup, &wish.idempotency_key) {
         (Some(window), Some(key)) => (format!("key {key}"), window),
         (Some(_) | None, _) => (format!("message {}", arrival.once), REDELIVERY_KEEP),
+    }
+}
+
+/// The name under which a posted message starts one execution, and how long that name is kept.
+///
+/// A signed message is known by its signed bytes alone: headers are not signed, so an idempotency key
+/// in one would let anybody who has seen the message repeat it under another key, or take the key of
+/// another message. Without a signature the sender has shown a secret with the whole request, and its
+/// idempotency key counts.
+pub fn posted_once(
+    rules: &Subscription,
+    wish: &Wish,
+    signed: Option<&SignedPart>,
+) -> Option<(String, Duration)> {
+    let window = rules.dedup.unwrap_or(POSTED_KEEP);
+    match (signed, &wish.idempotency_key) {
+        (Some(SignedPart { digest, tolerance: Some(tolerance) }), _) => {
+            // Before and after this time the signed time is outside the tolerance.
+            Some((format!("signed {digest}"), *tolerance * 2))
+        }
+        (Some(SignedPart { digest, tolerance: None }), _) => {
+            Some((format!("signed {digest}"), window))
+        }
+        (None, Some(key)) => Some((key.clone(), window)),
+        (None, None) => None,
     }
 }
 

@@ -23,7 +23,9 @@ mod state;
 mod subscription;
 mod value;
 
-pub use arrival::{BadMessage, IDEMPOTENCY_KEY_MAX, Wish, once, order_key, wish};
+pub use arrival::{
+    BadMessage, IDEMPOTENCY_KEY_MAX, SignedPart, Wish, once, order_key, posted_once, wish,
+};
 pub use audit::{Auditor, EventName, LogFault};
 pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
 pub use effect::{Effect, effects_of};

@@ -9,6 +9,10 @@ use crate::rate::Rate;
 pub struct Limits {
     /// How many connections may be open; further ones wait to be accepted.
     pub connections_max: usize,
+    /// How many of them may come from one address; further ones are closed at once.
+    pub connections_per_address_max: usize,
+    /// How many bytes of posted messages are held at the same time.
+    pub message_bytes_max: usize,
     /// How long a client may take to send the head of a request, or leave a connection idle.
     pub head_wait: Duration,
     /// How long a client may take to send the body of a request.
@@ -23,6 +27,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: 10_000,
+            connections_per_address_max: 1000,
+            message_bytes_max: 64 * 1024 * 1024,
             head_wait: Duration::from_secs(30),
             body_wait: Duration::from_secs(120),
             requests: None,

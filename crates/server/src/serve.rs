@@ -18,12 +18,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::connections::{Connections, OpenConnection};
 use crate::tls::Tls;
+use crate::warnings::Warnings;
 use crate::{AppState, app};
 
 /// How long a client may take to agree on a key.
@@ -48,12 +49,13 @@ pub async fn serve(
     drain_max: Duration,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let host = Host { router: app(state.clone()), state: state.clone() };
-    let slots = Arc::new(Semaphore::new(state.settings().limits.connections_max));
+    let warnings = Arc::new(AcceptWarnings { failed: Warnings::new(), closed: Warnings::new() });
+    let host = Host { router: app(state.clone()), state: state.clone(), warnings };
+    let connections = Connections::new(&state.settings().limits);
     let open = GracefulShutdown::new();
     let certificates = refresh_certificate(state.settings().tls.clone());
     tokio::select! {
-        () = host.accept_all(&listener, &slots, &open) => {}
+        () = host.accept_all(&listener, &connections, &open) => {}
         () = certificates => {}
         () = shutdown.cancelled() => {}
     }
@@ -67,7 +69,7 @@ pub async fn serve(
         }
     };
     tokio::select! {
-        () = host.accept_all(&listener, &slots, &late) => {}
+        () = host.accept_all(&listener, &connections, &late) => {}
         () = drained => {}
     }
     drop(listener);
@@ -82,36 +84,54 @@ pub async fn serve(
 struct Host {
     router: Router,
     state: AppState,
+    warnings: Arc<AcceptWarnings>,
+}
+
+/// The warnings about connections that are not served.
+struct AcceptWarnings {
+    failed: Warnings<()>,
+    closed: Warnings<IpAddr>,
 }
 
 impl Host {
     async fn accept_all(
         &self,
         listener: &TcpListener,
-        slots: &Arc<Semaphore>,
+        connections: &Connections,
         open: &GracefulShutdown,
     ) {
         loop {
-            let slot = slots.clone().acquire_owned().await.expect("nobody closes it");
+            let slot = connections.slot().await;
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "not accepted");
+                    if let Some(left_out) = self.warnings.failed.admit(()) {
+                        let error: &dyn std::error::Error = &error;
+                        tracing::warn!(error, left_out, "a connection was not accepted");
+                    }
                     tokio::time::sleep(ACCEPT_AGAIN).await;
                     continue;
                 }
             };
-            tokio::spawn(self.clone().answer(stream, peer, open.watcher(), slot));
+            let Some(connection) = connections.open(slot, peer.ip()) else {
+                if let Some(left_out) = self.warnings.closed.admit(peer.ip()) {
+                    let max = self.state.settings().limits.connections_per_address_max;
+                    let address = peer.ip();
+                    tracing::warn!(%address, max, left_out, "too many connections of one address");
+                }
+                continue;
+            };
+            tokio::spawn(self.clone().answer(stream, peer, open.watcher(), connection));
         }
     }
 
-    /// Answers the requests of one connection; the slot is free again when it is over.
+    /// Answers the requests of one connection, which is counted until it is over.
     async fn answer(
         self,
         stream: TcpStream,
         peer: SocketAddr,
         watcher: Watcher,
-        _slot: OwnedSemaphorePermit,
+        _connection: OpenConnection,
     ) {
         // An answer is written at once, so waiting for more to send with it only costs time.
         let _without = stream.set_nodelay(true);

@@ -149,6 +149,38 @@ fn a_message_is_known_by_its_key_if_it_is_asked_for_else_by_itself() {
     check_once("", &[("x-key", "k")], "message S:7@9 for 604800s");
 }
 
+fn check_posted(dedup: &str, tolerance: Option<u64>, key: Option<&str>, expected: &str) {
+    let rules = subscription(&format!("{DIRECTIVES}{dedup}"));
+    let headers: Vec<(&str, &str)> = key.map(|key| ("x-key", key)).into_iter().collect();
+    let wish = wish("subs/s", &rules, &arrival(&headers, "{}")).expect("a message");
+    let tolerance = tolerance.map(Duration::from_secs);
+    let digest = Digest::of(b"{}");
+    let check = |signed: Option<&SignedPart>, expected: &str| {
+        let known = posted_once(&rules, &wish, signed);
+        let known = known.map(|(name, keep)| format!("{name} for {}s", keep.as_secs()));
+        let known = known.unwrap_or_default().replace(&digest.to_string(), "DIGEST");
+        assert_eq!(known, expected, "{dedup:?} {key:?} {signed:?}");
+    };
+    check(Some(&SignedPart { digest, tolerance }), expected);
+    let unsigned = match (key, dedup) {
+        (None, _) => String::new(),
+        (Some(key), "") => format!("{key} for 86400s"),
+        (Some(key), _) => format!("{key} for 60s"),
+    };
+    check(None, &unsigned);
+}
+
+#[test]
+fn a_signed_message_is_known_by_what_is_signed_whatever_its_headers_say() {
+    let dedup = "  dedup: {enabled: true, window_secs: 60}\n";
+    for key in [None, Some("k")] {
+        check_posted("", None, key, "signed DIGEST for 86400s");
+        check_posted(dedup, None, key, "signed DIGEST for 60s");
+        check_posted("", Some(300), key, "signed DIGEST for 600s");
+        check_posted(dedup, Some(300), key, "signed DIGEST for 600s");
+    }
+}
+
 fn check_order(ordering: &str, body: &str, expected: Option<&str>) {
     let rules = subscription(&format!("  dispatch: {{playbook: a{ordering}}}\n"));
     let key = order_key(&rules.order, &arrival(&[("x-device", "d1")], body));

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use noetl_api::wire::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
 use noetl_control::{PlaybookChoice, StartError, StartRequest};
-use noetl_engine::Wish;
+use noetl_engine::{Wish, posted_once};
 use noetl_model::ExecutionId;
 use noetl_playbook::Verify;
 use noetl_store::{StartKey, SubscriptionRow};
@@ -19,71 +20,122 @@ use zeroize::Zeroizing;
 
 use super::execute::pool_of;
 use crate::error::ApiError;
-use crate::extract::{InPath, Raw};
-use crate::ingress::{Listener, Proof, other_type, verify, wish};
+use crate::extract::InPath;
+pub(super) use crate::ingress::MESSAGE_MAX;
+use crate::ingress::{HeadProof, Listener, Proof, Unknown, other_type, verify_head, wish};
 use crate::state::AppState;
 
-/// How many bytes a message may have.
-pub(super) const MESSAGE_MAX: usize = 1024 * 1024;
-/// The route that takes one.
+/// The route that takes a message.
 pub(super) const MESSAGE: &str = "/ingress/{*path}";
-/// When a sender that is sent away should come back, in seconds.
-const RETRY_AFTER: &str = "30";
-/// For how long an idempotency key of a header is known, where the subscription does not say.
-const KEY_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
+/// When a sender that is sent away should come back.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    let posted = post(take_message).layer(DefaultBodyLimit::max(MESSAGE_MAX));
-    OpenApiRouter::new().routes(routes!(ingress_config)).route(MESSAGE, posted)
+    OpenApiRouter::new().routes(routes!(ingress_config)).route(MESSAGE, post(take_message))
 }
 
-/// Takes a message: known sender, then state, then what it says.
-async fn take_message(
+/// Takes a message of a known sender and starts the execution that it asks for.
+#[utoipa::path(
+    post, path = "/ingress/{path}", tag = "subscriptions",
+    params(("path" = String, Path, description = "`ingress.gateway_path` of a subscription, after `/ingress/`; with its slashes")),
+    request_body(content = String, description = "The message, at most 1 MiB; JSON unless the subscription says otherwise"),
+    responses(
+        (status = 202, body = IngressAccepted, description = "The execution of the message; the same one if the message came before"),
+        (status = 401, description = "The signature or token is missing or wrong"),
+        (status = 404, description = "No subscription has this path"),
+        (status = 503, description = "The subscription is paused, or too many messages are arriving; see `Retry-After`"),
+    )
+)]
+pub(super) async fn take_message(
     State(state): State<AppState>,
     InPath(path): InPath<String>,
-    headers: HeaderMap,
-    Raw(body): Raw,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    let listeners = &state.ingress().listeners;
-    let listener =
-        listeners.at(&format!("/ingress/{path}"), state.control(), state.store()).await?;
-    let listener = listener.ok_or_else(|| unknown(&path))?;
-    let proof = known_sender(&state, &listener, &headers, &body).await?;
-    let row = state.control().subscription_for(&listener.path).await?;
-    if !row.state().takes_messages() {
-        return Ok(sent_away(&row));
-    }
-    if let Some(other) = other_type(&listener.subscription, &headers) {
-        let detail =
-            format!("this takes JSON, not `{other}`; say `content-type: application/json`");
-        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail));
-    }
-    let id = state.next_id().to_string();
-    let rule = &listener.ingress.verify;
-    let wished = wish(&listener.path, &listener.subscription, rule, &id, &headers, &body)
-        .map_err(|error| ApiError::invalid("bad-message", error.to_string()))?;
-    let execution = start(&state, &listener, &row, wished, proof).await?;
+    let (head, body) = request.into_parts();
+    let taken = take(&state, &path, &head.headers, body).await;
+    let execution = taken.map_err(|Refused { answer, reason }| {
+        if let Some(left_out) = state.ingress().refusals.admit(path.clone()) {
+            let status = answer.status().as_u16();
+            tracing::warn!(path, status, reason, left_out, "a posted message was refused");
+        }
+        answer
+    })?;
     let accepted = IngressAccepted { status: "accepted", execution_id: execution.to_string() };
     Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
 }
 
-async fn known_sender(
+/// A message that starts nothing: the answer to its sender, and the reason for the operator.
+struct Refused {
+    answer: ApiError,
+    reason: String,
+}
+
+impl From<ApiError> for Refused {
+    fn from(answer: ApiError) -> Self {
+        Self { reason: answer.detail().to_owned(), answer }
+    }
+}
+
+impl From<Unknown> for Refused {
+    fn from(unknown: Unknown) -> Self {
+        let detail = "the sender is not known";
+        let answer = ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
+        Self { answer, reason: unknown.to_string() }
+    }
+}
+
+/// Takes a message. Everything that its head can tell is checked before its body is read.
+async fn take(
     state: &AppState,
-    listener: &Listener,
+    path: &str,
     headers: &HeaderMap,
-    body: &[u8],
-) -> Result<Proof, ApiError> {
+    body: Body,
+) -> Result<ExecutionId, Refused> {
+    let ingress = state.ingress();
+    let address = format!("/ingress/{path}");
+    let listener = ingress.listeners.at(&address, state.control(), state.store());
+    let listener = listener.await.map_err(ApiError::from)?.ok_or_else(|| unknown(path))?;
     let rule = &listener.ingress.verify;
     let secret = match rule {
         Verify::Hmac { secret, .. } | Verify::Bearer { secret, .. } => {
-            secret_of(state, listener, secret).await?
+            secret_of(state, &listener, secret).await?
         }
         Verify::PubsubOidc { .. } => Zeroizing::default(),
     };
-    verify(rule, secret.as_bytes(), headers, body, state.now()).map_err(|reason| {
-        tracing::info!(path = listener.path, ?reason, "message refused");
-        ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the sender is not known")
-    })
+    let (proof, row, message) = match verify_head(rule, secret.as_bytes(), headers, state.now())? {
+        HeadProof::Known(proof) => {
+            let row = open_row(state, &listener, headers).await?;
+            (proof, row, ingress.bodies.read(headers, body).await?)
+        }
+        HeadProof::Signature(head) => {
+            let message = ingress.bodies.read(headers, body).await?;
+            let proof = head.verify(secret.as_bytes(), message.bytes())?;
+            (proof, open_row(state, &listener, headers).await?, message)
+        }
+    };
+    let id = state.next_id().to_string();
+    let wished = wish(&listener.path, &listener.subscription, rule, &id, headers, message.bytes())
+        .map_err(|error| ApiError::invalid("bad-message", error.to_string()))?;
+    drop(message);
+    Ok(start(state, &listener, &row, wished, &proof).await?)
+}
+
+/// The subscription of a listener, if it takes messages, and messages of this content type.
+async fn open_row(
+    state: &AppState,
+    listener: &Listener,
+    headers: &HeaderMap,
+) -> Result<SubscriptionRow, ApiError> {
+    let row = state.control().subscription_for(&listener.path).await?;
+    if !row.state().takes_messages() {
+        return Err(sent_away(&row));
+    }
+    if let Some(other) = other_type(&listener.subscription, headers) {
+        let detail =
+            format!("this takes JSON, not `{other}`; say `content-type: application/json`");
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail));
+    }
+    Ok(row)
 }
 
 async fn secret_of(
@@ -92,27 +144,25 @@ async fn secret_of(
     name: &str,
 ) -> Result<Zeroizing<String>, ApiError> {
     state.ingress().secrets.secret(name).await.map_err(|reason| {
-        tracing::error!(path = listener.path, reason, "the secret of a subscription is missing");
+        if let Some(left_out) = state.ingress().refusals.admit(format!("secret {name}")) {
+            let path = &listener.path;
+            tracing::error!(path, reason, left_out, "the secret of a subscription is missing");
+        }
         let detail = "this subscription is not set up yet; its operator finds why in the log";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-credential", detail)
     })
 }
 
-/// One execution for each message: by its idempotency key, else by its signature.
+/// Starts one execution for each message.
 async fn start(
     state: &AppState,
     listener: &Listener,
     row: &SubscriptionRow,
     wished: Wish,
-    proof: Proof,
+    proof: &Proof,
 ) -> Result<ExecutionId, ApiError> {
-    let keep = listener.subscription.dedup.unwrap_or(KEY_KEEP);
-    let key = match (wished.idempotency_key, proof.once) {
-        (Some(name), _) => Some((name, keep)),
-        (None, Some((signature, keep))) => Some((format!("signature {signature}"), keep)),
-        (None, None) => None,
-    };
     let scope = format!("subscription {}", row.id);
+    let key = posted_once(&listener.subscription, &wished, proof.signed());
     let key = key.map(|(name, keep)| StartKey { scope, name, keep, request: None });
     let choice = PlaybookChoice::Path { path: wished.playbook, version: None };
     let mut request = StartRequest::new(choice, wished.payload);
@@ -127,10 +177,10 @@ async fn start(
     }
 }
 
-fn sent_away(row: &SubscriptionRow) -> Response {
+fn sent_away(row: &SubscriptionRow) -> ApiError {
     let detail = format!("the subscription is {}; send the message again later", row.state());
-    let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not-taking-messages", detail);
-    ([(header::RETRY_AFTER, RETRY_AFTER)], error).into_response()
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    ApiError::later(status, "not-taking-messages", detail, RETRY_AFTER)
 }
 
 fn unknown(name: &str) -> ApiError {
@@ -151,7 +201,7 @@ async fn ingress_config(
     let listener = listener.ok_or_else(|| unknown(&name))?;
     let row = state.control().subscription_for(&listener.path).await?;
     if !row.state().takes_messages() {
-        return Ok(sent_away(&row));
+        return Err(sent_away(&row));
     }
     let verify = match &listener.ingress.verify {
         Verify::Hmac { header, secret, .. } => IngressVerify {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, Request, StatusCode, header};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::json;
@@ -43,13 +43,17 @@ spec:
 }
 
 async fn listening(verify: &str) -> Server {
+    listening_to(&document(verify)).await
+}
+
+async fn listening_to(document: &str) -> Server {
     let Server { way, state, stop, _loops, calls } = Server::new();
     drop(way);
     let state = state.with_secrets(Arc::new(OneSecret));
     let way = Way::Direct(Box::new(app(state.clone())));
     let server = Server { way, state, stop, _loops, calls };
     server.register(super::HELLO).await;
-    server.register(&document(verify)).await;
+    server.register(document).await;
     server
 }
 
@@ -128,6 +132,80 @@ async fn the_same_signed_message_again_starts_nothing() {
     assert_eq!((again.status, &again.body), (StatusCode::ACCEPTED, &first.body));
     tokio::time::advance(std::time::Duration::from_secs(301)).await;
     assert_eq!(post(&server, &headers, BODY).await.problem(), "401 unauthorized");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signed_body_starts_one_execution_whatever_its_headers_say() {
+    for dedup in ["", "  dedup: {enabled: true, window_secs: 86400}\n"] {
+        let server = listening_to(&(document(HMAC) + dedup)).await;
+        let send = async |body: &str, key: Option<&str>| {
+            let signed = format!("sha256={}", signature(body));
+            let mut headers = vec![("x-signature", signed.as_str())];
+            headers.extend(key.map(|key| ("x-idempotency-key", key)));
+            let answer = post(&server, &headers, body).await;
+            assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
+            answer.body["execution_id"].clone()
+        };
+        let first = send(BODY, None).await;
+        assert_eq!(send(BODY, None).await, first, "{dedup}");
+        assert_eq!(send(BODY, Some("another")).await, first, "a header is not signed: {dedup}");
+        let second = send("{}", Some("key")).await;
+        assert_ne!(second, first);
+        assert_ne!(send("[]", Some("key")).await, second, "a header is not signed: {dedup}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_does_not_override_a_signed_time() {
+    let server = listening(&format!("{HMAC}, timestamp_header: X-Time")).await;
+    let time = (server.state.now().as_millis() / 1000).to_string();
+    let signed = signature(&format!("{time}.{BODY}"));
+    let mut started = std::collections::BTreeSet::new();
+    for key in ["a", "b", "c"] {
+        let headers = [
+            ("x-signature", signed.as_str()),
+            ("x-time", time.as_str()),
+            ("x-idempotency-key", key),
+        ];
+        started.insert(post(&server, &headers, BODY).await.body["execution_id"].to_string());
+    }
+    assert_eq!(started.len(), 1);
+}
+
+/// A message of which nothing but the head arrives.
+async fn post_head(server: &Server, path: &str, headers: &[(&'static str, &str)]) -> Answer {
+    let mut request = Request::post(path).header(header::HOST, "localhost");
+    for (name, value) in headers {
+        request = request.header(HeaderName::from_static(name), *value);
+    }
+    let body = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+    server.send(request.body(body).expect("a request")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_head_can_tell_is_refused_before_any_body_arrives() {
+    let begun = tokio::time::Instant::now();
+    let server = listening("type: bearer, secret: orders_key").await;
+    let told = post_head(&server, "/ingress/other", &[]).await;
+    assert_eq!(told.problem(), "404 unknown-listener");
+    let told = post_head(&server, "/ingress/orders", &[]).await;
+    assert_eq!(told.problem(), "401 unauthorized");
+    let told = post_head(&server, "/ingress/orders", &[("authorization", "Bearer x")]).await;
+    assert_eq!(told.problem(), "401 unauthorized");
+    let token = ("authorization", "Bearer s3cret");
+    let typed = [token, ("content-type", "text/plain")];
+    let told = post_head(&server, "/ingress/orders", &typed).await;
+    assert_eq!(told.problem(), "415 content-type");
+    let long = [token, ("content-length", "1048577")];
+    let told = post_head(&server, "/ingress/orders", &long).await;
+    assert_eq!(told.status, StatusCode::PAYLOAD_TOO_LARGE);
+    let signed = listening(&format!("{HMAC}, timestamp_header: X-Time")).await;
+    let told = post_head(&signed, "/ingress/orders", &[("x-signature", "00")]).await;
+    assert_eq!(told.problem(), "401 unauthorized");
+    let stale = [("x-signature", "00"), ("x-time", "1")];
+    let told = post_head(&signed, "/ingress/orders", &stale).await;
+    assert_eq!(told.problem(), "401 unauthorized");
+    assert!(begun.elapsed().as_secs() < 1, "nothing was waited for");
 }
 
 #[tokio::test(start_paused = true)]
