@@ -3,6 +3,7 @@
 //! Invariants: a path is open only if it is listed here; a path that no rule names needs the widest
 //! scope; tokens are compared in constant time.
 
+mod browser;
 mod records;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -148,9 +149,13 @@ pub(crate) async fn admit(
 ) -> Result<Response, ApiError> {
     let settings = state.settings();
     check_host(settings, &request)?;
+    browser::check_origin(settings, &request)?;
     let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
     let scopes = records::needed(request.method(), path, query);
     if let Some(scopes) = scopes.or_else(|| needed(request.method(), path)) {
+        if !has_own_token(settings, scopes) {
+            browser::check_direct(settings, request.headers())?;
+        }
         let address = request.extensions().get().map_or(NOWHERE, |Peer(address)| *address);
         let secret = bearer(request.headers());
         let given = secret.map(|secret| Digest::of(secret.as_bytes()));
@@ -165,8 +170,14 @@ pub(crate) async fn admit(
         if let Some(requests) = &state.patience().requests {
             requests.take(client).map_err(too_many_requests)?;
         }
+        browser::check_type(settings, &request)?;
     }
     Ok(next.run(request).await)
+}
+
+/// Whether a token is asked for although the server is open to everybody who reaches it.
+fn has_own_token(settings: &Settings, needed: &[Scope]) -> bool {
+    needed == [Scope::Internal] && settings.internal.is_some()
 }
 
 /// Whoever asks without a network.
@@ -238,25 +249,14 @@ fn check_host(settings: &Settings, request: &Request) -> Result<(), ApiError> {
         Hosts::Any => return Ok(()),
         Hosts::Loopback => {}
     }
-    let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let named = named.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    if !named.is_some_and(is_loopback) {
-        return Err(ApiError::new(
-            StatusCode::MISDIRECTED_REQUEST,
-            "wrong-host",
-            "this server listens on this machine only; address it as localhost",
-        ));
+    if browser::host_of(request).is_some_and(is_loopback) {
+        return Ok(());
     }
-    // Browsers say which page a request comes from.
-    let origin = request.headers().get(header::ORIGIN).map(|origin| origin.to_str());
-    let is_local =
-        |origin: &str| origin.split_once("://").is_some_and(|(_scheme, host)| is_loopback(host));
-    let is_foreign = |origin: &str| !is_local(origin) && !settings.origins.name(origin);
-    if origin.is_some_and(|origin| origin.map_or(true, is_foreign)) {
-        let detail = "a page of another site may not ask this server";
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "wrong-origin", detail));
-    }
-    Ok(())
+    Err(ApiError::new(
+        StatusCode::MISDIRECTED_REQUEST,
+        "wrong-host",
+        "this server listens on this machine only; address it as localhost",
+    ))
 }
 
 /// Whether a `Host` header names this machine.

@@ -87,7 +87,8 @@ async fn a_server_on_loopback_answers_no_page_of_another_site() {
         let answer = server.send(request.expect("a request")).await;
         assert_eq!(answer.status.as_u16(), expected, "{origin}");
     };
-    check("http://localhost:3000", 200).await;
+    check("http://localhost:8082", 200).await;
+    check("http://localhost:3000", 403).await;
     check("https://evil.example", 403).await;
     check("null", 403).await;
 }
@@ -211,6 +212,83 @@ async fn every_answer_tells_browsers_to_run_and_frame_nothing() {
         assert_eq!(said, ["nosniff", "DENY", policy], "{path}");
         assert_eq!(headers["cache-control"], "no-store", "{path}");
     }
+}
+
+/// A server that listens on this machine only and asks for no token.
+fn open_loopback(origins: &[&str]) -> Server {
+    let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
+    Server::set(Settings { origins, ..Settings::new(Access::Open, Hosts::Loopback, LEASE) })
+}
+
+async fn told(server: &Server, request: axum::http::request::Builder, body: &str) -> String {
+    let request = request.header(header::HOST, "localhost:8082");
+    let body = if body.is_empty() { Body::empty() } else { Body::from(body.to_owned()) };
+    let answer = server.send(request.body(body).expect("a request")).await;
+    if answer.status.is_success() { "ok".to_owned() } else { answer.problem() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forwarded_request_is_refused_where_no_token_is_asked_for() {
+    let server = open_loopback(&[]);
+    for name in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"] {
+        let request = || Request::get("/api/executions").header(name, "1.1 a");
+        assert_eq!(told(&server, request(), "").await, "403 forwarded", "{name}");
+        let health = Request::get("/livez").header(name, "1.1 a");
+        assert_eq!(told(&server, health, "").await, "ok", "{name}");
+        let message = Request::post("/ingress/orders").header(name, "1.1 a");
+        assert_eq!(told(&server, message, "").await, "404 unknown-listener", "{name}");
+        let tokens = vec![Token::new("root", [Scope::Admin])];
+        let guarded = Server::with(Access::Tokens(tokens), Hosts::Loopback);
+        let request = request().header(header::AUTHORIZATION, "Bearer root");
+        assert_eq!(told(&guarded, request, "").await, "ok", "{name}");
+    }
+}
+
+/// Changes that need no body.
+const BODILESS: [&str; 4] = [
+    "/api/executions/1/rerun",
+    "/api/db/init",
+    "/api/internal/outbox/claim",
+    "/api/internal/wallet/rotate-kek",
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_another_local_port_changes_nothing() {
+    let server = open_loopback(&["http://localhost:9000"]);
+    for path in BODILESS {
+        let post = || Request::post(path).header(header::CONTENT_TYPE, "text/plain");
+        for body in ["", "{}"] {
+            assert_eq!(told(&server, post(), body).await, "415 content-type", "{path} {body}");
+            let page = post().header(header::ORIGIN, "http://localhost:3000");
+            assert_eq!(told(&server, page, body).await, "403 wrong-origin", "{path} {body}");
+            let fetched = post().header("sec-fetch-site", "same-site");
+            assert_eq!(told(&server, fetched, body).await, "403 wrong-origin", "{path} {body}");
+        }
+        let untyped = Request::post(path);
+        assert_eq!(told(&server, untyped, "{}").await, "415 content-type", "{path}");
+        for origin in [None, Some("http://localhost:8082"), Some("http://localhost:9000")] {
+            let mut bare = Request::post(path);
+            if let Some(origin) = origin {
+                bare = bare.header(header::ORIGIN, origin);
+            }
+            let answer = told(&server, bare, "").await;
+            assert!(!["415", "403"].contains(&&answer[..3.min(answer.len())]), "{path} {answer}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_another_origin_reads_nothing_and_a_link_to_the_server_can_be_followed() {
+    let server = open_loopback(&[]);
+    let get = || Request::get("/api/executions");
+    let site = |word: &str| get().header("sec-fetch-site", word);
+    assert_eq!(told(&server, site("cross-site"), "").await, "403 wrong-origin");
+    assert_eq!(told(&server, site("same-origin"), "").await, "ok");
+    let link = site("cross-site").header("sec-fetch-mode", "navigate");
+    assert_eq!(told(&server, link, "").await, "403 wrong-origin", "it may be framed");
+    let link = site("cross-site").header("sec-fetch-mode", "navigate");
+    let link = link.header("sec-fetch-dest", "document");
+    assert_eq!(told(&server, link, "").await, "ok");
 }
 
 #[tokio::test(start_paused = true)]
