@@ -38,7 +38,8 @@ pub use executions::{
     Progress,
 };
 pub use feeds::{
-    FeedAck, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
+    FeedAck, FeedDeliveryView, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView,
+    NewFeed,
 };
 pub use fork::{ForkAnswer, ForkBody};
 pub use ingress::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};

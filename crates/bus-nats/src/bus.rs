@@ -106,14 +106,31 @@ impl NatsBus {
         Ok(())
     }
 
-    /// Makes the stream of events, if that is where these were to go.
-    async fn make_event_stream(&self, parcels: &[Parcel]) {
-        let is_ours = |parcel: &Parcel| parcel.subject.starts_with(stream::EVENTS_PREFIX);
-        if parcels.iter().any(is_ours)
-            && let Err(error) = stream::ensure_events(&self.jetstream).await
-        {
-            let error: &dyn Error = &error;
-            tracing::warn!(error, "the stream of events is not there");
+    /// Sends, unless the connection is lost meanwhile.
+    async fn put_while_linked(
+        &self,
+        parcels: &[Parcel],
+    ) -> Result<Result<(), PublishError>, BusError> {
+        tokio::select! {
+            sent = self.put_all(parcels) => Ok(sent),
+            () = self.link.cut() => {
+                Err(BusError::Unavailable("the connection to NATS was lost".into()))
+            }
+        }
+    }
+
+    /// Makes the stream of events, if all of these go there; the answer is whether it is there.
+    async fn make_event_stream(&self, parcels: &[Parcel]) -> bool {
+        if !parcels.iter().all(|parcel| parcel.subject.starts_with(stream::EVENTS_PREFIX)) {
+            return false;
+        }
+        match stream::ensure_events(&self.jetstream).await {
+            Ok(()) => true,
+            Err(error) => {
+                let error: &dyn Error = &error;
+                tracing::warn!(error, "the stream of events is not there");
+                false
+            }
         }
     }
 
@@ -173,21 +190,18 @@ impl Bus for NatsBus {
         if !self.is_linked() {
             return Err(BusError::Unavailable("NATS is not connected".into()));
         }
-        let sent = tokio::select! {
-            sent = self.put_all(parcels) => sent,
-            () = self.link.cut() => {
-                return Err(BusError::Unavailable("the connection to NATS was lost".into()));
-            }
-        };
+        let mut sent = self.put_while_linked(parcels).await?;
+        let is_missing = |sent: &Result<_, PublishError>| matches!(sent, Err(error) if error.kind() == PublishErrorKind::StreamNotFound);
+        if is_missing(&sent) && self.make_event_stream(parcels).await {
+            sent = self.put_while_linked(parcels).await?;
+        }
         let Err(error) = sent else { return Ok(()) };
         let kind = error.kind();
         let error: Box<dyn Error + Send + Sync> = error.into();
         match kind {
-            PublishErrorKind::StreamNotFound => {
-                self.make_event_stream(parcels).await;
-                Err(BusError::Unavailable(error))
+            PublishErrorKind::StreamNotFound | PublishErrorKind::MaxPayloadExceeded => {
+                Err(BusError::Refused(error))
             }
-            PublishErrorKind::MaxPayloadExceeded => Err(BusError::Refused(error)),
             PublishErrorKind::WrongLastMessageId
             | PublishErrorKind::WrongLastSequence
             | PublishErrorKind::TimedOut

@@ -59,7 +59,7 @@ pub enum BusError {
     #[error("the bus cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// This one cannot be sent; others can.
-    #[error("the bus does not take the notification")]
+    #[error("the bus does not take the message")]
     Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 

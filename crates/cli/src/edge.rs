@@ -8,8 +8,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
 use noetl_server::{
-    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Spans, Tls, TlsFiles, Token,
+    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Spans, SubjectPrefix, Tls,
+    TlsFiles, Token,
 };
+use rustix::process::{Resource, getrlimit};
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -47,6 +49,7 @@ pub(crate) fn settings(
             .map_err(Failure::bad_input)?
             .map(Arc::new),
         limits: limits(config)?,
+        feed_prefix: feed_prefix(config)?,
         figures: if is_set(config, "NOETL_DISABLE_METRICS")? {
             Figures::Hidden
         } else {
@@ -99,15 +102,38 @@ fn origins(config: &Config) -> Result<Origins, Failure> {
     checked.collect::<Result<_, _>>().map(Origins)
 }
 
+fn feed_prefix(config: &Config) -> Result<SubjectPrefix, Failure> {
+    let Some(text) = config.variable("NOETL_FEED_SUBJECT_PREFIX") else {
+        return Ok(SubjectPrefix::default());
+    };
+    SubjectPrefix::parse(&text).map_err(|error| {
+        Failure::bad_input(anyhow!("NOETL_FEED_SUBJECT_PREFIX: {error}"))
+            .help("write words with full stops between them, such as noetl.events")
+    })
+}
+
 fn limits(config: &Config) -> Result<Limits, Failure> {
     let usual = Limits::default();
     let times: Option<u32> = number(config, "NOETL_RATE_LIMIT")?;
     let burst: Option<u32> = number(config, "NOETL_RATE_BURST")?;
+    let connections = number(config, "NOETL_CONNECTIONS_MAX")?.unwrap_or(usual.connections_max);
+    let per_address = number(config, "NOETL_CONNECTIONS_PER_ADDRESS_MAX")?;
+    let message_bytes = number(config, "NOETL_INGRESS_BYTES_MAX")?;
+    let files = getrlimit(Resource::Nofile).current;
     Ok(Limits {
-        connections_max: number(config, "NOETL_CONNECTIONS_MAX")?.unwrap_or(usual.connections_max),
+        connections_max: connections_within(connections, files),
+        connections_per_address_max: per_address.unwrap_or(usual.connections_per_address_max),
+        message_bytes_max: message_bytes.unwrap_or(usual.message_bytes_max),
         requests: times.map(|it| Rate::per_second(it, burst.unwrap_or(it.saturating_mul(2)))),
         ..usual
     })
+}
+
+/// How many connections may be open if the process may open so many files: one of four files is left
+/// for the database, tools and logs.
+fn connections_within(wanted: usize, files: Option<u64>) -> usize {
+    let Some(files) = files.and_then(|files| usize::try_from(files).ok()) else { return wanted };
+    wanted.min(files - files / 4).max(1)
 }
 
 /// A whole number above zero.
@@ -222,6 +248,26 @@ mod tests {
         refused(&[("NOETL_TLS_CLIENT_CA", "a.pem")], "the server has none itself");
         let both = [("NOETL_TLS_CERT", "/no/such/a.pem"), ("NOETL_TLS_KEY", "/no/such/b.pem")];
         refused(&both, "cannot read");
+    }
+
+    #[test]
+    fn connections_leave_files_for_the_rest_of_the_process() {
+        for (wanted, files, expected) in [
+            (10_000, None, 10_000),
+            (10_000, Some(1024), 768),
+            (100, Some(1024), 100),
+            (10_000, Some(1_048_576), 10_000),
+            (10_000, Some(1), 1),
+        ] {
+            assert_eq!(connections_within(wanted, files), expected, "{wanted} of {files:?}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_feeds_that_leads_to_subjects_of_nats_or_of_the_server_is_refused() {
+        for prefix in ["$JS.API", "noetl", "noetl.commands", "a.*"] {
+            refused(&[("NOETL_FEED_SUBJECT_PREFIX", prefix)], "NOETL_FEED_SUBJECT_PREFIX");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod access;
 mod body;
 mod cleanup;
+mod connections;
 mod description;
 mod error;
 mod extract;
@@ -33,6 +34,7 @@ mod tell;
 mod tls;
 mod tokens;
 mod trace;
+mod warnings;
 mod within;
 
 use axum::extract::DefaultBodyLimit;
@@ -52,7 +54,7 @@ pub use limits::Limits;
 pub use lookup::{Found, Lookup, NotFound};
 pub use proof::verification;
 pub use rate::Rate;
-pub use routes::deliver_feeds;
+pub use routes::{BadSubject, SubjectPrefix, deliver_feeds};
 pub use serve::serve;
 pub use state::{AppState, Figures, Services, Settings, Spans};
 pub use statements::{Statement, Statements};

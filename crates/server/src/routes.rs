@@ -40,7 +40,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use execute::pool_of;
-pub use feeds::deliver_feeds;
+pub use feeds::{BadSubject, SubjectPrefix, deliver_feeds};
 pub(crate) use keychain::KeychainScope;
 
 use crate::state::{AppState, Figures};
@@ -101,5 +101,5 @@ pub(crate) fn body_max(route: &str) -> Option<usize> {
 
 /// What is described apart, because its path has no end of its own.
 #[derive(OpenApi)]
-#[openapi(paths(ui_schema::ui_schema))]
+#[openapi(paths(ingress::take_message, ui_schema::ui_schema))]
 pub(crate) struct Beside;

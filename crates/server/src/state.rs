@@ -19,6 +19,7 @@ use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::lookup::Lookup;
 use crate::meters::Meters;
+use crate::routes::SubjectPrefix;
 use crate::seen::Seen;
 use crate::statements::{MaybeStatements, Statements};
 use crate::tls::Tls;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub origins: Origins,
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
+    /// What the subjects of feeds begin with.
+    pub feed_prefix: SubjectPrefix,
     pub figures: Figures,
     pub spans: Spans,
     /// How long a worker that sends heartbeats may go without one; the control plane's lease.
@@ -74,6 +77,7 @@ impl Settings {
             origins: Origins::default(),
             tls: None,
             limits: Limits::default(),
+            feed_prefix: SubjectPrefix::default(),
             figures: Figures::Shown,
             spans: Spans::Unseen,
             lease,
@@ -132,7 +136,7 @@ impl AppState {
             store: services.store.clone(),
             vault: services.vault.clone(),
         };
-        let ingress = Ingress::new(Arc::new(lookup.clone()));
+        let ingress = Ingress::new(Arc::new(lookup.clone()), settings.limits.message_bytes_max);
         let intake = Intake::new(
             services.control.clone(),
             services.store.clone(),
@@ -160,7 +164,7 @@ impl AppState {
     /// The same with other secrets for subscriptions than the stored credentials. To be said before the state is shared.
     pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
-        parts.ingress = Ingress::new(secrets);
+        parts.ingress = Ingress::new(secrets, parts.settings.limits.message_bytes_max);
         self
     }
 

@@ -1,1 +1,3 @@
-SELECT name, filter::text AS filter, cursor, created_at, moved_at FROM noetl.feed WHERE name = $1
+SELECT name, filter::text AS filter, cursor, created_at, moved_at, failures, failure, retry_at
+FROM noetl.feed
+WHERE name = $1

@@ -1,1 +1,3 @@
-SELECT name, filter, cursor, created_at, moved_at FROM feed WHERE name = ?1
+SELECT name, filter, cursor, created_at, moved_at, failures, failure, retry_at
+FROM feed
+WHERE name = ?1

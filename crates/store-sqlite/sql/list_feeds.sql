@@ -1,2 +1,4 @@
 -- Every feed, by name.
-SELECT name, filter, cursor, created_at, moved_at FROM feed ORDER BY name
+SELECT name, filter, cursor, created_at, moved_at, failures, failure, retry_at
+FROM feed
+ORDER BY name

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use noetl_store::from_row;
 use noetl_store::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedPage, FeedPlace, FeedPoint, Feeds, NamedFeed,
-    PageRoom, StoreError,
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, Feeds,
+    NamedFeed, PageRoom, StoreError,
 };
 use sqlx::query;
 
@@ -99,6 +99,29 @@ impl Feeds for SqliteStore {
             .await
             .map_err(store_error)?;
         Ok(moved.rows_affected() > 0)
+    }
+
+    async fn put_feed_delivery(
+        &self,
+        name: &str,
+        delivery: &FeedDelivery,
+    ) -> Result<bool, StoreError> {
+        let (failures, reason, retry_at) = match delivery {
+            FeedDelivery::Working => (0, None, None),
+            FeedDelivery::Failed { failures, reason, standing } => {
+                (*failures, Some(reason), standing.until())
+            }
+        };
+        let mut writer = self.writer().await?;
+        let kept = query(include_str!("../sql/put_feed_delivery.sql"))
+            .bind(name)
+            .bind(i64::from(failures))
+            .bind(reason)
+            .bind(retry_at.map(|at| at.as_micros()))
+            .execute(&mut *writer)
+            .await
+            .map_err(store_error)?;
+        Ok(kept.rows_affected() > 0)
     }
 
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {

@@ -108,6 +108,7 @@ macro_rules! conformance {
             feed::a_feed_begins_at_the_start_at_the_end_or_at_an_instant,
             feed::a_reader_misses_nothing_while_many_write,
             feed::a_named_feed_keeps_its_cursor_and_is_moved_by_one_at_a_time,
+            feed::a_named_feed_keeps_why_it_is_not_delivered,
             subscription::a_subscription_is_what_happened_to_it_last,
             subscription::of_two_that_move_a_subscription_at_once_one_comes_too_late,
             subscription::a_path_has_one_live_subscription,

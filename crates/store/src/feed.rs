@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use noetl_model::{ExecutionId, Recorded, Timestamp};
 use serde_json::Value;
 
-use crate::StoreError;
+use crate::{FailedStanding, StoreError};
 
 /// How many events one read of a feed returns at most.
 pub const FEED_READ_MAX: usize = 1000;
@@ -125,6 +125,23 @@ pub struct NamedFeed {
     pub created_at: Timestamp,
     /// When its cursor moved last.
     pub moved_at: Timestamp,
+    pub delivery: FeedDelivery,
+}
+
+/// The state of the delivery of a feed onto a subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum FeedDelivery {
+    /// The last delivery succeeded, or there was none yet.
+    #[default]
+    Working,
+    /// The last deliveries failed.
+    Failed {
+        /// How many in a row; at least one.
+        failures: u32,
+        /// The reason of the last one.
+        reason: String,
+        standing: FailedStanding,
+    },
 }
 
 /// The order of all events.
@@ -155,6 +172,13 @@ pub trait Feeds: Send + Sync {
         name: &str,
         from: &FeedCursor,
         to: &FeedCursor,
+    ) -> Result<bool, StoreError>;
+
+    /// Keeps the state of the delivery of a feed; the answer is whether there is such a feed.
+    async fn put_feed_delivery(
+        &self,
+        name: &str,
+        delivery: &FeedDelivery,
     ) -> Result<bool, StoreError>;
 
     /// Forgets a feed; the answer is whether there was one.

@@ -35,8 +35,8 @@ pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
 pub use clock::{Clock, Reading, RemoteClock, SteadyClock, SystemClock};
 pub use error::StoreError;
 pub use feed::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, NotACursor,
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint,
+    Feeds, NamedFeed, NotACursor,
 };
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{Connections, Layout, Tables};

@@ -47,8 +47,8 @@ pub struct NewFeed {
     /// Where it begins: `start`, `end` (the default), a cursor, or a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// A subject of NATS that the server puts the events onto; `{event_type}` and `{execution_id}`
-    /// stand for those of each.
+    /// A subject of NATS that the server puts the events onto, below the prefix that its operator has
+    /// set (`noetl.events` unless set); `{event_type}` and `{execution_id}` stand for those of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
@@ -64,6 +64,21 @@ pub struct FeedView {
     pub cursor: String,
     pub created_at: String,
     pub moved_at: String,
+    /// How the delivery onto the subject goes; absent without a subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<FeedDeliveryView>,
+}
+
+/// The state of the delivery of a feed onto its subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum FeedDeliveryView {
+    /// The last delivery succeeded, or there was none yet.
+    Working,
+    /// The last deliveries failed; the next is tried at `retry_at`.
+    Retrying { failures: u32, reason: String, retry_at: String },
+    /// Too many deliveries failed; nothing is tried before somebody asks for it.
+    Dead { failures: u32, reason: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

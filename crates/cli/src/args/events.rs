@@ -55,6 +55,8 @@ pub(crate) enum FeedCommand {
     Read(FeedReadArgs),
     /// Move a feed to another place, to see events again or to leave some out
     Seek(FeedSeekArgs),
+    /// Deliver a feed again whose deliveries onto its subject have failed
+    Retry(FeedRemoveArgs),
     /// Forget a feed
     Remove(FeedRemoveArgs),
 }
@@ -85,8 +87,8 @@ pub(crate) struct FeedAddArgs {
     /// Where it begins: start, end, a time, or a cursor
     #[arg(long, value_name = "PLACE", default_value = "end")]
     pub(crate) from: String,
-    /// Have the server put the events onto this subject of NATS; `{event_type}` and `{execution_id}`
-    /// stand for those of each
+    /// Have the server put the events onto this subject of NATS, below `feeds.subject_prefix`
+    /// (`noetl.events`); `{event_type}` and `{execution_id}` stand for those of each
     #[arg(long, value_name = "SUBJECT")]
     pub(crate) subject: Option<String>,
     #[command(flatten)]

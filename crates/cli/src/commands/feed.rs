@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_api::wire::{FeedFilter, FeedList, FeedView, NewFeed};
+use noetl_api::wire::{FeedDeliveryView, FeedFilter, FeedList, FeedView, NewFeed};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,14 @@ pub(crate) async fn feed(
         FeedCommand::Add(args) => add(args, config, terminal).await,
         FeedCommand::Read(args) => read(args, config, terminal).await,
         FeedCommand::Seek(args) => seek(args, config, terminal).await,
+        FeedCommand::Retry(args) => {
+            let door = Door::open(&args.client, config).await?;
+            let path = format!("api/feeds/{}/retry", part(&args.name));
+            let retried: Result<FeedView, Failure> = door.post(&path, &json!({})).await;
+            door.close().await;
+            terminal.say(format!("the feed {} is delivered again", retried?.name));
+            Ok(Exit::Completed)
+        }
         FeedCommand::Remove(args) => {
             let door = Door::open(&args.client, config).await?;
             let removed = door.delete(&format!("api/feeds/{}", part(&args.name))).await;
@@ -65,13 +73,27 @@ async fn list(
 }
 
 fn text(feeds: &[FeedView]) -> String {
-    let header = ["FEED", "CURSOR", "MOVED", "SHOWS"];
+    let header = ["FEED", "CURSOR", "MOVED", "DELIVERY", "SHOWS"];
     let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
     rows.extend(feeds.iter().map(|feed| {
         let shows = shown(&feed.filter);
-        vec![feed.name.clone(), feed.cursor.clone(), feed.moved_at.clone(), shows]
+        let delivery = feed.delivery.as_ref().map_or_else(|| "-".to_owned(), delivery);
+        vec![feed.name.clone(), feed.cursor.clone(), feed.moved_at.clone(), delivery, shows]
     }));
     table(&rows)
+}
+
+/// How the delivery of a feed goes, in words.
+fn delivery(delivery: &FeedDeliveryView) -> String {
+    match delivery {
+        FeedDeliveryView::Working => "working".to_owned(),
+        FeedDeliveryView::Retrying { failures, reason, retry_at } => {
+            format!("failed {failures} times, again at {retry_at}: {reason}")
+        }
+        FeedDeliveryView::Dead { failures, reason } => {
+            format!("dead after {failures} failures: {reason}")
+        }
+    }
 }
 
 /// What a filter lets through, in words.

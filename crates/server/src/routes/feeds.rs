@@ -6,6 +6,7 @@
 
 mod deliver;
 mod reading;
+mod subject;
 
 use std::time::Duration;
 
@@ -13,10 +14,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use noetl_api::wire::{FeedAck, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed};
+use noetl_api::wire::{
+    FeedAck, FeedDeliveryView, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
+};
 use noetl_bus::Reach;
 use noetl_model::Timestamp;
-use noetl_store::{FEED_READ_MAX, FeedCursor, FeedPoint, NamedFeed};
+use noetl_store::{FEED_READ_MAX, FailedStanding, FeedCursor, FeedDelivery, FeedPoint, NamedFeed};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -35,12 +38,11 @@ pub(super) const PAGE_SIZE: usize = 100;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// The key of a kept filter that says where events go.
 const SUBJECT: &str = "subject";
-/// How long a subject may be.
-const SUBJECT_MAX: usize = 200;
 /// How long the name of a feed may be.
 const NAME_MAX: usize = 100;
 
 pub use deliver::deliver_feeds;
+pub use subject::{BadSubject, SubjectPrefix};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -50,6 +52,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(follow_feed))
         .routes(routes!(acknowledge_feed))
         .routes(routes!(seek_feed))
+        .routes(routes!(retry_feed))
 }
 
 /// Lists the feeds, by name.
@@ -83,6 +86,7 @@ async fn add_feed(
         filter: written(&request.filter, subject),
         created_at: state.now(),
         moved_at: state.now(),
+        delivery: FeedDelivery::Working,
         name,
     };
     state.store().add_feed(&feed).await?;
@@ -219,6 +223,25 @@ async fn seek_feed(
     moved(&state, &name, &to).await
 }
 
+/// Delivers a feed again at once that is dead or waits after a failure.
+#[utoipa::path(
+    post, path = "/api/feeds/{name}/retry", tag = "feeds", params(("name" = String, Path)),
+    responses((status = 200, body = FeedView))
+)]
+async fn retry_feed(
+    State(state): State<AppState>,
+    InPath(name): InPath<String>,
+) -> Result<Json<FeedView>, ApiError> {
+    let feed = found(&state, &name).await?;
+    if feed_subject(&feed).is_none() {
+        let detail =
+            format!("the feed {name} has no subject, so the server delivers nothing of it");
+        return Err(ApiError::conflict("no-subject", detail));
+    }
+    state.store().put_feed_delivery(&name, &FeedDelivery::Working).await?;
+    Ok(Json(view(found(&state, &name).await?)))
+}
+
 async fn moved(state: &AppState, name: &str, to: &FeedCursor) -> Result<Json<FeedView>, ApiError> {
     let feed = found(state, name).await?;
     if !state.store().move_feed(name, &feed.cursor, to).await? {
@@ -259,13 +282,30 @@ pub(super) async fn cursor_at(state: &AppState, text: &str) -> Result<FeedCursor
 }
 
 fn view(feed: NamedFeed) -> FeedView {
+    let subject = feed_subject(&feed);
     FeedView {
         filter: filter_of(&feed),
-        subject: feed_subject(&feed),
+        delivery: subject.is_some().then(|| delivery_view(&feed.delivery)),
+        subject,
         name: feed.name,
         cursor: feed.cursor.to_string(),
         created_at: feed.created_at.to_string(),
         moved_at: feed.moved_at.to_string(),
+    }
+}
+
+fn delivery_view(delivery: &FeedDelivery) -> FeedDeliveryView {
+    match delivery {
+        FeedDelivery::Working => FeedDeliveryView::Working,
+        FeedDelivery::Failed { failures, reason, standing } => {
+            let (failures, reason) = (*failures, reason.clone());
+            match standing {
+                FailedStanding::Waiting { until } => {
+                    FeedDeliveryView::Retrying { failures, reason, retry_at: until.to_string() }
+                }
+                FailedStanding::Dead => FeedDeliveryView::Dead { failures, reason },
+            }
+        }
     }
 }
 
@@ -296,13 +336,7 @@ fn subject_of(state: &AppState, text: &str) -> Result<String, ApiError> {
         let detail = "this server has no NATS to put events onto; start it with --nats URL";
         return Err(ApiError::invalid("no-broker", detail));
     }
-    let filled = deliver::filled(text, "a.b", "1");
-    let is_token = |part: &str| {
-        !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || "*>{}".contains(c))
-    };
-    if text.len() > SUBJECT_MAX || !filled.split('.').all(is_token) {
-        let detail = "`subject` is words with dots between them, such as noetl.events.{event_type}";
-        return Err(ApiError::invalid("invalid-subject", detail));
-    }
+    let checked = state.settings().feed_prefix.check(text);
+    checked.map_err(|error| ApiError::invalid("invalid-subject", error.to_string()))?;
     Ok(text.to_owned())
 }

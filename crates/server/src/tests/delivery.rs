@@ -1,14 +1,20 @@
 //! Feeds that go onto subjects of a real broker.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use axum::http::StatusCode;
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Parcel, Reach};
 use noetl_testkit::{NatsServer, Publisher};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::stores::Backing;
-use super::{HELLO, Server};
+use super::{HELLO, Server, in_memory, settings};
 use crate::routes::deliver_feeds;
+use crate::{Access, Hosts, Settings, SubjectPrefix};
 
 /// How long events may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,4 +66,130 @@ async fn a_server_without_a_broker_takes_no_subject_and_no_server_a_bad_one() {
     let server = Server::new();
     let feed = json!({ "name": "out", "subject": "noetl.events" });
     assert_eq!(server.post("/api/feeds", feed).await.problem(), "422 no-broker");
+}
+
+/// A broker that has a stream for some subjects only.
+#[derive(Default)]
+struct PartBroker {
+    local: LocalBus,
+    /// The words after `noetl.events.` that no stream takes, or that get no answer.
+    refused: Mutex<Vec<&'static str>>,
+    unanswered: Mutex<Vec<&'static str>>,
+    /// How many events each word has got, and how often it was tried.
+    taken: Mutex<BTreeMap<String, (usize, usize)>>,
+}
+
+#[async_trait]
+impl Bus for PartBroker {
+    async fn publish(&self, hint: Hint) {
+        self.local.publish(hint).await;
+    }
+
+    async fn put(&self, parcels: &[Parcel]) -> Result<(), BusError> {
+        let Some(first) = parcels.first() else { return Ok(()) };
+        let word = first.subject.split('.').nth(2).expect("a word").to_owned();
+        let mut taken = self.taken.lock().expect("nobody panics");
+        let (events, tries) = taken.entry(word.clone()).or_default();
+        *tries += 1;
+        if self.refused.lock().expect("nobody panics").contains(&word.as_str()) {
+            return Err(BusError::Refused("no stream takes it".into()));
+        }
+        if self.unanswered.lock().expect("nobody panics").contains(&word.as_str()) {
+            return Err(BusError::Unavailable("it does not answer".into()));
+        }
+        *events += parcels.len();
+        Ok(())
+    }
+
+    fn subscribe(&self) -> HintReceiver {
+        self.local.subscribe()
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Connected
+    }
+}
+
+impl PartBroker {
+    fn taken(&self, word: &str) -> (usize, usize) {
+        self.taken.lock().expect("nobody panics").get(word).copied().unwrap_or_default()
+    }
+}
+
+async fn delivery(server: &Server, feed: &str) -> (String, u64) {
+    let delivery = server.get(&format!("/api/feeds/{feed}")).await.body["delivery"].clone();
+    let status = delivery["status"].as_str().expect("a status").to_owned();
+    (status, delivery["failures"].as_u64().unwrap_or_default())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_cannot_be_delivered_delays_no_other_and_is_dead_in_the_end() {
+    let broker = Arc::new(PartBroker::default());
+    *broker.refused.lock().expect("nobody panics") = vec!["bad"];
+    *broker.unanswered.lock().expect("nobody panics") = vec!["mute"];
+    let (store, clock) = in_memory();
+    let server = Server::on(settings(Access::Open, Hosts::Any), store, broker.clone(), clock);
+    server.register(HELLO).await;
+    for name in ["bad", "good", "mute"] {
+        let subject = format!("noetl.events.{name}");
+        let feed = json!({ "name": name, "from": "start", "subject": subject });
+        assert_eq!(server.post("/api/feeds", feed).await.status, StatusCode::OK);
+    }
+    server.start("tests/hello").await;
+    let stop = CancellationToken::new();
+    let state = server.state.clone();
+    let delivering = tokio::spawn(deliver_feeds(state, "one".to_owned(), stop.clone()));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(broker.taken("good").0, 3, "it does not wait for the others");
+    assert_eq!(delivery(&server, "good").await, ("working".to_owned(), 0));
+    let (status, failures) = delivery(&server, "bad").await;
+    assert_eq!(status, "retrying");
+    assert!((1..=2).contains(&failures), "{failures}");
+
+    // 1 + 2 + 4 + … + 256 seconds, and then every 256: the twentieth try is within 70 minutes.
+    tokio::time::sleep(Duration::from_secs(70 * 60)).await;
+    assert_eq!(delivery(&server, "bad").await, ("dead".to_owned(), 20));
+    assert_eq!(broker.taken("bad"), (0, 20), "each try is counted, and there are no others");
+    let (status, failures) = delivery(&server, "mute").await;
+    assert_eq!(status, "retrying", "a broker that does not answer may do so again");
+    assert!((20..30).contains(&failures), "{failures}");
+
+    broker.refused.lock().expect("nobody panics").clear();
+    broker.unanswered.lock().expect("nobody panics").clear();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(delivery(&server, "mute").await, ("working".to_owned(), 0));
+    assert_eq!(broker.taken("mute").0, 3);
+    assert_eq!(broker.taken("bad"), (0, 20), "a dead one waits for somebody");
+    let retried = server.post("/api/feeds/bad/retry", json!({})).await;
+    assert_eq!(retried.body["delivery"], json!({ "status": "working" }));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(broker.taken("bad").0, 3);
+    delivering.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_others() {
+    let broker = Arc::new(PartBroker::default());
+    let (store, clock) = in_memory();
+    let wide = settings(Access::Open, Hosts::Any);
+    let prefix = SubjectPrefix::parse("audit").expect("a prefix");
+    let narrow = Settings { feed_prefix: prefix, ..wide.clone() };
+    let server = Server::on(wide, store.clone(), broker.clone(), clock.clone());
+    for subject in ["$JS.API.STREAM.PURGE.X", "orders.new", "noetl.events.*", "noetl.events"] {
+        let feed = json!({ "name": "out", "subject": subject });
+        let answer = server.post("/api/feeds", feed).await;
+        assert_eq!(answer.problem(), "422 invalid-subject", "{subject}");
+    }
+    server.register(HELLO).await;
+    let feed = json!({ "name": "out", "from": "start", "subject": "noetl.events.out" });
+    assert_eq!(server.post("/api/feeds", feed).await.status, StatusCode::OK);
+    server.start("tests/hello").await;
+    let narrow = Server::on(narrow, store, broker.clone(), clock);
+    let state = narrow.state.clone();
+    let stop = CancellationToken::new();
+    let delivering = tokio::spawn(deliver_feeds(state, "one".to_owned(), stop.clone()));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(delivery(&narrow, "out").await.0, "dead", "made under another prefix");
+    assert_eq!(broker.taken("out"), (0, 0));
+    delivering.abort();
 }

@@ -104,4 +104,6 @@ pub(super) async fn what_is_no_feed_or_no_cursor_is_refused(server: Server) {
     assert_eq!(answer.problem(), "422 bad-cursor");
     let answer = server.post("/api/feeds/f/seek", json!({ "to": "yesterday" })).await;
     assert_eq!(answer.problem(), "422 bad-cursor");
+    let answer = server.post("/api/feeds/f/retry", json!({})).await;
+    assert_eq!(answer.problem(), "409 no-subject");
 }

@@ -7,8 +7,8 @@ use std::collections::BinaryHeap;
 use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_store::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPoint, Feeds, NamedFeed,
-    StoreError,
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPoint, Feeds,
+    NamedFeed, StoreError,
 };
 
 use super::Shards;
@@ -113,6 +113,14 @@ impl Feeds for Shards {
         to: &FeedCursor,
     ) -> Result<bool, StoreError> {
         self.cluster.move_feed(name, from, to).await
+    }
+
+    async fn put_feed_delivery(
+        &self,
+        name: &str,
+        delivery: &FeedDelivery,
+    ) -> Result<bool, StoreError> {
+        self.cluster.put_feed_delivery(name, delivery).await
     }
 
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {

@@ -7,7 +7,10 @@ use serde_json::json;
 
 use super::Subject;
 use super::given::{A, B, C, T0, after, at, events_after, sized, start};
-use crate::{Append, FeedCursor, FeedItem, FeedPoint, NamedFeed, READ_BYTES_MAX};
+use crate::{
+    Append, FailedStanding, FeedCursor, FeedDelivery, FeedItem, FeedPoint, NamedFeed,
+    READ_BYTES_MAX,
+};
 
 async fn point(subject: &Subject, point: FeedPoint) -> FeedCursor {
     subject.store.feed_point(&point).await.expect("the store finds a point")
@@ -155,6 +158,7 @@ fn named(name: &str) -> NamedFeed {
         cursor: FeedCursor::default(),
         created_at: T0,
         moved_at: T0,
+        delivery: FeedDelivery::Working,
     }
 }
 
@@ -184,4 +188,27 @@ pub async fn a_named_feed_keeps_its_cursor_and_is_moved_by_one_at_a_time(subject
         let removed = store.remove_feed("audit").await.expect("the store forgets feeds");
         assert_eq!(removed, is_there);
     }
+}
+
+pub async fn a_named_feed_keeps_why_it_is_not_delivered(subject: Subject) {
+    let store = &subject.store;
+    let found = async |name: &str| store.find_feed(name).await.expect("the store finds feeds");
+    let note = async |name: &str, delivery: &FeedDelivery| {
+        store.put_feed_delivery(name, delivery).await.expect("the store keeps the delivery")
+    };
+    assert!(!note("audit", &FeedDelivery::Working).await, "there is no such feed");
+    for name in ["all", "audit"] {
+        assert!(store.add_feed(&named(name)).await.expect("the store keeps feeds"));
+    }
+    for standing in [FailedStanding::Waiting { until: at(9) }, FailedStanding::Dead] {
+        let reason = "no stream takes `größe`".to_owned();
+        let delivery = FeedDelivery::Failed { failures: 3, reason, standing };
+        assert!(note("audit", &delivery).await);
+        let expected = NamedFeed { delivery, ..named("audit") };
+        assert_eq!(found("audit").await, Some(expected.clone()));
+        let listed = store.list_feeds().await.expect("the store lists feeds");
+        assert_eq!(listed, [named("all"), expected]);
+    }
+    assert!(note("audit", &FeedDelivery::Working).await);
+    assert_eq!(found("audit").await, Some(named("audit")));
 }

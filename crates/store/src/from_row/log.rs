@@ -7,7 +7,8 @@ use noetl_model::{
 
 use super::Columns;
 use crate::{
-    CatalogEntry, FeedCursor, FeedItem, KeptKey, KeyHolder, KeyName, LogEnd, NamedFeed, StoreError,
+    CatalogEntry, FailedStanding, FeedCursor, FeedDelivery, FeedItem, KeptKey, KeyHolder, KeyName,
+    LogEnd, NamedFeed, StoreError,
 };
 
 /// An event of an execution.
@@ -105,6 +106,14 @@ pub fn named_feed(row: impl Columns) -> Result<NamedFeed, StoreError> {
         cursor: row.word("cursor", what)?,
         created_at: row.instant("created_at")?,
         moved_at: row.instant("moved_at")?,
+        delivery: match row.number("failures")? {
+            0 => FeedDelivery::Working,
+            failures => FeedDelivery::Failed {
+                failures,
+                reason: row.string("failure")?,
+                standing: FailedStanding::of(row.maybe_instant("retry_at")?),
+            },
+        },
         name,
     })
 }

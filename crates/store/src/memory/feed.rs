@@ -7,8 +7,8 @@ use noetl_model::{ExecutionId, Seq, Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, PageRoom, StoreError, json_len,
+    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint,
+    Feeds, NamedFeed, PageRoom, StoreError, json_len,
 };
 
 #[derive(Default)]
@@ -118,6 +118,16 @@ impl Feeds for MemoryStore {
         let found = named.get_mut(name).filter(|feed| feed.cursor == *from);
         let moved = found.map(|feed| (feed.cursor, feed.moved_at) = (to.clone(), now));
         Ok(moved.is_some())
+    }
+
+    async fn put_feed_delivery(
+        &self,
+        name: &str,
+        delivery: &FeedDelivery,
+    ) -> Result<bool, StoreError> {
+        let mut tables = self.tables();
+        let found = tables.feed.named.get_mut(name);
+        Ok(found.map(|feed| feed.delivery = delivery.clone()).is_some())
     }
 
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {

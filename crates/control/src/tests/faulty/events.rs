@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use noetl_model::{EventId, ExecutionId, Seq};
 use noetl_store::{
-    EventFeed, FeedCursor, FeedPage, FeedPoint, Feeds, NamedFeed, StoreError, SubscriptionRecord,
-    SubscriptionRow, Subscriptions,
+    EventFeed, FeedCursor, FeedDelivery, FeedPage, FeedPoint, Feeds, NamedFeed, StoreError,
+    SubscriptionRecord, SubscriptionRow, Subscriptions,
 };
 
 use super::FaultyStore;
@@ -41,6 +41,14 @@ impl Feeds for FaultyStore {
         to: &FeedCursor,
     ) -> Result<bool, StoreError> {
         self.store.move_feed(name, from, to).await
+    }
+
+    async fn put_feed_delivery(
+        &self,
+        name: &str,
+        delivery: &FeedDelivery,
+    ) -> Result<bool, StoreError> {
+        self.store.put_feed_delivery(name, delivery).await
     }
 
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {

@@ -1,14 +1,18 @@
 //! Feeds that go onto subjects: one server at a time reads each, puts its events there, and moves it on.
 //!
-//! Invariant: a feed is moved only past what the broker has.
+//! Invariants: a feed is moved only past what the broker has; a feed that cannot be delivered delays no
+//! other.
 
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use noetl_api::wire::FeedEvent;
-use noetl_bus::{BusError, Parcel};
-use noetl_store::NamedFeed;
+use noetl_bus::{BusError, Parcel, Reach};
+use noetl_model::Timestamp;
+use noetl_store::{FailedStanding, FeedDelivery, NamedFeed, REASON_MAX, backoff};
 use tokio_util::sync::CancellationToken;
 
+use super::subject::filled;
 use super::{Reading, feed_subject, filter_of};
 use crate::error::ApiError;
 use crate::state::AppState;
@@ -17,22 +21,34 @@ use crate::state::AppState;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How many events are put at once.
 const BATCH: usize = 200;
-/// How many batches of one feed are put before the next feed has its turn.
+/// How many batches of one feed are put before it is looked at the others again.
 const BATCHES_MAX: usize = 50;
+/// How many feeds are delivered at the same time.
+const AT_ONCE_MAX: usize = 16;
 /// For how long a server that goes without a word keeps a feed.
 const TURN: Duration = Duration::from_secs(15);
-/// How long to wait after something has failed.
+/// How long to wait after the store has failed, or while the broker is away.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often a feed is tried that the broker refuses, before it is dead.
+const FAILURES_MAX: u32 = 20;
+/// The longest wait between two tries.
+const RETRY_MAX: Duration = Duration::from_secs(256);
 
 /// Why a feed does not go on.
 enum Stuck {
-    Store(ApiError),
-    Bus(BusError),
+    /// Nothing is wrong with the feed: the store or the connection to the broker is not there.
+    Elsewhere(String),
+    /// The broker does not answer for this feed.
+    Unanswered(String),
+    /// The broker refuses the events of this feed.
+    Refused(String),
+    /// The subject is not one that feeds may be put onto.
+    Forbidden(String),
 }
 
 impl From<ApiError> for Stuck {
     fn from(error: ApiError) -> Self {
-        Self::Store(error)
+        Self::Elsewhere(error.detail().to_owned())
     }
 }
 
@@ -42,13 +58,8 @@ pub async fn deliver_feeds(state: AppState, holder: String, stop: CancellationTo
     loop {
         let pause = match deliver_all(&state, &holder, &stop).await {
             Ok(()) => LOOK_EVERY,
-            Err(Stuck::Store(error)) => {
-                tracing::warn!(reason = error.detail(), "feeds are not delivered yet");
-                PAUSE
-            }
-            Err(Stuck::Bus(error)) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "feeds are not delivered yet");
+            Err(reason) => {
+                tracing::warn!(reason, "feeds are not delivered yet");
                 PAUSE
             }
         };
@@ -60,20 +71,77 @@ pub async fn deliver_feeds(state: AppState, holder: String, stop: CancellationTo
     }
 }
 
+/// Delivers every feed that is due, each on its own; the error is one that holds for all of them.
 async fn deliver_all(
     state: &AppState,
     holder: &str,
     stop: &CancellationToken,
-) -> Result<(), Stuck> {
-    let feeds = state.store().list_feeds().await.map_err(ApiError::from)?;
-    for feed in feeds {
-        let Some(subject) = feed_subject(&feed) else { continue };
+) -> Result<(), String> {
+    let feeds = state.store().list_feeds().await.map_err(ApiError::from);
+    let feeds = feeds.map_err(|error| error.detail().to_owned())?;
+    let now = state.now();
+    let due = feeds.into_iter().filter(|feed| is_due(&feed.delivery, now));
+    let due = due.filter_map(|feed| feed_subject(&feed).map(|subject| (feed, subject)));
+    let delivered = futures::stream::iter(due).map(|(feed, subject)| async move {
         if stop.is_cancelled() {
             return Ok(());
         }
-        deliver(state, holder, &feed, &subject).await?;
+        let delivered = deliver(state, holder, &feed, &subject).await;
+        note(state, &feed, delivered).await
+    });
+    let delivered: Vec<Result<(), String>> =
+        delivered.buffer_unordered(AT_ONCE_MAX).collect().await;
+    delivered.into_iter().collect()
+}
+
+fn is_due(delivery: &FeedDelivery, now: Timestamp) -> bool {
+    match delivery {
+        FeedDelivery::Working => true,
+        FeedDelivery::Failed { standing: FailedStanding::Waiting { until }, .. } => *until <= now,
+        FeedDelivery::Failed { standing: FailedStanding::Dead, .. } => false,
     }
-    Ok(())
+}
+
+/// Keeps how a delivery went.
+async fn note(
+    state: &AppState,
+    feed: &NamedFeed,
+    delivered: Result<(), Stuck>,
+) -> Result<(), String> {
+    let before = match &feed.delivery {
+        FeedDelivery::Working => 0,
+        FeedDelivery::Failed { failures, .. } => *failures,
+    };
+    let now = state.now();
+    let failures = before.saturating_add(1);
+    let (reason, standing) = match delivered {
+        Ok(()) if before == 0 => return Ok(()),
+        Ok(()) => {
+            let kept = state.store().put_feed_delivery(&feed.name, &FeedDelivery::Working).await;
+            kept.map_err(|error| ApiError::from(error).detail().to_owned())?;
+            return Ok(());
+        }
+        Err(Stuck::Elsewhere(reason)) => return Err(reason),
+        Err(Stuck::Unanswered(reason)) => {
+            let until = now.after(backoff(failures, RETRY_MAX));
+            (reason, FailedStanding::Waiting { until })
+        }
+        Err(Stuck::Refused(reason)) => (reason, FailedStanding::after(failures, FAILURES_MAX, now)),
+        Err(Stuck::Forbidden(reason)) => (reason, FailedStanding::Dead),
+    };
+    let name = &feed.name;
+    match standing {
+        FailedStanding::Waiting { until } => {
+            tracing::warn!(feed = name, failures, reason, %until, "a feed is not delivered");
+        }
+        FailedStanding::Dead => {
+            tracing::error!(feed = name, failures, reason, "a feed is dead");
+        }
+    }
+    let reason = reason.chars().take(REASON_MAX).collect();
+    let delivery = FeedDelivery::Failed { failures, reason, standing };
+    let kept = state.store().put_feed_delivery(name, &delivery).await;
+    kept.map(|_is_there| ()).map_err(|error| ApiError::from(error).detail().to_owned())
 }
 
 async fn deliver(
@@ -82,6 +150,8 @@ async fn deliver(
     feed: &NamedFeed,
     subject: &str,
 ) -> Result<(), Stuck> {
+    let checked = state.settings().feed_prefix.check(subject);
+    checked.map_err(|error| Stuck::Forbidden(error.to_string()))?;
     let mut reading = Reading::begin(state, filter_of(feed), feed.cursor.clone(), BATCH);
     let turn = format!("feed/{}", feed.name);
     for _ in 0..BATCHES_MAX {
@@ -96,7 +166,7 @@ async fn deliver(
         }
         let parcels: Vec<Parcel> =
             events.iter().map(|event| parcel(&feed.name, subject, event)).collect();
-        state.bus().put(&parcels).await.map_err(Stuck::Bus)?;
+        state.bus().put(&parcels).await.map_err(|error| stuck(&error, state.bus().reach()))?;
         let to = reading.cursor();
         let moved = state.store().move_feed(&feed.name, &from, to).await;
         if !moved.map_err(ApiError::from)? {
@@ -107,6 +177,21 @@ async fn deliver(
     Ok(())
 }
 
+/// Why the broker has not taken the events of a feed.
+fn stuck(error: &BusError, reach: Reach) -> Stuck {
+    let mut reason = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        reason = format!("{reason}: {error}");
+        cause = error.source();
+    }
+    match (error, reach) {
+        (BusError::Unavailable(_), Reach::Disconnected) => Stuck::Elsewhere(reason),
+        (BusError::Unavailable(_), Reach::Connected | Reach::Process) => Stuck::Unanswered(reason),
+        (BusError::Refused(_), _) => Stuck::Refused(reason),
+    }
+}
+
 /// An event for a subject; its id is the same however often it is put.
 fn parcel(feed: &str, subject: &str, event: &FeedEvent) -> Parcel {
     Parcel {
@@ -114,9 +199,4 @@ fn parcel(feed: &str, subject: &str, event: &FeedEvent) -> Parcel {
         id: format!("{feed}-{}", event.event.event_id),
         body: serde_json::to_vec(event).expect("an event is JSON"),
     }
-}
-
-/// A subject with what it says of the event filled in.
-pub(super) fn filled(subject: &str, event_type: &str, execution: &str) -> String {
-    subject.replace("{event_type}", event_type).replace("{execution_id}", execution)
 }
