@@ -42,6 +42,7 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
         EventTag::ExecutionFailed => ("playbook.failed", "FAILED"),
         EventTag::ExecutionCancelled => ("playbook.cancelled", "CANCELLED"),
         EventTag::ExecutionStalled => ("execution.stalled", "RUNNING"),
+        EventTag::ExecutionRewound => ("execution.rewound", "RUNNING"),
         EventTag::Reported => ("reported", "REPORTED"),
     }
 }
@@ -144,6 +145,7 @@ mod tests {
             execution.failed     playbook.failed      FAILED
             execution.cancelled  playbook.cancelled   CANCELLED
             execution.stalled    execution.stalled    RUNNING
+            execution.rewound    execution.rewound    RUNNING
             reported             reported             REPORTED
         "#]]
         .assert_eq(&table);

@@ -135,7 +135,8 @@ fn subject(event: &Event) -> Subject<'_> {
         | Event::ExecutionCompleted { .. }
         | Event::ExecutionFailed { .. }
         | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. } => Subject::Execution,
+        | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. } => Subject::Execution,
         Event::StepEntered { step, .. }
         | Event::StepSkipped { step, .. }
         | Event::StepAwaited { step, .. }
@@ -225,6 +226,7 @@ fn meta(event: &Event) -> Map<String, Value> {
             json!({ "reason": reason })
         }
         Event::ExecutionStalled { detail } => json!({ "detail": detail }),
+        Event::ExecutionRewound { seen, found } => json!({ "seen": seen, "found": found }),
         Event::ChildStarted { child, .. } => json!({ "child_execution_id": child.to_string() }),
         Event::TimerSet { due_at, .. } => json!({ "due_at": due_at.to_string() }),
         Event::StepEntered { .. }
@@ -284,7 +286,8 @@ fn result(event: &Event, status: &str) -> Option<Value> {
         | Event::TimerFired { .. }
         | Event::TimerCancelled { .. }
         | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. } => return None,
+        | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. } => return None,
     };
     Some(json!({ "status": status, "context": context }))
 }

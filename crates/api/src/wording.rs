@@ -119,7 +119,8 @@ impl Wording {
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
-            | Event::ExecutionStalled { .. } => {
+            | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. } => {
                 Envelope { node_name: Some(Cow::Borrowed("playbook")), ..envelope }
             }
             Event::StepSkipped { .. }
@@ -238,6 +239,7 @@ fn output_of(event: &Event) -> Option<&Payload> {
         | Event::ExecutionFailed { .. }
         | Event::ExecutionCancelled { .. }
         | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => None,
     }
 }

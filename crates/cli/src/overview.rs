@@ -190,6 +190,7 @@ impl Overview {
             | Event::TimerFired { .. }
             | Event::TimerCancelled { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => Change::Nothing,
         }
     }

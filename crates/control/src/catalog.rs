@@ -45,6 +45,11 @@ impl PlaybookCache {
         self.playbooks().get(&id).cloned()
     }
 
+    /// Forgets everything, because the catalog may have lost some of it.
+    pub(crate) fn clear(&self) {
+        self.playbooks().clear();
+    }
+
     fn get(&self, id: CatalogId) -> Option<Arc<Playbook>> {
         self.playbooks().get(&id).map(|(_, playbook)| Arc::clone(playbook))
     }

@@ -20,6 +20,7 @@ use crate::lookout::Lookouts;
 use crate::mailbox::Mailboxes;
 use crate::payloads::PayloadCache;
 use crate::reserve::{ASIDE, Reserve};
+use crate::rewind::Rewinds;
 use crate::rounds::Rounds;
 use crate::schedules::ScheduleCache;
 use crate::tasks::Tasks;
@@ -38,6 +39,7 @@ pub(crate) struct Parts {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) stamps: Stamps,
     pub(crate) skew: SkewGauge,
+    pub(crate) rewinds: Rewinds,
     pub(crate) settings: Settings,
     pub(crate) tasks: Tasks,
     pub(crate) mailboxes: Mailboxes,
@@ -69,6 +71,7 @@ impl Control {
             bus,
             stamps: Stamps { clock: store.clock(), ids },
             skew: SkewGauge::new(machine),
+            rewinds: Rewinds::default(),
             tasks: Tasks::default(),
             mailboxes: Mailboxes::default(),
             committer: Committer::default(),

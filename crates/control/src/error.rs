@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use noetl_engine::{Illegal, Refusal};
-use noetl_model::{CatalogId, Digest, ExecutionId};
+use noetl_model::{CatalogId, Digest, ExecutionId, Seq};
 use noetl_playbook::Problems;
 use noetl_store::{KeyHolder, StoreError};
 use thiserror::Error;
@@ -15,6 +15,12 @@ use thiserror::Error;
 pub enum LoadError {
     #[error("there is no execution {0}")]
     NotFound(ExecutionId),
+    /// The database was restored, or failed over to a standby that lagged behind.
+    #[error(
+        "the log of execution {execution} no longer has event {seq} as it was read: the database has \
+         gone back in time. Read the log from the start"
+    )]
+    Rewound { execution: ExecutionId, seq: Seq },
     /// The same may work later.
     #[error("the store did not answer")]
     Unavailable(#[source] Arc<StoreError>),
@@ -106,7 +112,9 @@ impl SubmitError {
             | SubmitError::Busy(_)
             | SubmitError::Contended(_)
             | SubmitError::Stopped => true,
-            SubmitError::Load(LoadError::NotFound(_) | LoadError::Corrupt { .. }) => false,
+            SubmitError::Load(
+                LoadError::NotFound(_) | LoadError::Rewound { .. } | LoadError::Corrupt { .. },
+            ) => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-use noetl_model::{ExecutionId, Recorded, Seq};
+use noetl_model::{EventId, ExecutionId, Recorded, Seq};
 use tokio::sync::watch;
 
 use crate::{Control, LoadError};
@@ -44,25 +44,43 @@ pub struct Follow {
     control: Control,
     execution: ExecutionId,
     after: Seq,
+    /// The id of the event at `after`, once it is known.
+    last: Option<EventId>,
     page: VecDeque<Recorded>,
     advanced: watch::Receiver<Seq>,
 }
 
 impl Follow {
-    /// The next event, once it is committed. Giving up the wait loses no event.
+    /// The next event, once it is committed. Giving up the wait loses no event. An error if the log has
+    /// lost the event before it.
     pub async fn next(&mut self) -> Result<Recorded, LoadError> {
         loop {
             if let Some(recorded) = self.page.pop_front() {
-                self.after = recorded.seq;
+                (self.after, self.last) = (recorded.seq, Some(recorded.event_id));
                 return Ok(recorded);
             }
             // Seen before the read, so that what is committed meanwhile is noticed after it.
             self.advanced.mark_unchanged();
-            self.page = self.control.read_page(self.execution, self.after).await?.into();
+            self.page = self.read_on().await?;
             if self.page.is_empty() {
                 self.wait().await;
             }
         }
+    }
+
+    /// The events after the last one, which has to be in its place still.
+    async fn read_on(&mut self) -> Result<VecDeque<Recorded>, LoadError> {
+        let before = Seq(self.after.0.saturating_sub(1));
+        let mut page: VecDeque<_> = self.control.read_page(self.execution, before).await?.into();
+        if self.after == Seq::ZERO {
+            return Ok(page);
+        }
+        let kept = page.pop_front().filter(|kept| {
+            kept.seq == self.after && self.last.is_none_or(|last| last == kept.event_id)
+        });
+        let rewound = LoadError::Rewound { execution: self.execution, seq: self.after };
+        self.last = Some(kept.ok_or(rewound)?.event_id);
+        Ok(page)
     }
 
     /// Waits for a commit of this process, or long enough for another's.
@@ -87,6 +105,7 @@ impl Control {
     /// Follows an execution from after an event on.
     pub fn events_follow(&self, execution: ExecutionId, after: Seq) -> Follow {
         let advanced = self.parts.followers.watch(execution);
-        Follow { control: self.clone(), execution, after, page: VecDeque::new(), advanced }
+        let (control, page) = (self.clone(), VecDeque::new());
+        Follow { control, execution, after, last: None, page, advanced }
     }
 }

@@ -154,8 +154,18 @@ impl Control {
                 in_hand.set_aside(self.parts.settings.poll);
                 None
             }
-            Ok(Answer::Accepted | Answer::Refused(_)) => {
-                tracing::debug!(%execution, %command, "command in the queue cannot be claimed");
+            Ok(Answer::Accepted) => {
+                in_hand.set_aside(ASIDE);
+                None
+            }
+            // The queue has a command that by its log has ended: the two were written together.
+            Ok(Answer::Refused(refusal)) => {
+                tracing::warn!(
+                    %execution,
+                    %command,
+                    %refusal,
+                    "command is ready in the queue and cannot be claimed"
+                );
                 in_hand.set_aside(ASIDE);
                 None
             }

@@ -31,6 +31,7 @@ mod release;
 mod remind;
 mod report;
 mod reserve;
+mod rewind;
 mod rounds;
 mod schedules;
 mod settings;

@@ -13,6 +13,7 @@ use noetl_model::{Cutoff, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_store::READ_EVENTS_MAX;
 
 use crate::error::{Damage, LoadError};
+use crate::rewind::{FoldEnd, Standing};
 use crate::{Control, snapshot};
 
 /// The states of executions used lately.
@@ -56,6 +57,11 @@ impl StateCache {
 
     pub(crate) fn forget(&self, execution: ExecutionId) {
         self.states().pop(&execution);
+    }
+
+    /// Where the log of each execution ends, as far as it is known here.
+    pub(crate) fn ends(&self) -> Vec<FoldEnd> {
+        self.states().iter().map(|(_, kept)| FoldEnd::of(&kept.state)).collect()
     }
 
     fn states(&self) -> MutexGuard<'_, LruCache<ExecutionId, Kept>> {
@@ -119,14 +125,23 @@ impl Control {
         let latest = self.parts.store.latest(execution).await;
         let saved = latest.map_err(|error| LoadError::of_store(execution, error))?;
         let Some(saved) = saved else { return Ok(None) };
-        let summary = self.parts.store.summary(execution).await;
-        let summary = summary.map_err(|error| LoadError::of_store(execution, error))?;
-        let written = summary.map_or(Seq::ZERO, |summary| summary.seq);
-        Ok(match snapshot::decode(execution, &saved, written) {
-            Ok(state) => Some(state),
+        let state = match snapshot::decode(execution, &saved) {
+            Ok(state) => state,
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, %execution, seq = %saved.seq, "snapshot ignored");
+                return Ok(None);
+            }
+        };
+        Ok(match self.standing(FoldEnd::of(&state)).await? {
+            Standing::Current | Standing::Behind => Some(state),
+            Standing::Ahead { found } => {
+                tracing::warn!(
+                    %execution,
+                    seq = %saved.seq,
+                    %found,
+                    "snapshot ignored: the log does not have its last event"
+                );
                 None
             }
         })

@@ -66,6 +66,7 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
         | Refusal::Superseded { .. }
         | Refusal::AlreadyClaimed(_)
         | Refusal::UnknownTimer(_)
+        | Refusal::NotDue(_)
         | Refusal::NotAnEnd(_) => ReportAnswer::Superseded,
     }
 }

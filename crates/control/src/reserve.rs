@@ -58,6 +58,14 @@ impl<K: Ord + Copy> Reserve<K> {
         })
     }
 
+    /// Lets every row that was set aside be taken again.
+    pub(crate) fn clear_aside(&self) {
+        self.rows().retain(|_, hold| match hold {
+            Hold::InHand => true,
+            Hold::Until(_) => false,
+        });
+    }
+
     fn set_aside(&self, row: K, duration: Duration) {
         let mut rows = self.rows();
         rows.insert(row, Hold::Until(Instant::now() + duration));

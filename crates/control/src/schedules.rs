@@ -44,6 +44,11 @@ impl ScheduleCache {
         self.documents().get(&id).cloned()
     }
 
+    /// Forgets everything, because the catalog may have lost some of it.
+    pub(crate) fn clear(&self) {
+        self.documents().clear();
+    }
+
     fn put(&self, id: CatalogId, document: Arc<Schedule>) {
         self.documents().put(id, document);
     }

@@ -3,7 +3,7 @@
 //! A snapshot's body is the SHA-256 of the rest, then the state as JSON.
 
 use noetl_engine::Execution;
-use noetl_model::{Digest, ExecutionId, Seq};
+use noetl_model::{Digest, ExecutionId};
 use noetl_store::Snapshot;
 use thiserror::Error;
 
@@ -18,8 +18,6 @@ pub(crate) enum Unusable {
     Body(#[source] serde_json::Error),
     #[error("it is of another execution or moment")]
     Mismatch,
-    #[error("it covers more than is written, which is up to {0}")]
-    Ahead(Seq),
 }
 
 const CHECKSUM_LEN: usize = 32;
@@ -32,12 +30,8 @@ pub(crate) fn encode(state: &Execution) -> Result<Snapshot, serde_json::Error> {
     Ok(Snapshot { seq: state.seq(), shape: Execution::SHAPE, body })
 }
 
-/// The state that was saved, if it is one of this execution, whose log is written up to a place.
-pub(crate) fn decode(
-    execution: ExecutionId,
-    snapshot: &Snapshot,
-    written: Seq,
-) -> Result<Execution, Unusable> {
+/// The state that was saved, if it is one of this execution.
+pub(crate) fn decode(execution: ExecutionId, snapshot: &Snapshot) -> Result<Execution, Unusable> {
     if snapshot.shape != Execution::SHAPE {
         return Err(Unusable::Shape);
     }
@@ -49,9 +43,6 @@ pub(crate) fn decode(
     let state: Execution = serde_json::from_slice(json).map_err(Unusable::Body)?;
     if state.id() != execution || state.seq() != snapshot.seq {
         return Err(Unusable::Mismatch);
-    }
-    if state.seq() > written {
-        return Err(Unusable::Ahead(written));
     }
     Ok(state)
 }

@@ -1,16 +1,49 @@
-//! The sweeper: ends commands that no worker brought to an end, and finds executions that nothing moves.
+//! The sweeper: ends commands that no worker brought to an end, and finds executions that nothing moves
+//! and commands that no worker gets although workers wait for them.
+
+use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use noetl_engine::Input;
-use noetl_model::{ExecutionId, Timestamp};
-use noetl_store::{Held, StoreError};
+use noetl_model::{ExecutionId, Pool, Timestamp};
+use noetl_store::{Held, ReadyCommand, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::lease::ReadyKey;
 use crate::tasks::rest;
 use crate::{Answer, Control};
 
 /// How many rows one sweep deals with; the next takes the rest.
 const SWEEP_MAX: usize = 256;
+
+/// The commands that were ready at the last look although workers waited for them, by pool, and whether
+/// their executions have been told.
+#[derive(Debug, Default)]
+struct Unclaimed {
+    pools: BTreeMap<Pool, BTreeMap<ReadyKey, Told>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    NotYet,
+    Yes,
+}
+
+impl Unclaimed {
+    /// Takes in what is ready in a pool; the answer is what was ready at the last look already and has
+    /// not been told of.
+    fn look(&mut self, pool: &Pool, ready: Vec<ReadyCommand>) -> Vec<ReadyCommand> {
+        let before = self.pools.remove(pool).unwrap_or_default();
+        let key = |row: &ReadyCommand| (row.execution, row.command, row.attempt);
+        let told = |row: &ReadyCommand| match before.get(&key(row)) {
+            None => Told::NotYet,
+            Some(Told::NotYet | Told::Yes) => Told::Yes,
+        };
+        let now = ready.iter().map(|row| (key(row), told(row))).collect();
+        self.pools.insert(pool.clone(), now);
+        ready.into_iter().filter(|row| before.get(&key(row)) == Some(&Told::NotYet)).collect()
+    }
+}
 
 impl Control {
     /// Ends commands whose last lease ran out, until it is to stop.
@@ -24,9 +57,14 @@ impl Control {
 
     /// Notes executions that nothing moves, until it is to stop.
     pub(crate) async fn sweep_stalls(self, stop: CancellationToken) {
+        let mut unclaimed = Unclaimed::default();
         while rest(&stop, self.parts.settings.stall_after).await {
             if let Err(error) = self.note_stalled().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "stalls not looked for");
+            }
+            if let Err(error) = self.note_unclaimed(&mut unclaimed).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "commands that are not claimed not looked for");
             }
         }
     }
@@ -63,6 +101,41 @@ impl Control {
         Ok(())
     }
 
+    /// Notes commands that were ready at the last look and still are, in pools in which workers wait.
+    async fn note_unclaimed(&self, unclaimed: &mut Unclaimed) -> Result<(), StoreError> {
+        let awaited = self.parts.vacancies.awaited();
+        unclaimed.pools.retain(|pool, _| awaited.contains(pool));
+        for pool in awaited {
+            let ready = self.parts.store.ready(&pool, None, SWEEP_MAX).await?;
+            let stuck = unclaimed.look(&pool, ready);
+            join_all(stuck.into_iter().map(|row| self.note_not_claimed(row))).await;
+        }
+        Ok(())
+    }
+
+    /// Has a look at the execution of a command that no worker gets, with its state read anew; if nobody
+    /// has the command, the log says so.
+    async fn note_not_claimed(&self, row: ReadyCommand) {
+        let ReadyCommand { execution, command, pool, attempt: _ } = row;
+        self.parts.states.forget(execution);
+        let seconds = self.parts.settings.stall_after.as_secs();
+        let detail = format!(
+            "command {command} has been ready in pool `{pool}` for {seconds} s or more; workers wait \
+             for commands of this pool and none gets it"
+        );
+        match self.submit(execution, Input::NotClaimed { command, detail }).await {
+            Ok(Answer::Accepted | Answer::Leased(_)) => {
+                tracing::warn!(%execution, %command, %pool, "command ready and not claimed");
+            }
+            Ok(Answer::Refused(_)) => {}
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %execution, %command, "unclaimed command not looked at");
+            }
+        }
+        self.parts.claims.clear_aside();
+    }
+
     /// Has a look at an execution with its state read anew; if it really stands still, its log says so.
     async fn note_stall(&self, execution: ExecutionId) {
         self.parts.states.forget(execution);
@@ -77,5 +150,43 @@ impl Control {
                 tracing::warn!(error, %execution, "stalled execution not looked at");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use noetl_model::{Attempt, CommandId};
+
+    use super::*;
+
+    fn row(command: u64, attempt: u32) -> ReadyCommand {
+        ReadyCommand {
+            execution: ExecutionId(1),
+            command: CommandId(command),
+            pool: Pool::shared(),
+            attempt: Attempt(attempt),
+        }
+    }
+
+    /// Which commands are told of at each of some looks.
+    #[track_caller]
+    fn check(looks: &[&[(u64, u32)]], expected: &[&[u64]]) {
+        let mut unclaimed = Unclaimed::default();
+        for (look, expected) in looks.iter().zip(expected) {
+            let ready = look.iter().map(|(command, attempt)| row(*command, *attempt)).collect();
+            let told = unclaimed.look(&Pool::shared(), ready);
+            assert_eq!(told.iter().map(|row| row.command.0).collect::<Vec<_>>(), *expected);
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_ready_at_two_looks_is_told_of_once() {
+        check(&[&[(1, 0)], &[(1, 0), (2, 0)], &[(1, 0), (2, 0)]], &[&[], &[1], &[2]]);
+    }
+
+    #[test]
+    fn a_command_that_was_claimed_in_between_is_not_told_of() {
+        check(&[&[(1, 0)], &[(1, 1)], &[]], &[&[], &[], &[]]);
+        check(&[&[(1, 0)], &[], &[(1, 0)]], &[&[], &[], &[]]);
     }
 }

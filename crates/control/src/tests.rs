@@ -9,6 +9,7 @@ mod leases;
 mod life;
 mod notifying;
 mod races;
+mod rewinds;
 mod schedules;
 mod vacancies;
 mod waiting;

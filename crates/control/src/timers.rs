@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_engine::Input;
+use noetl_engine::{Input, Refusal};
 use noetl_model::{ExecutionId, TimerId};
 use noetl_store::{PAGE_MAX, StoreError, TimerRow};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +66,8 @@ impl Control {
         let TimerRow { execution, timer, due_at: _ } = row;
         match self.submit(execution, Input::TimerFired { timer }).await {
             Ok(Answer::Accepted | Answer::Leased(_)) => {}
+            // The store's clock has been set back since it was read.
+            Ok(Answer::Refused(Refusal::NotDue(_))) => in_hand.set_aside(self.parts.settings.poll),
             Ok(Answer::Refused(refusal)) => {
                 // Another control plane may have fired it between our look and our word.
                 tracing::debug!(%execution, %timer, %refusal, "timer has nothing to wake");

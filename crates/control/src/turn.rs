@@ -16,6 +16,7 @@ use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::mailbox::{Posted, Submission};
+use crate::rewind::{FoldEnd, Standing};
 use crate::vacancy::Grant;
 use crate::{Answer, Control, SubmitError};
 
@@ -74,7 +75,7 @@ impl From<LoadError> for Setback {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Unavailable(source) => Self::Unanswered(source),
-            LoadError::NotFound(_) => Self::Hopeless(error.into()),
+            LoadError::NotFound(_) | LoadError::Rewound { .. } => Self::Hopeless(error.into()),
             LoadError::Corrupt { .. } => {
                 tracing::error!(error = &error as &dyn std::error::Error, "execution cannot go on");
                 Self::Hopeless(error.into())
@@ -114,6 +115,8 @@ impl Turn {
             | Input::Cancel { .. }
             | Input::Finalize { .. }
             | Input::Stalled { .. }
+            | Input::NotClaimed { .. }
+            | Input::Rewound { .. }
             | Input::Reported { .. } => None,
         });
         let refusals = claims
@@ -173,7 +176,7 @@ impl Control {
             return Ok(());
         }
         let playbook = self.playbook_of(&state).await?;
-        let before = state.clone();
+        let (before, end) = (state.clone(), FoldEnd::of(&state));
         let Decided { append, state, answers, grants } =
             match self.decide_all(state, &playbook, turn).await? {
                 Ok(decided) => decided,
@@ -193,11 +196,17 @@ impl Control {
         let Some(first) = append.events.first().map(|recorded| recorded.event_id) else {
             // Nothing refuses an answer that writes nothing, so it is given only if it rests on the
             // whole log and not on what this process happens to remember of it.
-            if !self.read_page(turn.execution, state.seq()).await?.is_empty() {
-                return Err(Setback::Conflict);
-            }
-            turn.answer(answers);
-            return Ok(());
+            return match self.standing(end).await? {
+                Standing::Current => {
+                    turn.answer(answers);
+                    Ok(())
+                }
+                Standing::Behind => Err(Setback::Conflict),
+                Standing::Ahead { found } => {
+                    self.note_rewound(end, found);
+                    Err(Setback::Conflict)
+                }
+            };
         };
         let expected = append.expected;
         match self.commit_here(append).await {
@@ -211,6 +220,7 @@ impl Control {
                 AppendError::Conflict | AppendError::ChildExists { .. } | AppendError::KeyTaken(_),
             ) => {
                 turn.conflict = Some(expected);
+                self.note_if_ahead(end).await?;
                 Err(Setback::Conflict)
             }
             Err(AppendError::Unanswered(Unanswered(error))) => {
@@ -239,7 +249,11 @@ impl Control {
                 Ok(Decision::Accepted(events)) => (events, None),
                 Ok(Decision::Refused { refusal, recorded }) => (recorded, Some(refusal)),
                 Err(LoadError::Unavailable(source)) => return Err(Setback::Unanswered(source)),
-                Err(error @ (LoadError::NotFound(_) | LoadError::Corrupt { .. })) => {
+                Err(
+                    error @ (LoadError::NotFound(_)
+                    | LoadError::Rewound { .. }
+                    | LoadError::Corrupt { .. }),
+                ) => {
                     tracing::error!(
                         error = &error as &dyn std::error::Error,
                         "input cannot be decided"
@@ -338,6 +352,8 @@ fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> Answer {
         | Input::Cancel { .. }
         | Input::Finalize { .. }
         | Input::Stalled { .. }
+        | Input::NotClaimed { .. }
+        | Input::Rewound { .. }
         | Input::Reported { .. } => Answer::Accepted,
     }
 }

@@ -72,6 +72,11 @@ impl Vacancies {
         })
     }
 
+    /// The pools in which a worker waits.
+    pub(crate) fn awaited(&self) -> Vec<Pool> {
+        self.pools().keys().cloned().collect()
+    }
+
     fn remove(&self, vacancy: &Arc<Vacancy>) {
         let mut pools = self.pools();
         if let Some(waiting) = pools.get_mut(&vacancy.pool) {

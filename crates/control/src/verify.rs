@@ -238,7 +238,7 @@ impl Reader<'_> {
         let Some(saved) = self.saved.take_if(|saved| saved.seq == state.seq()) else {
             return Ok(());
         };
-        match snapshot::decode(state.id(), &saved, saved.seq) {
+        match snapshot::decode(state.id(), &saved) {
             Ok(fold) if fold == *state => Ok(()),
             Ok(_) => Err(Fault::Snapshot(saved.seq)),
             Err(why) => Err(Fault::UselessSnapshot { seq: saved.seq, why: why.to_string() }),
@@ -248,7 +248,7 @@ impl Reader<'_> {
     /// A saved fold whose place was not reached covers what nobody wrote.
     fn snapshot_ahead(&self, written: Seq) -> Result<(), Fault> {
         let Some(saved) = &self.saved else { return Ok(()) };
-        let why = snapshot::Unusable::Ahead(written).to_string();
+        let why = format!("it covers more than is written, which is up to {written}");
         Err(Fault::UselessSnapshot { seq: saved.seq, why })
     }
 

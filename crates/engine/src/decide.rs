@@ -20,7 +20,7 @@ use noetl_model::{
 use serde_json::Value;
 
 use crate::evolve::begin;
-use crate::state::Holder;
+use crate::state::{Holder, OpenCommand};
 use crate::value::merge;
 use crate::{Decision, Ended, Execution, Given, Input, Needs, Refusal, Start};
 
@@ -74,6 +74,8 @@ pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Deci
         Input::Cancel { reason, below } => Ok(draft().cancel(reason, *below)),
         Input::Finalize { status, reason } => Ok(draft().finalize(*status, reason)),
         Input::Stalled { detail } => draft().stalled(detail),
+        Input::NotClaimed { command, detail } => Ok(not_claimed(state, *command, detail)),
+        Input::Rewound { seen, found } => Ok(rewound(*seen, *found)),
         Input::Reported { name, step, body } => Ok(Decision::Accepted(vec![Event::Reported {
             name: name.clone(),
             step: step.clone(),
@@ -98,6 +100,8 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
             body: body.clone(),
         }]),
         Input::Stalled { .. } => Decision::Accepted(Vec::new()),
+        Input::NotClaimed { command, detail } => not_claimed(state, *command, detail),
+        Input::Rewound { seen, found } => rewound(*seen, *found),
         Input::Claim { .. }
         | Input::LeaseExhausted { .. }
         | Input::ChildStarted { .. }
@@ -106,6 +110,24 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
         | Input::Cancel { .. }
         | Input::Finalize { .. } => refused(Refusal::Finished(state.status)),
     }
+}
+
+/// Notes that no worker gets a command, although it is ready; or, if it has ended, that the queue has
+/// it all the same.
+fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision {
+    let detail = match state.commands.get(&command) {
+        // A worker has it by now.
+        Some(OpenCommand { holder: Holder::Worker { .. } | Holder::Child(_), .. }) => {
+            return Decision::Accepted(Vec::new());
+        }
+        Some(OpenCommand { holder: Holder::Nobody, .. }) => detail.to_owned(),
+        None => format!("{detail}; by the log it has ended"),
+    };
+    Decision::Accepted(vec![Event::ExecutionStalled { detail }])
+}
+
+fn rewound(seen: Seq, found: Seq) -> Decision {
+    Decision::Accepted(vec![Event::ExecutionRewound { seen, found }])
 }
 
 /// The answer to a report about a command that is not open.

@@ -117,6 +117,7 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::StepCompleted { .. }
         | Event::StepFailed { .. }
         | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Vec::new(),
     }
 }

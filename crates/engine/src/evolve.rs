@@ -127,8 +127,7 @@ pub fn evolve_without_digest(state: &mut Execution, recorded: &Recorded) -> Resu
 
 /// Folds one event that has no place in a log yet.
 pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Result<(), String> {
-    state.seq = state.seq.next();
-    state.last_at = state.event_time(at);
+    state.count(at);
     if state.status.is_terminal() && !changes_nothing(event) {
         return Err(format!("the execution has ended as {}", state.status));
     }
@@ -195,6 +194,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         }
         Event::AttemptSuperseded { .. }
         | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Ok(()),
     }
 }
@@ -203,11 +203,20 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
 fn changes_nothing(event: &Event) -> bool {
     matches!(
         event,
-        Event::AttemptSuperseded { .. } | Event::ExecutionStalled { .. } | Event::Reported { .. }
+        Event::AttemptSuperseded { .. }
+            | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
+            | Event::Reported { .. }
     )
 }
 
 impl Execution {
+    /// Counts an event that happened at a time.
+    fn count(&mut self, at: Timestamp) {
+        self.seq = self.seq.next();
+        self.last_at = self.event_time(at);
+    }
+
     fn step_entered(&mut self, run: RunId, step: &StepName) -> Result<(), String> {
         if run.0 != self.drawn.runs {
             return Err(format!("run {} is next", self.drawn.runs));

@@ -115,6 +115,7 @@ impl Gathering {
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
         }
     }

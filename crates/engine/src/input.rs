@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_model::{
     Attempt, Below, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin, Payload,
-    PlaybookRef, Pool, StepName, TimerId, ToolError, WorkerId,
+    PlaybookRef, Pool, Seq, StepName, TimerId, ToolError, WorkerId,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -72,6 +72,17 @@ pub enum Input {
     Stalled {
         detail: String,
     },
+    /// Workers ask for the pool of a command that has been ready for long, and none gets it.
+    NotClaimed {
+        command: CommandId,
+        detail: String,
+    },
+    /// A server had seen more of the log than it found: events up to `seen`, of which those after
+    /// `found` are gone.
+    Rewound {
+        seen: Seq,
+        found: Seq,
+    },
     /// Something another program reports.
     Reported {
         name: String,
@@ -104,6 +115,8 @@ pub enum Refusal {
     AlreadyClaimed(CommandId),
     #[error("there is no timer {0} in this execution")]
     UnknownTimer(TimerId),
+    #[error("timer {0} is not due yet")]
+    NotDue(TimerId),
     #[error("an execution can be finalized as COMPLETED or FAILED, not as {0}")]
     NotAnEnd(ExecutionStatus),
 }

@@ -364,6 +364,14 @@ events! {
     ExecutionStalled = "execution.stalled" {
         detail: String,
     },
+    /// The log has lost events that a server had seen committed: the database was restored, or failed
+    /// over to a standby that lagged behind. Changes nothing.
+    ExecutionRewound = "execution.rewound" {
+        /// The last event that the server had seen.
+        seen: Seq,
+        /// The last event of the log when the server noticed.
+        found: Seq,
+    },
     /// Something another program told us and that our state does not depend on.
     Reported = "reported" {
         name: String,
@@ -415,7 +423,8 @@ impl Event {
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
-            | Event::ExecutionStalled { .. } => None,
+            | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. } => None,
         }
     }
 
@@ -450,6 +459,7 @@ impl Event {
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => Vec::new(),
         }
     }

@@ -165,6 +165,7 @@ impl Picture {
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
         }
     }

@@ -225,6 +225,7 @@ impl TimelineFold {
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
         }
     }

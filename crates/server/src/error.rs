@@ -170,6 +170,7 @@ impl From<LoadError> for ApiError {
         match error {
             LoadError::NotFound(_) => Self::not_found("unknown-execution", error.to_string()),
             LoadError::Unavailable(_) => Self::unavailable(&error),
+            LoadError::Rewound { .. } => Self::conflict("log-rewound", error.to_string()),
             LoadError::Corrupt { .. } => Self::internal(&error),
         }
     }
@@ -236,6 +237,7 @@ impl From<Refusal> for ApiError {
             Refusal::AlreadyClaimed(_) => Self::conflict("already-claimed", detail),
             Refusal::UnknownCommand(_) => Self::not_found("unknown-command", detail),
             Refusal::UnknownTimer(_) => Self::not_found("unknown-timer", detail),
+            Refusal::NotDue(_) => Self::conflict("timer-not-due", detail),
             Refusal::NotAnEnd(_) => Self::invalid("not-an-end", detail),
         }
     }

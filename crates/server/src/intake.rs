@@ -247,7 +247,7 @@ impl Intake {
             Err(
                 error @ (StartError::UnknownPlaybook(_)
                 | StartError::Submit(SubmitError::Load(
-                    LoadError::NotFound(_) | LoadError::Corrupt { .. },
+                    LoadError::NotFound(_) | LoadError::Rewound { .. } | LoadError::Corrupt { .. },
                 ))
                 | StartError::TooDeep { .. }
                 | StartError::PayloadTooLarge

@@ -14,7 +14,8 @@ const POSTED_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 
 pub(crate) struct Seen {
     claims: Mutex<LruCache<(EventId, WorkerId), Attempt>>,
-    posted: Mutex<LruCache<(ExecutionId, i64), ()>>,
+    /// How often the store had been found to have gone back in time when each was recorded.
+    posted: Mutex<LruCache<(ExecutionId, i64), u64>>,
 }
 
 impl Default for Seen {
@@ -36,13 +37,14 @@ impl Seen {
         held(&self.claims).get(&(issued, worker.clone())).copied()
     }
 
-    /// Whether an event that another program numbered was recorded lately.
-    pub(crate) fn was_posted(&self, execution: ExecutionId, event: i64) -> bool {
-        held(&self.posted).get(&(execution, event)).is_some()
+    /// Whether an event that another program numbered was recorded lately, and the store has not gone
+    /// back in time since.
+    pub(crate) fn was_posted(&self, execution: ExecutionId, event: i64, rewinds: u64) -> bool {
+        held(&self.posted).get(&(execution, event)) == Some(&rewinds)
     }
 
-    pub(crate) fn posted(&self, execution: ExecutionId, event: i64) {
-        held(&self.posted).put((execution, event), ());
+    pub(crate) fn posted(&self, execution: ExecutionId, event: i64, rewinds: u64) {
+        held(&self.posted).put((execution, event), rewinds);
     }
 }
 

@@ -40,7 +40,7 @@ pub use feed::{
 };
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{Connections, Layout, Tables};
-pub use memory::MemoryStore;
+pub use memory::{MemoryBackup, MemoryStore};
 pub use open_work::OpenWork;
 pub use outbox::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,

@@ -42,7 +42,11 @@ pub struct MemoryStore {
     tables: Mutex<Tables>,
 }
 
+/// Everything that a store in memory held at one moment.
+pub struct MemoryBackup(Tables);
+
 /// A large value.
+#[derive(Clone)]
 struct KeptPayload {
     bytes: Vec<u8>,
     /// When a value that no log refers to was last given a name.
@@ -55,7 +59,7 @@ impl KeptPayload {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tables {
     executions: BTreeMap<ExecutionId, ExecutionRow>,
     /// Where each event is.
@@ -76,6 +80,7 @@ struct Tables {
     records: RecordTables,
 }
 
+#[derive(Clone)]
 struct ExecutionRow {
     summary: Summary,
     /// Its own events, without those of an execution whose past it shares.
@@ -86,6 +91,16 @@ impl MemoryStore {
     /// An empty store that compares leases with `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, tables: Mutex::new(Tables::default()) }
+    }
+
+    /// Copies everything, as a backup of a database does.
+    pub fn backup(&self) -> MemoryBackup {
+        MemoryBackup(self.tables().clone())
+    }
+
+    /// Goes back to a backup: what was written since is lost.
+    pub fn restore(&self, backup: &MemoryBackup) {
+        *self.tables() = backup.0.clone();
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {

@@ -91,6 +91,7 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         Event::ExecutionFailed { error, .. } => format!("FAILED {error}"),
         Event::ExecutionCancelled { reason, .. } => format!("CANCELLED {reason}"),
         Event::ExecutionStalled { detail } => format!("stalled: {detail}"),
+        Event::ExecutionRewound { seen, found } => format!("rewound from {seen} to {found}"),
         Event::Reported { name, .. } => format!("reported {name}"),
     };
     Some(line + "\n")

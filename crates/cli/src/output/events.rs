@@ -28,6 +28,7 @@ pub(crate) fn event_line(recorded: &Recorded) -> String {
         | Event::CommandFailed { .. } => paint(BAD, tag),
         Event::ExecutionCancelled { .. }
         | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. }
         | Event::CommandCancelled { .. }
         | Event::AttemptSuperseded { .. } => paint(CAREFUL, tag),
         Event::ExecutionStarted { .. }
@@ -113,6 +114,9 @@ fn about(event: &Event) -> String {
         Event::ExecutionFailed { error, .. } => failed(error),
         Event::ExecutionCancelled { reason, .. } => reason.clone(),
         Event::ExecutionStalled { detail } => detail.clone(),
+        Event::ExecutionRewound { seen, found } => {
+            format!("a server had seen {seen} events, the database had {found}")
+        }
         Event::Reported { name, step: Some(step), .. } => format!("{step}  {name}"),
         Event::Reported { name, step: None, .. } => name.clone(),
     }

@@ -130,6 +130,7 @@ impl Failures {
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
         }
     }
@@ -339,6 +340,7 @@ impl Reader<'_> {
             Event::TimerFired { timer } => Input::TimerFired { timer: *timer },
             Event::AttemptSuperseded { .. }
             | Event::ExecutionStalled { .. }
+            | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => return Ok(Some(Cause::Note(Box::new(event.clone())))),
             Event::ExecutionForked { .. }
             | Event::StepEntered { .. }

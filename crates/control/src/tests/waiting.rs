@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use noetl_model::{Event, EventId};
-use noetl_store::{Append, EventLog as _};
+use noetl_store::{Append, EventLog as _, QueueChange};
 
 use super::*;
 
@@ -121,5 +121,59 @@ async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
         stalled: no command is open, no timer is set and no message is owed
     "#]]
     .assert_eq(&history(&plane.control, execution).await);
+    plane.stop().await;
+}
+
+/// Puts a command into the queue that the log of its execution knows nothing of.
+async fn misplace(world: &World, control: &Control, execution: ExecutionId) {
+    let state = control.state(execution, noetl_model::Cutoff::Latest).await.unwrap();
+    let last = log(control, execution).await.pop().expect("an event");
+    let recorded = Recorded {
+        seq: state.seq().next(),
+        event_id: EventId(last.event_id.0 + 1_000_000),
+        at: last.at,
+        event: Event::Reported { name: "note".to_owned(), step: None, body: Value::Null },
+        prev: Some(state.head()),
+    };
+    let mut after = state.clone();
+    noetl_engine::evolve(&mut after, &recorded).unwrap();
+    let command = noetl_model::CommandId(99);
+    let append = Append {
+        execution,
+        expected: state.seq(),
+        events: vec![recorded],
+        summary: after.summary(),
+        queue: vec![QueueChange::Add { command, pool: Pool::shared(), step: "start".to_owned() }],
+        timers: Vec::new(),
+        outbox: Vec::new(),
+        payloads: Vec::new(),
+        key: None,
+    };
+    world.store.append(&[append]).await.unwrap()[0].clone().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_stays_ready_although_workers_wait_is_said_to_be_stalled() {
+    let world = World::new();
+    let plane = world.running();
+    register(&plane.control, FLAKY).await;
+    let execution = start(&plane.control).await;
+    work(&plane.control, execution).await;
+    misplace(&world, &plane.control, execution).await;
+    let written = log(&plane.control, execution).await.len() as u64;
+    let mut follow = plane.control.events_follow(execution, Seq(written));
+    let waiting = async {
+        loop {
+            assert_eq!(lease(&plane.control, "w", 1).await, []);
+        }
+    };
+    let noticed = tokio::select! {
+        noticed = follow.next() => noticed.unwrap(),
+        () = waiting => unreachable!("it waits for ever"),
+        () = tokio::time::sleep(Duration::from_secs(100)) => panic!("nobody has noticed"),
+    };
+    let expected = "command 99 has been ready in pool `shared` for 30 s or more; workers wait for \
+                    commands of this pool and none gets it; by the log it has ended";
+    assert_eq!(noticed.event, Event::ExecutionStalled { detail: expected.to_owned() });
     plane.stop().await;
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, Targets, policy_error, settled};
 use crate::scope::{Moment, Scope};
-use crate::state::{Body, Pipeline, TaskResult};
+use crate::state::{Body, OpenTimer, Pipeline, TaskResult};
 use crate::{Decision, Ended, Needs, Refusal};
 
 impl Draft<'_> {
@@ -280,12 +280,13 @@ impl Draft<'_> {
     }
 
     pub(super) fn timer_fired(mut self, timer: TimerId) -> Result<Decision, Needs> {
-        let Some(purpose) = self.state.timers.get(&timer).map(|open| open.purpose) else {
-            return Ok(Decision::Refused {
-                refusal: Refusal::UnknownTimer(timer),
-                recorded: Vec::new(),
-            });
+        let refused = |refusal| Ok(Decision::Refused { refusal, recorded: Vec::new() });
+        let Some(&OpenTimer { purpose, due_at, set_at: _ }) = self.state.timers.get(&timer) else {
+            return refused(Refusal::UnknownTimer(timer));
         };
+        if self.state.event_time(self.given.now) < due_at {
+            return refused(Refusal::NotDue(timer));
+        }
         self.emit(Event::TimerFired { timer });
         match purpose {
             TimerPurpose::Retry { task } => {

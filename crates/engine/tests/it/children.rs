@@ -274,6 +274,7 @@ fn a_child_that_takes_too_long_is_told_to_stop() {
     let step = "\n  - {step: start, tool: {kind: playbook, path: a, wait: true, timeout: 5}}\n";
     let mut story = Story::begin(&playbook(step), StoryOptions::default());
     story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
+    story.now = story.next_timer().expect("a time limit").1;
     story.tell(&Input::TimerFired { timer: TimerId(0) }).unwrap();
     let failed = |recorded: &Recorded| matches!(recorded.event, Event::CommandFailed { .. });
     let place = story.log.iter().position(failed).expect("the task has failed");

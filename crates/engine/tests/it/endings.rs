@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};
-use noetl_model::{Below, CommandId, ExecutionStatus};
+use noetl_model::{Below, CommandId, Event, ExecutionStatus, Seq};
 use noetl_testkit::{Story, StoryOptions};
 
 use crate::{check, playbook};
@@ -165,6 +165,47 @@ workflow:
         story.tell(&Input::TimerFired { timer }),
         Err(Refusal::Finished(ExecutionStatus::Failed))
     );
+}
+
+#[test]
+fn a_command_that_no_worker_gets_is_noted_and_one_that_a_worker_has_is_not() {
+    let mut story = fanned_out();
+    let command = story.next_ready().expect("a command");
+    let input = Input::NotClaimed { command, detail: "ready for 30 s".into() };
+    let stalled = |detail: &str| Event::ExecutionStalled { detail: detail.to_owned() };
+    assert_eq!(story.tell(&input), Ok(vec![stalled("ready for 30 s")]));
+    story.claim(command, 1, "w").expect("it is free");
+    assert_eq!(story.tell(&input), Ok(Vec::new()));
+    let ended = CommandId(99);
+    let input = Input::NotClaimed { command: ended, detail: "ready for 30 s".into() };
+    let noted = stalled("ready for 30 s; by the log it has ended");
+    assert_eq!(story.tell(&input), Ok(vec![noted]));
+}
+
+#[test]
+fn events_that_a_log_has_lost_are_noted_also_after_the_end() {
+    let mut story = fanned_out();
+    let input = Input::Rewound { seen: Seq(20), found: Seq(3) };
+    let noted = vec![Event::ExecutionRewound { seen: Seq(20), found: Seq(3) }];
+    assert_eq!(story.tell(&input), Ok(noted.clone()));
+    story.run();
+    assert_eq!(story.tell(&input), Ok(noted));
+}
+
+#[test]
+fn a_timer_is_refused_before_it_is_due_whatever_a_clock_said() {
+    let mut story = fanned_out();
+    let command = CommandId(2);
+    story.claim(command, 1, "w").expect("it is free");
+    let error = noetl_model::ToolError::new(noetl_model::ErrorKind::Connection, "busy");
+    let failed = noetl_model::Outcome::Failed { error, output: None };
+    story.report(command, 1, "w", failed).expect("it is this one's turn");
+    let (timer, due_at) = story.next_timer().expect("it is tried again later");
+    let fired = Input::TimerFired { timer };
+    story.now = noetl_model::Timestamp::from_micros(due_at.as_micros() - 1);
+    assert_eq!(story.tell(&fired), Err(Refusal::NotDue(timer)));
+    story.now = due_at;
+    assert!(story.tell(&fired).is_ok());
 }
 
 #[test]

@@ -193,5 +193,6 @@ fn others() -> Vec<Event> {
             step: Some(step()),
             body: json!({ "call_index": 0 }),
         },
+        Event::ExecutionRewound { seen: Seq(20), found: Seq(12) },
     ]
 }

@@ -134,9 +134,11 @@ async fn told(
     let folded = match state.control().state(execution, Cutoff::Latest).await {
         Ok(folded) => folded,
         Err(LoadError::NotFound(_)) => return Ok(CallbackAnswer::AcceptedStale),
-        Err(error @ (LoadError::Unavailable(_) | LoadError::Corrupt { .. })) => {
-            return Err(error.into());
-        }
+        Err(
+            error @ (LoadError::Unavailable(_)
+            | LoadError::Rewound { .. }
+            | LoadError::Corrupt { .. }),
+        ) => return Err(error.into()),
     };
     let held = noetl_engine::held_at(&folded, step).into_iter().next();
     let Some((command, Possession::Worker { worker, attempt, .. })) = held else {

@@ -204,7 +204,8 @@ async fn record(
     if !noetl_model::is_shallow(&item.context) {
         return Err(ApiError::invalid("payload-too-large", "the payload is nested too deeply"));
     }
-    if item.event_id.is_some() && state.seen().was_posted(execution, event_id) {
+    let rewinds = state.control().rewinds();
+    if item.event_id.is_some() && state.seen().was_posted(execution, event_id, rewinds) {
         return Ok(());
     }
     let body = json!({
@@ -224,6 +225,6 @@ async fn record(
         Answer::Accepted | Answer::Leased(_) => {}
         Answer::Refused(refusal) => return Err(refusal.into()),
     }
-    state.seen().posted(execution, event_id);
+    state.seen().posted(execution, event_id, rewinds);
     Ok(())
 }

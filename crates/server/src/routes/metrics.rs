@@ -62,6 +62,10 @@ async fn metrics(
         add("noetl_store_connections_max", "", "Connections to the store, at most.", it.max.into());
         add("noetl_store_connections_in_use", "", "Connections to the store in use.", in_use);
     }
+    let (rewinds, name) = (state.control().rewinds(), "noetl_log_rewinds_total");
+    let help = "Logs found to have lost events that this server had seen committed.";
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {rewinds}")
+        .expect("a string takes everything");
     text.push_str(&state.meters().text());
     Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }

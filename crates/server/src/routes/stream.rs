@@ -9,7 +9,7 @@ use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use noetl_api::{AnyId, Teller};
-use noetl_control::Follow;
+use noetl_control::{Follow, LoadError};
 use noetl_model::{Event, ExecutionId, Seq};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -55,6 +55,9 @@ async fn follow_execution(
     let execution = ExecutionId::from(id);
     let summary = known(&state, execution).await?;
     let after = Seq(resumed(&headers).unwrap_or(query.after));
+    if after > summary.seq {
+        return Err(LoadError::Rewound { execution, seq: after }.into());
+    }
     if summary.status.is_terminal() && after >= summary.seq {
         // Tells a browser not to connect again.
         return Ok(StatusCode::NO_CONTENT.into_response());

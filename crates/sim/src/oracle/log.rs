@@ -65,6 +65,7 @@ impl Account {
                     self.superseded += 1;
                     Ok(())
                 }
+                Event::ExecutionRewound { .. } => Ok(()),
                 other => Err(format!("{} after the end", other.tag().as_str())),
             };
         }
@@ -104,7 +105,8 @@ impl Account {
                 Ok(())
             }
             Event::ExecutionStalled { .. } => Err("it was found to be stalled".to_owned()),
-            Event::ExecutionStarted { .. }
+            Event::ExecutionRewound { .. }
+            | Event::ExecutionStarted { .. }
             | Event::ExecutionForked { .. }
             | Event::StepEntered { .. }
             | Event::StepSkipped { .. }

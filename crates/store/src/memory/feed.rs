@@ -11,13 +11,14 @@ use crate::{
     Feeds, NamedFeed, PageRoom, StoreError, json_len,
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct FeedTable {
     /// The batch numbered `n` is at index `n - 1`.
     batches: Vec<Batch>,
     named: BTreeMap<String, NamedFeed>,
 }
 
+#[derive(Clone)]
 struct Batch {
     written_at: Timestamp,
     places: Vec<(ExecutionId, Seq)>,

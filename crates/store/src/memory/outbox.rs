@@ -12,12 +12,13 @@ use crate::{
     OutboxRow, Sent, StoreError, Take, Taker, is_for_bus,
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct OutboxTable {
     rows: BTreeMap<i64, Owed>,
     last_id: i64,
 }
 
+#[derive(Clone)]
 struct Owed {
     row: OutboxRow,
     hold: Hold,

@@ -12,12 +12,13 @@ use crate::{
     ReadyCommand, StagedCommands, StoreError, stage,
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct CommandTable {
     rows: BTreeMap<(ExecutionId, CommandId), CommandRow>,
     last_position: u64,
 }
 
+#[derive(Clone)]
 struct CommandRow {
     /// Grows with every command that is added.
     position: u64,

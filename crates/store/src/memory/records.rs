@@ -18,7 +18,7 @@ use crate::{
     ResultRef, Runtime, RuntimeKey, Variable,
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RecordTables {
     /// By name.
     credentials: BTreeMap<String, Credential>,

@@ -9,7 +9,7 @@ use noetl_model::{ScheduleEvent, Seq, Timestamp};
 use super::MemoryStore;
 use crate::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ScheduleTable {
     rows: BTreeMap<String, (ScheduleRow, Vec<ScheduleRecord>)>,
 }

@@ -10,7 +10,7 @@ use crate::{
     PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct SubscriptionTable {
     rows: BTreeMap<ExecutionId, (SubscriptionRow, Vec<SubscriptionRecord>)>,
 }

@@ -1,0 +1,143 @@
+//! Logs that have lost events this process has seen committed: the database was restored, or has failed
+//! over to a standby that lagged behind.
+//!
+//! What is in memory is then ahead of the log. It is compared with the log whenever the store refuses
+//! an append, and before an input is answered by which nothing is written. Once one execution is found
+//! to be ahead, all that are in memory are compared, and everything else that is remembered of the
+//! store is forgotten.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use futures::{StreamExt as _, stream};
+use noetl_engine::{Execution, Input};
+use noetl_model::{Digest, ExecutionId, Recorded, Seq};
+
+use crate::Control;
+use crate::error::LoadError;
+
+/// How many executions are compared with their logs at once.
+const COMPARED_AT_ONCE_MAX: usize = 16;
+
+/// Where the fold of a log ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FoldEnd {
+    pub(crate) execution: ExecutionId,
+    pub(crate) seq: Seq,
+    pub(crate) head: Digest,
+}
+
+impl FoldEnd {
+    pub(crate) fn of(state: &Execution) -> Self {
+        Self { execution: state.id(), seq: state.seq(), head: state.head() }
+    }
+
+    /// Whether an event is the last one of the fold, as far as its digest can be told.
+    fn is_at(&self, last: &Recorded) -> bool {
+        let digest = last.prev.map(|prev| last.digest_after(&prev));
+        last.seq == self.seq && digest.is_none_or(|digest| digest == self.head)
+    }
+}
+
+/// How the fold of a log stands to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Current,
+    /// The log goes on.
+    Behind,
+    /// The log does not have the fold's last event; its own last one is `found`.
+    Ahead {
+        found: Seq,
+    },
+}
+
+/// How often logs were found to have lost events.
+#[derive(Debug, Default)]
+pub(crate) struct Rewinds {
+    count: AtomicU64,
+    /// Whether everything in memory is being compared.
+    comparing: AtomicBool,
+}
+
+impl Control {
+    /// How many times the log of an execution was found to have lost events that this process had seen
+    /// committed.
+    pub fn rewinds(&self) -> u64 {
+        self.parts.rewinds.count.load(Ordering::Relaxed)
+    }
+
+    /// Compares a fold with the log.
+    pub(crate) async fn standing(&self, end: FoldEnd) -> Result<Standing, LoadError> {
+        let failed = |error| LoadError::of_store(end.execution, error);
+        let before = Seq(end.seq.0.saturating_sub(1));
+        let page = self.parts.store.read(end.execution, before, 2).await.map_err(failed)?;
+        match page.as_slice() {
+            [last] if end.is_at(last) => Ok(Standing::Current),
+            [last, ..] if end.is_at(last) => Ok(Standing::Behind),
+            [..] => {
+                let summary = self.parts.store.summary(end.execution).await.map_err(failed)?;
+                Ok(Standing::Ahead { found: summary.map_or(Seq::ZERO, |summary| summary.seq) })
+            }
+        }
+    }
+
+    /// Compares a fold in memory with the log after the store has refused to append to it.
+    pub(crate) async fn note_if_ahead(&self, end: FoldEnd) -> Result<(), LoadError> {
+        match self.standing(end).await? {
+            Standing::Ahead { found } => self.note_rewound(end, found),
+            Standing::Current | Standing::Behind => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets what is ahead of the log, says so, and has it recorded.
+    pub(crate) fn note_rewound(&self, end: FoldEnd, found: Seq) {
+        let FoldEnd { execution, seq: seen, .. } = end;
+        tracing::error!(
+            %execution,
+            %seen,
+            %found,
+            "the log of execution {execution} has lost events: this server has seen {seen}, the \
+             database has {found}. It was restored, or failed over to a standby that lagged behind. \
+             The execution goes on from what the database has; what was lost is done again"
+        );
+        self.parts.rewinds.count.fetch_add(1, Ordering::Relaxed);
+        self.parts.states.forget(execution);
+        self.parts.playbooks.clear();
+        self.parts.schedules.clear();
+        self.parts.claims.clear_aside();
+        self.parts.timers_aside.clear_aside();
+        self.parts.lookouts.clear();
+        let control = self.clone();
+        self.parts.tasks.spawn(async move {
+            control.record_rewound(execution, seen, found).await;
+            if !control.parts.rewinds.comparing.swap(true, Ordering::Relaxed) {
+                control.compare_all().await;
+                control.parts.rewinds.comparing.store(false, Ordering::Relaxed);
+            }
+        });
+    }
+
+    async fn record_rewound(&self, execution: ExecutionId, seen: Seq, found: Seq) {
+        if found == Seq::ZERO {
+            // There is no log left to record it in.
+            return;
+        }
+        if let Err(error) = self.submit(execution, Input::Rewound { seen, found }).await {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, %execution, "loss of events not recorded");
+        }
+    }
+
+    /// Compares every state in memory with its log.
+    async fn compare_all(&self) {
+        let ends = stream::iter(self.parts.states.ends());
+        ends.for_each_concurrent(COMPARED_AT_ONCE_MAX, |end| async move {
+            match self.standing(end).await {
+                Ok(Standing::Ahead { found }) => self.note_rewound(end, found),
+                Ok(Standing::Current | Standing::Behind) => {}
+                Err(_) => self.parts.states.forget(end.execution),
+            }
+        })
+        .await;
+    }
+}
