@@ -45,6 +45,14 @@ pub struct ClientSettings {
     pub ca: Option<Vec<u8>>,
 }
 
+/// Whether a server takes requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerReadiness {
+    pub is_ready: bool,
+    /// Why it does not, one for each check that says so.
+    pub causes: Vec<String>,
+}
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -135,10 +143,23 @@ impl Client {
         self.get("api/health", Duration::ZERO).await
     }
 
-    /// Whether the server takes requests; it says no while it ends.
-    pub async fn is_ready(&self) -> Result<bool, ClientError> {
+    /// Whether the server takes requests, and which of its checks says no.
+    pub async fn readiness(&self) -> Result<ServerReadiness, ClientError> {
         let answer = self.once(Method::GET, "readyz", None, Duration::ZERO).await?;
-        Ok(answer.status().is_success())
+        let is_ready = answer.status().is_success();
+        let source = |source: reqwest::Error| source.without_url();
+        let body = answer.bytes().await.map_err(|error| ClientError::Unreachable {
+            base: self.base.clone(),
+            source: source(error),
+        })?;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let checks = body["checks"].as_array().cloned().unwrap_or_default();
+        let failed = checks.iter().filter(|check| check["ok"] == false);
+        let causes = failed.map(|check| {
+            let cause = check["cause"].as_str().or(check["name"].as_str());
+            cause.unwrap_or("an unnamed check").to_owned()
+        });
+        Ok(ServerReadiness { is_ready, causes: causes.collect() })
     }
 
     /// Keeps a playbook. The same text again is the same version again.

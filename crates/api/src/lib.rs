@@ -16,7 +16,7 @@ mod view;
 pub mod wire;
 mod wording;
 
-pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs};
+pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs, ServerReadiness};
 pub use client_tls::{ClientIdentity, ClientTls, ClientTlsError};
 pub use control_plane::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,

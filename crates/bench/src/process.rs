@@ -65,7 +65,7 @@ impl Process {
     pub(crate) async fn ready(&mut self, client: &Client) -> Result<()> {
         let begun = Instant::now();
         loop {
-            match client.is_ready().await {
+            match client.readiness().await.map(|it| it.is_ready) {
                 Ok(true) => return Ok(()),
                 Ok(false) | Err(ClientError::Unreachable { .. }) => {}
                 Err(error) => return Err(error.into()),

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
-use noetl_store::{Blobs, StoreError};
+use noetl_store::{Blobs, StoreError, WRITE_CHECK_LEN, WriteFault, owner_only};
 
 /// What a file is called while it is being written, or taken away.
 const TEMPORARY: &str = ".part";
@@ -22,10 +22,11 @@ pub struct FileBlobs {
 }
 
 impl FileBlobs {
-    /// Opens a directory, and makes it if there is none.
+    /// Opens a directory, and makes it if there is none. Other users cannot enter it from then on.
     pub fn open(directory: &Path) -> io::Result<Self> {
         let directory = std::path::absolute(directory)?;
-        fs::create_dir_all(&directory)?;
+        owner_only::create_directory(&directory)?;
+        owner_only::restrict(&directory);
         Ok(Self { directory })
     }
 
@@ -42,8 +43,14 @@ impl FileBlobs {
     ) -> Result<T, StoreError> {
         let done = tokio::task::spawn_blocking(work).await;
         let failed = |error: io::Error| {
-            let place = self.directory.display();
-            StoreError::Unavailable(format!("the directory {place}: {error}").into())
+            let source = format!("the directory {}: {error}", self.directory.display()).into();
+            match WriteFault::of_io(&error) {
+                Some(fault) => {
+                    let place = "the directory for large values".to_owned();
+                    StoreError::Unwritable { place, fault, source }
+                }
+                None => StoreError::Unavailable(source),
+            }
         };
         done.map_err(|error| StoreError::Unavailable(error.into()))?.map_err(failed)
     }
@@ -72,7 +79,7 @@ impl Place {
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
+        owner_only::create_directory(&self.directory)?;
         let mut file = tempfile::Builder::new().suffix(TEMPORARY).tempfile_in(&self.directory)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
@@ -168,6 +175,17 @@ impl Blobs for FileBlobs {
     async fn remove(&self, digest: &Digest, before: Timestamp) -> Result<bool, StoreError> {
         let place = self.place(digest);
         self.away(move || place.remove(system_time(before))).await
+    }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        let directory = self.directory.clone();
+        self.away(move || {
+            let mut file = tempfile::Builder::new().suffix(TEMPORARY).tempfile_in(directory)?;
+            file.write_all(&[0; WRITE_CHECK_LEN])?;
+            file.as_file().sync_all()?;
+            file.close()
+        })
+        .await
     }
 }
 

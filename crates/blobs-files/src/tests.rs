@@ -113,3 +113,32 @@ async fn a_store_keeps_large_values_in_the_directory_and_none_in_its_file() {
     let more = events_after(A, Seq(1), 1);
     assert_eq!(open().await.append(&[more]).await.unwrap(), [Ok(())]);
 }
+
+#[tokio::test]
+async fn other_users_can_enter_no_directory_and_open_no_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("values");
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    let blobs = FileBlobs::open(&directory).unwrap();
+    let digest = Digest::of(b"[1]");
+    blobs.put(&digest, b"[1]").await.unwrap();
+    let place = blobs.place(&digest);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    assert_eq!((mode(&place.directory), mode(&place.file)), (0o700, 0o600));
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_written_is_told_as_such() {
+    let root = tempfile::tempdir().unwrap();
+    let blobs = FileBlobs::open(&root.path().join("values")).unwrap();
+    blobs.check_writable().await.unwrap();
+    assert_eq!(fs::read_dir(&blobs.directory).unwrap().count(), 0, "nothing is left behind");
+    let full = blobs.away::<()>(|| Err(ErrorKind::StorageFull.into())).await.unwrap_err();
+    assert_eq!(
+        full.to_string(),
+        "the directory for large values cannot be written: the disk is full"
+    );
+}

@@ -184,6 +184,11 @@ impl Config {
         }
     }
 
+    /// How long a call of the store may take.
+    pub(crate) fn store_deadline(&self) -> Duration {
+        Duration::from_secs(self.number(Setting::StoreTimeout))
+    }
+
     /// Where large values are kept, if not in the database.
     pub(crate) fn payload_directory(&self) -> Option<PathBuf> {
         self.text(Setting::PayloadDirectory).filter(|path| !path.is_empty()).map(PathBuf::from)
@@ -201,7 +206,7 @@ impl Config {
 
     /// Where this user's data lives. A relative `XDG_DATA_HOME` counts as none, as its
     /// specification asks.
-    fn data_directory(&self) -> PathBuf {
+    pub(crate) fn data_directory(&self) -> PathBuf {
         let home = || PathBuf::from(self.get("HOME").unwrap_or(".")).join(".local").join("share");
         let data = self.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         data.unwrap_or_else(home).join("noetl")

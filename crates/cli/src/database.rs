@@ -1,11 +1,12 @@
 //! The database of a command: which one, and what it means when it cannot be opened.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use noetl_blobs_files::FileBlobs;
-use noetl_store::{Blobs, SteadyClock};
+use noetl_store::{Blobs, SteadyClock, owner_only};
 use noetl_store_postgres::Shards;
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use url::Url;
@@ -28,12 +29,12 @@ pub(crate) enum Opened {
 
 /// Opens a database for this process alone; makes it, and its directory, if there is none.
 pub(crate) async fn open(path: &Path, config: &Config) -> Result<SqliteStore, Failure> {
-    with_payloads(try_open(path).await?.map_err(explained)?, config)
+    with_payloads(try_open(path, config).await?.map_err(explained)?, config)
 }
 
 /// Opens a database for this process alone, or finds the server that has it.
 pub(crate) async fn open_or_served(path: &Path, config: &Config) -> Result<Opened, Failure> {
-    match try_open(path).await? {
+    match try_open(path, config).await? {
         Ok(store) => Ok(Opened::Ours(with_payloads(store, config)?)),
         Err(error @ OpenError::InUse { .. }) => match served_at(path) {
             Some(url) => Ok(Opened::ServedAt(url)),
@@ -43,11 +44,15 @@ pub(crate) async fn open_or_served(path: &Path, config: &Config) -> Result<Opene
     }
 }
 
-async fn try_open(path: &Path) -> Result<Result<SqliteStore, OpenError>, Failure> {
+async fn try_open(path: &Path, config: &Config) -> Result<Result<SqliteStore, OpenError>, Failure> {
     if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)
+        owner_only::create_directory(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))
             .map_err(|error| Failure::broken(error).help(ELSEWHERE))?;
+        // Any other directory may be meant for others as well.
+        if directory == config.data_directory() {
+            owner_only::restrict(directory);
+        }
     }
     Ok(SqliteStore::open(path, Arc::new(SteadyClock::default())).await)
 }
@@ -101,7 +106,11 @@ pub(crate) struct Announcement {
 impl Announcement {
     pub(crate) fn new(database: &Path, url: &str) -> Option<Self> {
         let path = announcement_of(database);
-        match std::fs::write(&path, format!("{url}\n")) {
+        let written = owner_only::open_file(&path).and_then(|mut file| {
+            file.set_len(0)?;
+            writeln!(file, "{url}")
+        });
+        match written {
             Ok(()) => Some(Self { path }),
             Err(error) => {
                 tracing::warn!(%error, path = %path.display(), "address not written");
@@ -144,7 +153,7 @@ fn explained(error: OpenError) -> Failure {
         OpenError::NotOurs { .. } => Failure::bad_input(error).help(ELSEWHERE),
         OpenError::Newer { .. } => Failure::broken(error).help("use that version of noetl"),
         OpenError::Older { .. } | OpenError::Migrate { .. } => Failure::broken(error),
-        OpenError::Lock { .. } | OpenError::Connect { .. } => {
+        OpenError::Lock { .. } | OpenError::Make { .. } | OpenError::Connect { .. } => {
             Failure::broken(error).help(ELSEWHERE)
         }
     }

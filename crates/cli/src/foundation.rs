@@ -120,7 +120,7 @@ pub(crate) async fn lay(
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
         let machine = Machine::Unrivalled(number);
-        let kept = Holding::of(store, keys::embedded(&path, config)?);
+        let kept = Holding::of(store, keys::embedded(&path, config)?, config);
         let history = config.short(&path);
         let sharing = Sharing::Alone { database: path };
         return Ok((Foundation { kept, bus, sharing, upkeep: None, machine }, history));
@@ -140,7 +140,7 @@ pub(crate) async fn lay(
     };
     let upkeep = Some(Upkeep { shards: shards.clone() });
     let machine = Machine::Claimed(claim_machine(&shards, config).await?);
-    let kept = Holding::of(shards, keyring);
+    let kept = Holding::of(shards, keyring, config);
     let foundation = Foundation { kept, bus, sharing: Sharing::WithOthers, upkeep, machine };
     Ok((foundation, name))
 }

@@ -20,7 +20,8 @@ use noetl_model::{
 use noetl_secrets::{Given, Key, Keyring, Vault};
 use noetl_server::{Intake, Lookup, Services, collect_records};
 use noetl_store::{
-    CommandQueue as _, ExecutionFilter, MemoryStore, Records, SteadyClock, Store, SystemClock,
+    Bounded, CommandQueue as _, ExecutionFilter, MemoryStore, Records, SteadyClock, Store,
+    SystemClock,
 };
 use noetl_store_sqlite::SqliteStore;
 use noetl_tools::{FixedCredentials, Registry, StandardSources};
@@ -79,7 +80,13 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    pub(crate) fn of(store: Arc<impl Store + Records + 'static>, keyring: Keyring) -> Self {
+    /// Every call of the store has the deadline that is configured.
+    pub(crate) fn of(
+        store: Arc<impl Store + Records + 'static>,
+        keyring: Keyring,
+        config: &Config,
+    ) -> Self {
+        let store = Arc::new(Bounded::new(store, config.store_deadline()));
         Self { store: store.clone(), records: store, keyring }
     }
 }
@@ -173,7 +180,7 @@ impl Session {
         config: &Config,
     ) -> Result<Self, Failure> {
         let store = Arc::new(store);
-        let held = Holding::of(store.clone(), keys::embedded(path, config)?);
+        let held = Holding::of(store.clone(), keys::embedded(path, config)?, config);
         let home = Home::File(path.to_owned());
         match work {
             Work::Nowhere => Ok(Self::local(held, home, config)),
@@ -189,7 +196,7 @@ impl Session {
     pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
         let clock = Arc::new(SteadyClock::default());
         let keyring = Keyring::new(Key::generate(), Vec::new());
-        let held = Holding::of(Arc::new(MemoryStore::new(clock)), keyring);
+        let held = Holding::of(Arc::new(MemoryStore::new(clock)), keyring, config);
         Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
     }
 

@@ -15,6 +15,7 @@ use noetl_bus::Hint;
 use noetl_model::{Message, Pool};
 use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange};
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use crate::Control;
 
@@ -26,13 +27,37 @@ const BATCH_EVENTS_MAX: usize = 2048;
 const LARGE_EVENTS: usize = 256;
 
 /// How often a store that does not answer is asked again.
-pub(crate) const UNANSWERED_RETRIES_MAX: u32 = 6;
+const UNANSWERED_RETRIES_MAX: u32 = 6;
+/// For how long it is asked again: a caller that has waited for the deadline of a store call is told.
+const UNANSWERED_RETRY_MAX: Duration = Duration::from_secs(5);
 /// The first pause before it is; each further one is twice as long.
 const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
 
-/// Waits before a store that did not answer is asked again.
-pub(crate) async fn back_off(retries: u32) {
-    tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(retries)).await;
+/// The patience of one caller with a store that does not answer.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    made: u32,
+    since: Instant,
+}
+
+impl Retries {
+    pub(crate) fn new() -> Self {
+        Self { made: 0, since: Instant::now() }
+    }
+
+    /// Waits before the store is asked again; `false`, at once, if the caller should be told instead:
+    /// repeating does not help, or has not helped for too long.
+    pub(crate) async fn wait_after(&mut self, error: &StoreError) -> bool {
+        let is_over = self.made >= UNANSWERED_RETRIES_MAX
+            || self.since.elapsed() >= UNANSWERED_RETRY_MAX
+            || !error.is_passing();
+        if is_over {
+            return false;
+        }
+        tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(self.made)).await;
+        self.made += 1;
+        true
+    }
 }
 
 /// Lets in whoever is about to come along.

@@ -57,7 +57,10 @@ pub enum Damage {
 impl LoadError {
     pub(crate) fn of_store(execution: ExecutionId, error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) => Self::Unavailable(Arc::new(error)),
+            StoreError::Unavailable(_)
+            | StoreError::TimedOut { .. }
+            | StoreError::OutOfReach { .. }
+            | StoreError::Unwritable { .. } => Self::Unavailable(Arc::new(error)),
             StoreError::Corrupt { .. } => Self::damaged(execution, Damage::Row(error)),
         }
     }

@@ -135,7 +135,12 @@ impl Control {
         let bytes = match self.parts.store.payload(&digest).await {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Err(PayloadError::Missing(digest)),
-            Err(error @ StoreError::Unavailable(_)) => {
+            Err(
+                error @ (StoreError::Unavailable(_)
+                | StoreError::TimedOut { .. }
+                | StoreError::OutOfReach { .. }
+                | StoreError::Unwritable { .. }),
+            ) => {
                 return Err(PayloadError::Unavailable(Arc::new(error)));
             }
             Err(StoreError::Corrupt { .. }) => return Err(PayloadError::Damaged(digest)),

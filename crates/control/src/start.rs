@@ -11,7 +11,7 @@ use noetl_store::{Append, AppendError, StartKey, Unanswered};
 use serde_json::{Map, Value};
 
 use crate::catalog::reference_to;
-use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
+use crate::commit::Retries;
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::needs::{Fetched, Log};
@@ -214,7 +214,7 @@ impl Control {
     pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
         let first = append.events.first().map(|recorded| recorded.event_id);
-        let mut unanswered = 0;
+        let mut retries = Retries::new();
         loop {
             match self.commit(append.clone()).await {
                 Ok(()) => return Ok(execution),
@@ -231,12 +231,10 @@ impl Control {
                         Err(SubmitError::Contended(execution).into())
                     };
                 }
-                Err(AppendError::Unanswered(_)) if unanswered < UNANSWERED_RETRIES_MAX => {
-                    back_off(unanswered).await;
-                    unanswered += 1;
-                }
                 Err(AppendError::Unanswered(Unanswered(error))) => {
-                    return Err(LoadError::Unavailable(error).into());
+                    if !retries.wait_after(&error).await {
+                        return Err(LoadError::Unavailable(error).into());
+                    }
                 }
             }
         }

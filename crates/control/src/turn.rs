@@ -12,7 +12,7 @@ use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StoreError, Unanswered};
 use tracing::Instrument as _;
 
-use crate::commit::{UNANSWERED_RETRIES_MAX, back_off};
+use crate::commit::Retries;
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::mailbox::{Posted, Submission};
@@ -142,19 +142,17 @@ impl Control {
         let open = posted.into_iter().enumerate().collect();
         let mut turn =
             Turn { execution, open, doubts: Vec::new(), conflict: None, unreceived: Vec::new() };
-        let (mut conflicts, mut unanswered) = (0, 0);
+        let (mut conflicts, mut retries) = (0, Retries::new());
         while !turn.open.is_empty() {
             let Err(setback) = self.advance(&mut turn).await else { continue };
             self.parts.states.forget(execution);
             match setback {
                 Setback::Conflict if conflicts < CONFLICT_RETRIES_MAX => conflicts += 1,
                 Setback::Conflict => turn.answer_all(&SubmitError::Contended(execution)),
-                Setback::Unanswered(_) if unanswered < UNANSWERED_RETRIES_MAX => {
-                    back_off(unanswered).await;
-                    unanswered += 1;
-                }
                 Setback::Unanswered(error) => {
-                    turn.answer_all(&LoadError::Unavailable(error).into());
+                    if !retries.wait_after(&error).await {
+                        turn.answer_all(&LoadError::Unavailable(error).into());
+                    }
                 }
                 Setback::Hopeless(error) => turn.answer_all(&error),
             }

@@ -110,7 +110,12 @@ pub async fn verify(
         Err(Stop::Store(StoreError::Corrupt { what, .. })) => {
             Ok(Some(Verdict { fault: Some(Fault::Unreadable(what)), ..verdict }))
         }
-        Err(Stop::Store(error @ StoreError::Unavailable(_))) => Err(error),
+        Err(Stop::Store(
+            error @ (StoreError::Unavailable(_)
+            | StoreError::TimedOut { .. }
+            | StoreError::OutOfReach { .. }
+            | StoreError::Unwritable { .. }),
+        )) => Err(error),
     }
 }
 

@@ -17,13 +17,16 @@ use noetl_control::{LoadError, PayloadError, RegisterError, StartError, SubmitEr
 use noetl_engine::Refusal;
 use noetl_playbook::Problems;
 use noetl_secrets::VaultError;
-use noetl_store::StoreError;
+use noetl_store::{StoreError, WriteFault};
 use serde_json::{Map, Value, json};
 
 use crate::body::is_late;
 
 /// For how many seconds a client should wait before it asks again, if nothing better is known.
 const RETRY_AFTER: NonZeroU16 = NonZeroU16::MIN;
+
+/// For how long a client should wait for an operator to make room.
+const STORAGE_RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// An answer that is not the one that was hoped for.
 #[derive(Debug)]
@@ -69,6 +72,29 @@ impl ApiError {
     pub(crate) fn unavailable(cause: &(dyn StdError + 'static)) -> Self {
         tracing::warn!(error = cause, "request put off");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "try again in a moment")
+    }
+
+    /// An error of the store: the client is told what it can know of the cause.
+    fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => Self::unavailable(error),
+            StoreError::TimedOut { .. } | StoreError::OutOfReach { .. } => {
+                tracing::warn!(error = error as &(dyn StdError + 'static), "request put off");
+                let detail = format!("{error}; try again in a moment");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+            }
+            StoreError::Unwritable { fault, .. } => {
+                tracing::error!(error = error as &(dyn StdError + 'static), "request not stored");
+                let code = match fault {
+                    WriteFault::Full => "storage-full",
+                    WriteFault::ReadOnly => "storage-read-only",
+                    WriteFault::Failing => "storage-failing",
+                };
+                let detail = format!("{error}; repeat the request once the operator has solved it");
+                Self::later(StatusCode::INSUFFICIENT_STORAGE, code, detail, STORAGE_RETRY_AFTER)
+            }
+            StoreError::Corrupt { .. } => Self::internal(error),
+        }
     }
 
     /// Our fault: logged here, told nowhere.
@@ -142,10 +168,7 @@ fn whole_seconds(wait: Duration) -> NonZeroU16 {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(_) => Self::unavailable(&error),
-            StoreError::Corrupt { .. } => Self::internal(&error),
-        }
+        Self::of_store(&error)
     }
 }
 
@@ -169,7 +192,7 @@ impl From<LoadError> for ApiError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::NotFound(_) => Self::not_found("unknown-execution", error.to_string()),
-            LoadError::Unavailable(_) => Self::unavailable(&error),
+            LoadError::Unavailable(source) => Self::of_store(&source),
             LoadError::Rewound { .. } => Self::conflict("log-rewound", error.to_string()),
             LoadError::Corrupt { .. } => Self::internal(&error),
         }
@@ -221,7 +244,7 @@ impl From<PayloadError> for ApiError {
     fn from(error: PayloadError) -> Self {
         match error {
             PayloadError::Missing(_) => Self::not_found("unknown-payload", error.to_string()),
-            PayloadError::Unavailable(_) => Self::unavailable(&error),
+            PayloadError::Unavailable(source) => Self::of_store(&source),
             PayloadError::Damaged(_) => Self::internal(&error),
         }
     }
@@ -297,6 +320,8 @@ struct Panicked;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -304,6 +329,29 @@ mod tests {
         let response = panicked(Box::new("a secret"));
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    #[test]
+    fn a_disk_that_is_full_is_named() {
+        let (place, fault) = ("the database".to_owned(), WriteFault::Full);
+        let source = "could not extend file base/1/2: No space left".into();
+        let error = Arc::new(StoreError::Unwritable { place, fault, source });
+        let error = ApiError::from(StartError::from(LoadError::Unavailable(error)));
+        assert_eq!((error.status.as_u16(), error.code), (507, "storage-full"));
+        assert_eq!(
+            error.detail,
+            "the database cannot be written: the disk is full; repeat the request once the operator \
+             has solved it"
+        );
+        assert!(error.retry_after.is_some());
+    }
+
+    #[test]
+    fn a_store_that_does_not_answer_in_time_is_asked_again_later() {
+        let error = ApiError::from(StoreError::TimedOut { deadline: Duration::from_secs(10) });
+        assert_eq!((error.status.as_u16(), error.code), (503, "unavailable"));
+        assert!(error.retry_after.is_some());
+        assert!(error.detail.contains("10 s"), "{}", error.detail);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod access;
 mod body;
 mod cleanup;
+mod condition;
 mod connections;
 mod description;
 mod error;
@@ -25,6 +26,7 @@ mod outcome;
 mod proc;
 mod proof;
 mod rate;
+mod refreshed;
 mod routes;
 mod seen;
 mod serve;

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Hosts, Origins, Patience};
+use crate::condition::Condition;
 use crate::ingress::{Ingress, Secrets};
 use crate::intake::Intake;
 use crate::limits::Limits;
@@ -117,6 +118,7 @@ struct Parts {
     seen: Seen,
     patience: Patience,
     meters: Meters,
+    condition: Condition,
     ingress: Ingress,
     statements: MaybeStatements,
     intake: Intake,
@@ -152,6 +154,7 @@ impl AppState {
             lookup,
             seen: Seen::default(),
             meters: Meters::default(),
+            condition: Condition::default(),
             ingress,
             statements: None,
             intake,
@@ -222,6 +225,15 @@ impl AppState {
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.parts.services.store
+    }
+
+    pub(crate) fn shared_store(&self) -> &Arc<dyn Store> {
+        &self.parts.services.store
+    }
+
+    /// What is known of the store's health.
+    pub(crate) fn condition(&self) -> &Condition {
+        &self.parts.condition
     }
 
     pub(crate) fn bus(&self) -> &dyn Bus {

@@ -369,4 +369,8 @@ impl Layout for Connection {
     async fn tables(&self) -> Result<Tables, StoreError> {
         self.ask(self.store.tables()).await
     }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.change(self.store.check_writable()).await
+    }
 }

@@ -74,7 +74,7 @@ impl EventLog for PgStore {
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
         let row = query(include_str!("../sql/find_event.sql"))
             .bind(event.0)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.map(|row| {
@@ -93,11 +93,12 @@ impl PgStore {
         after: Seq,
         limit: usize,
     ) -> Result<OwnEvents, StoreError> {
+        let mut connection = self.pool.connection().await?;
         let mut rows = query(include_str!("../sql/read_events.sql"))
             .bind(execution.0)
             .bind(stored(after.0))
             .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch(&self.pool);
+            .fetch(&mut *connection);
         let mut own = OwnEvents::default();
         let mut room = PageRoom::default();
         while let Some(row) = rows.try_next().await.map_err(store_error)? {

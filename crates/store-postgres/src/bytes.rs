@@ -17,7 +17,7 @@ impl Payloads for PgStore {
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let body: Option<Vec<u8>> = query_scalar(include_str!("../sql/find_payload.sql"))
             .bind(&digest.as_bytes()[..])
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         match body {
@@ -35,7 +35,7 @@ impl Snapshots for PgStore {
             .bind(stored(snapshot.seq.0))
             .bind(i64::from(snapshot.shape))
             .bind(&snapshot.body[..])
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -44,7 +44,7 @@ impl Snapshots for PgStore {
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
         let row: Option<(i64, i64, Vec<u8>)> = query_as(include_str!("../sql/find_snapshot.sql"))
             .bind(execution.0)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.map(|(seq, shape, body)| {
@@ -70,7 +70,7 @@ impl SavedReplays for PgStore {
             .bind(Instant(replay.last_at))
             .bind(i64::from(replay.shape))
             .bind(&replay.body[..])
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -90,7 +90,7 @@ impl SavedReplays for PgStore {
                 .bind(stored(bound.seq.0))
                 .bind(bound.last_id.map(|id| id.0))
                 .bind(bound.last_at.map(Instant))
-                .fetch_optional(&self.pool)
+                .fetch_optional(&mut *self.pool.connection().await?)
                 .await
                 .map_err(store_error)?;
         row.map(|(seq, last_id, Instant(last_at), shape, body)| {
@@ -109,7 +109,7 @@ impl SavedReplays for PgStore {
         let rows: Vec<(String, i64, i64)> = query_as(include_str!("../sql/list_replay_folds.sql"))
             .bind(execution.0)
             .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         let mark = |(projection, seq, shape)| {

@@ -49,7 +49,7 @@ impl Catalog for PgStore {
     async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
         let row = query(include_str!("../sql/find_playbook.sql"))
             .bind(catalog_id.0)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
@@ -67,7 +67,10 @@ impl Catalog for PgStore {
                 .bind(i64::from(version)),
             None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
         };
-        let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
+        let row = statement
+            .fetch_optional(&mut *self.pool.connection().await?)
+            .await
+            .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
@@ -79,7 +82,7 @@ impl Catalog for PgStore {
         let rows = query(include_str!("../sql/list_paths.sql"))
             .bind(at_most(limit, PAGE_MAX))
             .bind(plain(after.unwrap_or_default()))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::catalog_entry).collect()

@@ -15,7 +15,7 @@ impl Executions for PgStore {
     async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
         let row = query(include_str!("../sql/find_summary.sql"))
             .bind(execution.0)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::summary).transpose()
@@ -56,7 +56,8 @@ impl Executions for PgStore {
                 statement.bind(whole()).bind(catalog_id).bind(parent)
             }
         };
-        let rows = statement.fetch_all(&self.pool).await.map_err(store_error)?;
+        let rows =
+            statement.fetch_all(&mut *self.pool.connection().await?).await.map_err(store_error)?;
         rows.iter().map(Named).map(from_row::summary).collect()
     }
 
@@ -77,7 +78,7 @@ impl Executions for PgStore {
         let child: Option<i64> = query_scalar(include_str!("../sql/find_child.sql"))
             .bind(parent.0)
             .bind(stored(command.0))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(child.map(ExecutionId))
@@ -94,7 +95,7 @@ impl PgStore {
         let rows = query(include_str!("../sql/stalled_executions.sql"))
             .bind(Instant(before))
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter()

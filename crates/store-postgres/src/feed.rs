@@ -8,21 +8,23 @@ use noetl_store::{
     EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, Feeds,
     NamedFeed, PageRoom, StoreError,
 };
-use sqlx::{PgPool, query};
+use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
+use crate::pool::ConnectionPool;
 use crate::row::{Named, at_most, get, store_error, to_json};
 
 #[async_trait]
 impl EventFeed for PgStore {
     async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
         let place = after.place(0);
+        let mut connection = self.pool.connection().await?;
         let mut rows = query(include_str!("../sql/read_feed.sql"))
             .bind(place.batch)
             .bind(place.index)
             .bind(at_most(limit, FEED_READ_MAX))
-            .fetch(&self.pool);
+            .fetch(&mut *connection);
         let mut page = FeedPage { items: Vec::new(), next: after.clone() };
         let mut room = PageRoom::default();
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
@@ -45,7 +47,10 @@ impl EventFeed for PgStore {
                 query(include_str!("../sql/find_feed_instant.sql")).bind(Instant(*at))
             }
         };
-        let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
+        let row = statement
+            .fetch_optional(&mut *self.pool.connection().await?)
+            .await
+            .map_err(store_error)?;
         let Some(row) = row else { return Ok(FeedCursor::default()) };
         let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
         Ok(FeedCursor::default().at(0, place))
@@ -53,8 +58,11 @@ impl EventFeed for PgStore {
 }
 
 /// Moves the places of batches to come behind those that are there.
-pub(crate) async fn shift(pool: &PgPool) -> Result<(), StoreError> {
-    query(include_str!("../sql/shift_feed.sql")).execute(pool).await.map_err(store_error)?;
+pub(crate) async fn shift(pool: &ConnectionPool) -> Result<(), StoreError> {
+    query(include_str!("../sql/shift_feed.sql"))
+        .execute(&mut *pool.connection().await?)
+        .await
+        .map_err(store_error)?;
     Ok(())
 }
 
@@ -68,7 +76,7 @@ impl PgStore {
             let dropped = query(include_str!("../sql/drop_feed_batches.sql"))
                 .bind(Instant(before))
                 .bind(DROP_MAX)
-                .execute(&self.pool)
+                .execute(&mut *self.pool.connection().await?)
                 .await
                 .map_err(store_error)?;
             if dropped.rows_affected() == 0 {
@@ -87,7 +95,7 @@ impl Feeds for PgStore {
             .bind(feed.cursor.to_string())
             .bind(Instant(feed.created_at))
             .bind(Instant(feed.moved_at))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(added.rows_affected() > 0)
@@ -96,7 +104,7 @@ impl Feeds for PgStore {
     async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
         let row = query(include_str!("../sql/find_feed.sql"))
             .bind(name)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::named_feed).transpose()
@@ -104,7 +112,7 @@ impl Feeds for PgStore {
 
     async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
         let rows = query(include_str!("../sql/list_feeds.sql"))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::named_feed).collect()
@@ -121,7 +129,7 @@ impl Feeds for PgStore {
             .bind(from.to_string())
             .bind(to.to_string())
             .bind(self.now())
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(moved.rows_affected() > 0)
@@ -143,7 +151,7 @@ impl Feeds for PgStore {
             .bind(i64::from(failures))
             .bind(reason)
             .bind(retry_at.map(Instant))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(kept.rows_affected() > 0)
@@ -152,7 +160,7 @@ impl Feeds for PgStore {
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
         let removed = query(include_str!("../sql/remove_feed.sql"))
             .bind(name)
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)

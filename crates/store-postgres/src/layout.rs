@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use noetl_model::ExecutionStatus;
-use noetl_store::{Connections, Layout, StoreError, Tables};
-use sqlx::query_scalar;
+use noetl_store::{Connections, Layout, StoreError, Tables, WRITE_CHECK_LEN};
+use sqlx::{query, query_scalar};
 
 use crate::row::store_error;
 use crate::{PgStore, Shards};
@@ -26,7 +26,7 @@ impl Layout for PgStore {
         let count: i64 = query_scalar(include_str!("../sql/count_executions.sql"))
             .bind(status.as_str())
             .bind(i64::try_from(max).unwrap_or(i64::MAX))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(count.unsigned_abs())
@@ -34,20 +34,31 @@ impl Layout for PgStore {
 
     async fn tables(&self) -> Result<Tables, StoreError> {
         let found: Vec<String> = query_scalar(include_str!("../sql/list_tables.sql"))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         let missing = NEEDED.iter().filter(|needed| !found.iter().any(|it| it == *needed));
         Ok(Tables { missing: missing.map(|&needed| needed.to_owned()).collect(), found })
     }
 
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        query(include_str!("../sql/check_writable.sql"))
+            .bind(i32::try_from(WRITE_CHECK_LEN).unwrap_or(i32::MAX))
+            .execute(&mut *self.pool.connection().await?)
+            .await
+            .map_err(store_error)?;
+        match self.blobs() {
+            Some(blobs) => blobs.check_writable().await,
+            None => Ok(()),
+        }
+    }
+
     fn connections(&self) -> Option<Connections> {
-        let options = self.pool.options();
         Some(Connections {
-            min: options.get_min_connections(),
-            max: options.get_max_connections(),
-            open: self.pool.size(),
-            idle: u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX),
+            min: self.pool.connections_min(),
+            max: self.pool.connections_max(),
+            open: self.pool.open(),
+            idle: self.pool.idle(),
         })
     }
 }
@@ -71,6 +82,11 @@ impl Layout for Shards {
             names.dedup();
         }
         Ok(all)
+    }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.all(|shard| shard.check_writable()).await?;
+        self.in_cluster(self.cluster.check_writable()).await
     }
 
     fn shards(&self) -> usize {

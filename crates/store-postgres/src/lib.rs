@@ -24,6 +24,7 @@ mod open;
 mod open_work;
 mod outbox;
 mod partitions;
+mod pool;
 mod queue;
 mod records;
 mod row;

@@ -10,9 +10,10 @@
 use std::time::Duration;
 
 use noetl_store::StoreError;
-use sqlx::{Connection as _, PgConnection, PgPool, query, query_scalar};
+use sqlx::{Connection as _, PgConnection, query, query_scalar};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::pool::ConnectionPool;
 use crate::row::{micros, store_error};
 
 /// How many servers ids can tell apart.
@@ -25,6 +26,10 @@ const LOCK_SPACE: i32 = 0x6e6f_6574;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a look may take before the connection counts as lost.
 const LOOK_MAX: Duration = Duration::from_secs(2);
+/// How long a session of its own may take to begin.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// How long giving a number back may take.
+const RELEASE_MAX: Duration = Duration::from_secs(2);
 /// For how long after it was heard of, or could be heard, a holder may come back for its number: time
 /// to notice that the connection is lost and to make another.
 const RETURN_MAX: Duration = Duration::from_secs(6);
@@ -36,7 +41,7 @@ pub struct MachineClaim {
     number: u16,
     /// Tells this claim from those of others, in every session.
     holder: String,
-    pool: PgPool,
+    pool: ConnectionPool,
     /// Holds the lock.
     session: PgConnection,
 }
@@ -68,7 +73,7 @@ impl MachineClaim {
     }
 
     /// Claims the first number that is free, from the preferred one on and around.
-    pub(crate) async fn near(pool: &PgPool, preferred: u16) -> Result<Self, ClaimError> {
+    pub(crate) async fn near(pool: &ConnectionPool, preferred: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
         let holder = draw_holder(&mut session).await?;
         let number = claim_near(&mut session, preferred, &holder).await?;
@@ -77,7 +82,7 @@ impl MachineClaim {
 
     /// Claims this number and no other. If its last holder has not said that it is done, this takes
     /// until that one cannot come back.
-    pub(crate) async fn exactly(pool: &PgPool, number: u16) -> Result<Self, ClaimError> {
+    pub(crate) async fn exactly(pool: &ConnectionPool, number: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
         let holder = draw_holder(&mut session).await?;
         let patience = Instant::now() + RETURN_MAX + LOOK_EVERY;
@@ -112,13 +117,16 @@ impl MachineClaim {
 
     /// Gives the number back, to be claimed by others at once.
     pub async fn release(mut self) -> Result<(), StoreError> {
-        query(include_str!("../sql/give_up_machine.sql"))
-            .bind(i32::from(self.number))
-            .bind(&self.holder)
-            .execute(&mut self.session)
-            .await
-            .map_err(store_error)?;
-        self.session.close().await.map_err(store_error)
+        let released = timeout(RELEASE_MAX, async {
+            query(include_str!("../sql/give_up_machine.sql"))
+                .bind(i32::from(self.number))
+                .bind(&self.holder)
+                .execute(&mut self.session)
+                .await
+                .map_err(store_error)?;
+            self.session.close().await.map_err(store_error)
+        });
+        released.await.unwrap_or(Err(StoreError::TimedOut { deadline: RELEASE_MAX }))
     }
 
     /// Whether the session lives and the number is still this claim's.
@@ -174,9 +182,11 @@ async fn claim_near(
 }
 
 /// A connection outside the pool, which would close it or lend it to others.
-async fn session(pool: &PgPool) -> Result<PgConnection, StoreError> {
+async fn session(pool: &ConnectionPool) -> Result<PgConnection, StoreError> {
     let options = pool.connect_options();
-    let mut session = PgConnection::connect_with(&options).await.map_err(store_error)?;
+    let connected = timeout(CONNECT_MAX, PgConnection::connect_with(&options)).await;
+    let connected = connected.map_err(|_| StoreError::TimedOut { deadline: CONNECT_MAX })?;
+    let mut session = connected.map_err(store_error)?;
     query(include_str!("../sql/set_long_idle.sql"))
         .execute(&mut session)
         .await

@@ -5,10 +5,11 @@ use std::time::Duration;
 use noetl_store::{Reading, StoreError};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _, PgPool, Row as _};
-use tokio::time::Instant as Moment;
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _};
+use tokio::time::{Instant as Moment, timeout};
 
 use crate::instant::Instant;
+use crate::pool::ConnectionPool;
 use crate::settings::PgSettings;
 
 /// Where the list of migrations that a database has been through is kept.
@@ -18,6 +19,12 @@ const SERVER_VERSION_MIN: i64 = 150_000;
 
 /// How long a connection can lie idle and still be taken to live.
 pub(crate) const TRUSTED_IDLE_MAX: Duration = Duration::from_secs(1);
+
+/// How long a connection that has lain idle may take to show that it lives.
+const PING_MAX: Duration = Duration::from_secs(1);
+/// How many deadlines a transaction may lie idle: an append that starts children holds a lock in one
+/// database while it writes to others.
+const IDLE_DEADLINES_MAX: u32 = 3;
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -58,13 +65,15 @@ fn migrations() -> Migrator {
     migrations
 }
 
-pub(crate) async fn pool(settings: PgSettings) -> Result<PgPool, OpenError> {
+pub(crate) async fn pool(settings: PgSettings) -> Result<ConnectionPool, OpenError> {
     let PgSettings { database, pool } = settings;
     let options = database
         .statement_cache_capacity(pool.statement_cache)
         .application_name("noetl")
         .disable_statement_logging();
     let described = |source| connect_error(&options, source);
+    let deadline = milliseconds(pool.deadline);
+    let idle = milliseconds(pool.deadline.saturating_mul(IDLE_DEADLINES_MAX));
     PgPoolOptions::new()
         .max_connections(pool.connections_max)
         .min_connections(pool.connections_min)
@@ -72,21 +81,34 @@ pub(crate) async fn pool(settings: PgSettings) -> Result<PgPool, OpenError> {
         // Asking each time whether a connection still lives would cost every statement a second trip.
         .test_before_acquire(false)
         .before_acquire(|connection, used| {
-            Box::pin(async move {
-                Ok(used.idle_for < TRUSTED_IDLE_MAX || connection.ping().await.is_ok())
-            })
+            Box::pin(
+                async move { Ok(used.idle_for < TRUSTED_IDLE_MAX || is_alive(connection).await) },
+            )
         })
         // Every statement is served by an index whatever its arguments, and planning the one that
         // appends anew would cost more than running it.
-        .after_connect(|connection, _| {
+        .after_connect(move |connection, _| {
+            let (deadline, idle) = (deadline.clone(), idle.clone());
             Box::pin(async move {
-                let statement = include_str!("../sql/set_plan_once.sql");
-                sqlx::query(statement).persistent(false).execute(connection).await.map(|_| ())
+                let statement = include_str!("../sql/set_session.sql");
+                let set = sqlx::query(statement).bind(deadline).bind(idle).persistent(false);
+                set.execute(connection).await.map(|_| ())
             })
         })
         .connect_with(options.clone())
         .await
+        .map(ConnectionPool::new)
         .map_err(described)
+}
+
+/// Whether a connection answers, also if its network drops packets without a word.
+async fn is_alive(connection: &mut PgConnection) -> bool {
+    matches!(timeout(PING_MAX, connection.ping()).await, Ok(Ok(())))
+}
+
+/// A duration as PostgreSQL's settings take it.
+fn milliseconds(duration: Duration) -> String {
+    duration.as_millis().min(i32::MAX.unsigned_abs().into()).to_string()
 }
 
 fn connect_error(options: &PgConnectOptions, source: sqlx::Error) -> OpenError {
@@ -99,10 +121,11 @@ fn connect_error(options: &PgConnectOptions, source: sqlx::Error) -> OpenError {
 }
 
 /// Checks that the server can be relied on; the answer is its time.
-pub(crate) async fn examine(pool: &PgPool) -> Result<Reading, OpenError> {
+pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError> {
+    let mut connection = pool.acquire().await.map_err(OpenError::Examine)?;
     let asked = Moment::now();
     let row = sqlx::query(include_str!("../sql/examine.sql"))
-        .fetch_one(pool)
+        .fetch_one(&mut *connection)
         .await
         .map_err(OpenError::Examine)?;
     let answered = Moment::now();
@@ -121,12 +144,21 @@ pub(crate) async fn examine(pool: &PgPool) -> Result<Reading, OpenError> {
 }
 
 /// Brings the schema up to date. The migrator holds an advisory lock meanwhile, so servers that start
-/// together take turns.
-pub(crate) async fn migrate(pool: &PgPool) -> Result<(), OpenError> {
-    migrations().run(pool).await.map_err(|error| match error {
-        MigrateError::VersionMissing(_) => OpenError::Newer,
-        error => OpenError::Migrate(error),
-    })
+/// together take turns. A migration of a large table takes its time, so its connection is one without
+/// a deadline for statements.
+pub(crate) async fn migrate(pool: &ConnectionPool) -> Result<(), OpenError> {
+    let options = pool.connect_options();
+    let mut connection = PgConnection::connect_with(&options)
+        .await
+        .map_err(|source| connect_error(&options, source))?;
+    let migrated =
+        migrations().run_direct(None, &mut connection, false).await.map_err(|error| match error {
+            MigrateError::VersionMissing(_) => OpenError::Newer,
+            error => OpenError::Migrate(error),
+        });
+    // The session ends with its socket if it cannot be told.
+    let _closed = connection.close().await;
+    migrated
 }
 
 #[cfg(test)]

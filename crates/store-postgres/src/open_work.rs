@@ -14,7 +14,7 @@ impl OpenRows for PgStore {
     async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
         let rows = query(include_str!("../sql/open_commands.sql"))
             .bind(execution.0)
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         let commands = rows.iter().map(|row| {
@@ -24,7 +24,7 @@ impl OpenRows for PgStore {
         let commands = commands.collect::<Result<_, StoreError>>()?;
         let rows = query(include_str!("../sql/open_timers.sql"))
             .bind(execution.0)
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         let timers = rows.iter().map(|row| {

@@ -25,7 +25,7 @@ impl Outbox for PgStore {
                 .bind(at_most(take.limit, OUTBOX_TAKE_MAX))
                 .bind(at_most(take.retries_first(), OUTBOX_TAKE_MAX))
                 .bind(i64::from(OUTBOX_ATTEMPTS_MAX))
-                .fetch_all(&self.pool)
+                .fetch_all(&mut *self.pool.connection().await?)
                 .await
                 .map_err(store_error)?,
             Taker::Publisher => self.claim(take).await?,
@@ -47,7 +47,7 @@ impl Outbox for PgStore {
         }
         let gone: Vec<i64> = query_scalar(include_str!("../sql/remove_messages.sql"))
             .bind(ids)
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         let marked = gone.len() as u64;
@@ -106,7 +106,7 @@ impl Outbox for PgStore {
             .bind(self.now())
             .bind(ids)
             .bind(micros(delay))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -114,7 +114,7 @@ impl Outbox for PgStore {
 
     async fn owed(&self) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_messages.sql"))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         unsigned(count, "count")
@@ -123,7 +123,7 @@ impl Outbox for PgStore {
     async fn pending(&self) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_pending_messages.sql"))
             .bind(self.now())
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         unsigned(count, "count")
@@ -134,7 +134,7 @@ impl Outbox for PgStore {
             .bind(page.after)
             .bind(at_most(page.limit, OUTBOX_TAKE_MAX))
             .bind(page.state.map(|state| state.as_str()))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::letter).collect()
@@ -143,7 +143,7 @@ impl Outbox for PgStore {
     async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let revived = query(include_str!("../sql/revive_messages.sql"))
             .bind(ids)
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(revived.rows_affected())
@@ -152,7 +152,7 @@ impl Outbox for PgStore {
     async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let discarded = query(include_str!("../sql/drop_messages.sql"))
             .bind(ids)
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(discarded.rows_affected())
@@ -182,7 +182,7 @@ impl PgStore {
     async fn never_given(&self, mut ids: Vec<i64>) -> Result<Vec<i64>, StoreError> {
         if !ids.is_empty() {
             let last: i64 = query_scalar(include_str!("../sql/last_message_id.sql"))
-                .fetch_one(&self.pool)
+                .fetch_one(&mut *self.pool.connection().await?)
                 .await
                 .map_err(store_error)?;
             ids.retain(|id| !(1..=last).contains(id));

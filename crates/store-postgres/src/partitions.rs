@@ -1,15 +1,20 @@
 //! Partitions: made ahead of the months they hold, dropped when those have expired.
 
+use std::time::Duration;
+
 use noetl_model::Timestamp;
-use noetl_store::StoreError;
-use sqlx::query_scalar;
+use noetl_store::{MAINTENANCE_MAX, StoreError};
+use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
+use crate::pool::PooledTransaction;
 use crate::row::store_error;
 
 /// For how many months to come partitions are made.
 const MONTHS_AHEAD: i32 = 2;
+/// How long maintenance waits for a lock.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 
 impl PgStore {
     /// Makes the partitions that are missing around `now`; the answer is how many were. Once a day is
@@ -19,12 +24,14 @@ impl PgStore {
     }
 
     pub(crate) async fn make_partitions(&self, now: Option<Instant>) -> Result<u32, StoreError> {
+        let mut transaction = self.begin_maintenance().await?;
         let made: i32 = query_scalar(include_str!("../sql/make_partitions.sql"))
             .bind(now)
             .bind(MONTHS_AHEAD)
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *transaction)
             .await
             .map_err(store_error)?;
+        transaction.commit().await.map_err(store_error)?;
         Ok(made.unsigned_abs())
     }
 
@@ -32,10 +39,26 @@ impl PgStore {
     /// month with an execution that still runs stays. The answer is the months that are gone, such as
     /// `2026_01`.
     pub async fn drop_expired(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
-        query_scalar(include_str!("../sql/drop_partitions.sql"))
+        let mut transaction = self.begin_maintenance().await?;
+        let months = query_scalar(include_str!("../sql/drop_partitions.sql"))
             .bind(Instant(before))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *transaction)
             .await
-            .map_err(store_error)
+            .map_err(store_error)?;
+        transaction.commit().await.map_err(store_error)?;
+        Ok(months)
+    }
+
+    /// Begins a transaction that may take longer than the deadline of a statement, but does not wait
+    /// longer than a moment for locks: everybody else who wants them waits behind it.
+    async fn begin_maintenance(&self) -> Result<PooledTransaction, StoreError> {
+        let mut transaction = self.begin().await?;
+        query(include_str!("../sql/set_maintenance.sql"))
+            .bind(MAINTENANCE_MAX.as_millis().to_string())
+            .bind(LOCK_WAIT_MAX.as_millis().to_string())
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        Ok(transaction)
     }
 }

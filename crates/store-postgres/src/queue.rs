@@ -67,7 +67,7 @@ impl CommandQueue for PgStore {
         let released = query(include_str!("../sql/release_leases.sql"))
             .bind(plain(worker.as_str()))
             .bind(self.now())
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(released.rows_affected())
@@ -78,7 +78,7 @@ impl CommandQueue for PgStore {
             .bind(plain(worker.as_str()))
             .bind(self.now())
             .bind(micros(lease))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(renewed.rows_affected())
@@ -93,7 +93,7 @@ impl CommandQueue for PgStore {
         let pools: Vec<String> = query_scalar(include_str!("../sql/ready_pools.sql"))
             .bind(self.now())
             .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(pools.into_iter().map(Pool::new).collect())
@@ -103,7 +103,7 @@ impl CommandQueue for PgStore {
         let count: i64 = query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(plain(pool.as_str()))
             .bind(self.now())
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         unsigned(count, "count")
@@ -123,7 +123,7 @@ impl PgStore {
             .bind(self.now())
             .bind(at_most(limit, PAGE_MAX))
             .bind(after.map_or(i64::MIN, |after| after.0))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter()
@@ -145,7 +145,7 @@ impl PgStore {
             .bind(self.now())
             .bind(i64::from(attempts))
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter()

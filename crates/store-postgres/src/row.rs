@@ -5,8 +5,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use noetl_model::Timestamp;
-use noetl_store::StoreError;
 use noetl_store::from_row::Columns;
+use noetl_store::{StoreError, WriteFault};
 use serde::Serialize;
 use sqlx::postgres::PgRow;
 use sqlx::{Decode, Postgres, Row as _, Type};
@@ -27,7 +27,26 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
                 source: error.into(),
             }
         }
-        error => StoreError::Unavailable(error.into()),
+        error => match code(&error).and_then(|code| write_fault(&code)) {
+            Some(fault) => {
+                let place = "the database".to_owned();
+                StoreError::Unwritable { place, fault, source: error.into() }
+            }
+            None => StoreError::Unavailable(error.into()),
+        },
+    }
+}
+
+/// The reason why PostgreSQL could not write, by its code of an error.
+fn write_fault(code: &str) -> Option<WriteFault> {
+    match code {
+        // disk_full
+        "53100" => Some(WriteFault::Full),
+        // read_only_sql_transaction: a standby, or a database that was set to read-only
+        "25006" => Some(WriteFault::ReadOnly),
+        // io_error
+        "58030" => Some(WriteFault::Failing),
+        _ => None,
     }
 }
 
@@ -123,6 +142,14 @@ pub(crate) fn micros(hold: Duration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_of_the_disk_are_told_from_others() {
+        assert_eq!(write_fault("53100"), Some(WriteFault::Full));
+        assert_eq!(write_fault("25006"), Some(WriteFault::ReadOnly));
+        assert_eq!(write_fault("58030"), Some(WriteFault::Failing));
+        assert_eq!(write_fault("57014"), None);
+    }
 
     #[test]
     fn text_without_a_zero_is_left_as_it_is() {

@@ -27,7 +27,7 @@ impl Schedules for PgStore {
             .bind(row.standing.queued.is_some())
             .bind(Instant(row.updated_at))
             .bind(to_json(event))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await;
         match written {
             Ok(written) => Ok(written.rows_affected() > 0),
@@ -39,7 +39,7 @@ impl Schedules for PgStore {
     async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
         let row = query(include_str!("../sql/find_schedule.sql"))
             .bind(plain(path))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::schedule_row).transpose()
@@ -49,7 +49,7 @@ impl Schedules for PgStore {
         let rows = query(include_str!("../sql/list_schedules.sql"))
             .bind(plain(after.unwrap_or_default()))
             .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
@@ -63,7 +63,7 @@ impl Schedules for PgStore {
         let rows = query(include_str!("../sql/due_schedules.sql"))
             .bind(Instant(now))
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
@@ -71,7 +71,7 @@ impl Schedules for PgStore {
 
     async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
         let next: Option<Instant> = query_scalar(include_str!("../sql/next_schedule.sql"))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(next.map(|Instant(at)| at))
@@ -81,7 +81,7 @@ impl Schedules for PgStore {
         let rows = query(include_str!("../sql/waiting_schedules.sql"))
             .bind(plain(after.unwrap_or_default()))
             .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
@@ -97,7 +97,7 @@ impl Schedules for PgStore {
             .bind(plain(path))
             .bind(before.map_or(i64::MAX, |seq| stored(seq.0)))
             .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(|row| from_row::schedule_record(Named(row), path)).collect()

@@ -25,8 +25,10 @@ pub struct PgSettings {
 pub struct PoolSettings {
     pub connections_max: u32,
     pub connections_min: u32,
-    /// How long a statement waits for a connection.
+    /// How long a statement waits for a connection, within the deadline of its call.
     pub acquire_timeout: Duration,
+    /// After how long the database gives a statement up.
+    pub deadline: Duration,
     /// How many prepared statements each connection keeps; none behind a pooler of transactions.
     pub statement_cache: usize,
 }
@@ -37,6 +39,7 @@ impl Default for PoolSettings {
             connections_max: 10,
             connections_min: 1,
             acquire_timeout: Duration::from_secs(30),
+            deadline: Duration::from_secs(10),
             statement_cache: 100,
         }
     }
@@ -148,10 +151,17 @@ fn pool_settings(read: impl Fn(&str) -> Option<String>) -> Result<PoolSettings, 
         "a number of seconds",
         usual.acquire_timeout.as_secs(),
     )?;
+    let deadline = number(
+        &read,
+        "NOETL_STORE_TIMEOUT_SECONDS",
+        "a number of seconds",
+        usual.deadline.as_secs(),
+    )?;
     Ok(PoolSettings {
         connections_max,
         connections_min: number(&read, "POSTGRES_MIN_CONNECTIONS", COUNT, usual.connections_min)?,
         acquire_timeout: Duration::from_secs(seconds),
+        deadline: Duration::from_secs(deadline),
         statement_cache: number(
             &read,
             "NOETL_PG_STATEMENT_CACHE_CAPACITY",

@@ -36,10 +36,10 @@ use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
 pub struct Shards {
     /// At least one.
     pub(crate) shards: Vec<PgStore>,
-    /// Of each shard; of an only one nobody asks.
+    /// Of each shard.
     presences: Vec<Arc<Presence>>,
     cluster_presence: Arc<Presence>,
-    cluster: PgStore,
+    pub(crate) cluster: PgStore,
     /// The shard whose messages are taken first, so that a busy one does not keep others waiting.
     first_to_send: AtomicUsize,
     /// Held while children are started, so that this server waits for others' locks with at most one
@@ -54,13 +54,20 @@ impl Shards {
         let connect =
             |database| PgStore::connect(PgSettings { database, pool: pool.clone() }, time.clone());
         let shards = try_join_all(shards.into_iter().map(connect)).await?;
+        let has_cluster = cluster.is_some();
         let cluster = match cluster {
             Some(database) => connect(database).await?,
             None => shards[0].clone(),
         };
-        let named = |(index, shard)| Presence::of(format!("shard {index}"), shard);
-        let presences = shards.iter().enumerate().map(named).collect();
-        let cluster_presence = Presence::of("the cluster's database".to_owned(), &cluster);
+        let named = |(index, shard)| match shards.len() {
+            1 => Presence::of("the database".to_owned(), shard),
+            _ => Presence::of(format!("shard {index}"), shard),
+        };
+        let presences: Vec<Arc<Presence>> = shards.iter().enumerate().map(named).collect();
+        let cluster_presence = match has_cluster {
+            true => Presence::of("the cluster's database".to_owned(), &cluster),
+            false => presences[0].clone(),
+        };
         Ok(Self {
             shards,
             presences,
@@ -188,10 +195,23 @@ impl Shards {
         index: usize,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        if self.shards.len() == 1 {
-            // Nobody else is kept waiting, and it may be back in a moment.
-            return question.await;
-        }
         self.presences[index].ask(question).await
+    }
+
+    /// The answer of the shard that an execution lives in.
+    async fn in_shard<T>(
+        &self,
+        execution: ExecutionId,
+        question: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.ask(self.index_of(execution), question).await
+    }
+
+    /// The answer of the cluster's database.
+    pub(crate) async fn in_cluster<T>(
+        &self,
+        question: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.cluster_presence.ask(question).await
     }
 }

@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use noetl_store::{Blobs, Clock, Reading, RemoteClock, StoreError};
-use sqlx::PgPool;
-use sqlx::postgres::PgTransaction;
 use tokio::time::Instant as Moment;
 
 use crate::feed;
 use crate::instant::Instant;
 use crate::open::{self, OpenError};
-use crate::row::store_error;
+use crate::pool::{ConnectionPool, PooledTransaction};
 use crate::settings::PgSettings;
 use crate::writers::Writers;
 
 /// A store in one PostgreSQL database. Clones share their connections.
 #[derive(Clone)]
 pub struct PgStore {
-    pub(crate) pool: PgPool,
+    pub(crate) pool: ConnectionPool,
     pub(crate) writers: Writers,
     pub(crate) time: Time,
     /// Where large values are, if not in the database.
@@ -104,8 +102,8 @@ impl PgStore {
     }
 
     /// Begins a transaction. Dropping it undoes it.
-    pub(crate) async fn begin(&self) -> Result<PgTransaction<'static>, StoreError> {
-        self.pool.begin().await.map_err(store_error)
+    pub(crate) async fn begin(&self) -> Result<PooledTransaction, StoreError> {
+        self.pool.begin().await
     }
 
     /// Ends all connections once they are idle.

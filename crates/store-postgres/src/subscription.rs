@@ -23,7 +23,7 @@ impl Subscriptions for PgStore {
             .bind(row.last_event.as_str())
             .bind(Instant(row.updated_at))
             .bind(event.0)
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await;
         match written {
             Ok(written) => Ok(written.rows_affected() > 0),
@@ -35,7 +35,7 @@ impl Subscriptions for PgStore {
     async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = query(include_str!("../sql/find_subscription.sql"))
             .bind(id.0)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
@@ -44,7 +44,7 @@ impl Subscriptions for PgStore {
     async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = query(include_str!("../sql/find_subscription_at.sql"))
             .bind(plain(path))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
@@ -57,7 +57,7 @@ impl Subscriptions for PgStore {
         let rows = query(include_str!("../sql/list_subscriptions.sql"))
             .bind(before.map_or(i64::MAX, |id| id.0))
             .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::subscription_row).collect()
@@ -72,7 +72,7 @@ impl Subscriptions for PgStore {
             .bind(id.0)
             .bind(stored(after.0))
             .bind(at_most(READ_EVENTS_MAX, READ_EVENTS_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(|row| from_row::subscription_record(Named(row), id)).collect()

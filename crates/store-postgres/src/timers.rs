@@ -25,7 +25,7 @@ impl StoreTime for PgStore {
         }
         let asked = Moment::now();
         let now: Instant = query_scalar(include_str!("../sql/read_clock.sql"))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         self.time.observe(now, asked);
@@ -39,7 +39,7 @@ impl Timers for PgStore {
         let rows = query(include_str!("../sql/due_timers.sql"))
             .bind(Instant(now))
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter()
@@ -55,7 +55,7 @@ impl Timers for PgStore {
 
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
         let due_at: Option<Instant> = query_scalar(include_str!("../sql/next_timer.sql"))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(due_at.map(|Instant(at)| at))

@@ -5,10 +5,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use sqlx::pool::PoolConnection;
-use sqlx::{PgPool, Postgres};
-
 use crate::open::TRUSTED_IDLE_MAX;
+use crate::pool::{ConnectionPool, PooledConnection};
 
 /// How many connections are kept from the pool between two batches: as many as write at once.
 const KEPT_MAX: usize = 2;
@@ -18,22 +16,22 @@ const OTHERS_MIN: u32 = 2;
 /// The connections that wrote last. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Writers {
-    pool: PgPool,
+    pool: ConnectionPool,
     kept: Arc<Mutex<Vec<Kept>>>,
 }
 
 struct Kept {
-    connection: PoolConnection<Postgres>,
+    connection: PooledConnection,
     since: Instant,
 }
 
 impl Writers {
-    pub(crate) fn new(pool: PgPool) -> Self {
+    pub(crate) fn new(pool: ConnectionPool) -> Self {
         Self { pool, kept: Arc::default() }
     }
 
     /// The connection that wrote last, unless it may have died meanwhile; else one of the pool.
-    pub(crate) async fn take(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+    pub(crate) async fn take(&self) -> Result<PooledConnection, sqlx::Error> {
         let last = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match last {
             Some(kept) if kept.since.elapsed() < TRUSTED_IDLE_MAX => Ok(kept.connection),
@@ -42,9 +40,9 @@ impl Writers {
     }
 
     /// Takes back a connection whose statement went well.
-    pub(crate) fn keep(&self, connection: PoolConnection<Postgres>) {
+    pub(crate) fn keep(&self, connection: PooledConnection) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = self.pool.options().get_max_connections().saturating_sub(OTHERS_MIN);
+        let room = self.pool.connections_max().saturating_sub(OTHERS_MIN);
         if kept.len() < KEPT_MAX.min(room as usize) && !self.pool.is_closed() {
             kept.push(Kept { connection, since: Instant::now() });
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use log::LevelFilter;
+use noetl_store::owner_only;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
@@ -54,6 +55,12 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    #[error("cannot make {}", path.display())]
+    Make {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot open {}", path.display())]
     Connect {
         path: PathBuf,
@@ -75,12 +82,7 @@ pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
     name.push(".lock");
     let lock_path = PathBuf::from(name);
     let failed = |source| OpenError::Lock { path: lock_path.clone(), source };
-    let file = File::options()
-        .create(true)
-        .write(true)
-        .truncate(false)
-        .open(&lock_path)
-        .map_err(failed)?;
+    let file = owner_only::open_file(&lock_path).map_err(failed)?;
     let deadline = Instant::now() + LOCK_WAIT_MAX;
     loop {
         match file.try_lock() {
@@ -94,6 +96,19 @@ pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
     }
+}
+
+/// Keeps other users from the files of a database. SQLite gives those it makes beside the database the
+/// mode that the database has.
+pub(crate) fn keep_private(path: &Path) -> Result<(), OpenError> {
+    let made = owner_only::create_file(path);
+    made.map_err(|source| OpenError::Make { path: path.to_owned(), source })?;
+    for suffix in ["-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        owner_only::restrict(Path::new(&name));
+    }
+    Ok(())
 }
 
 /// The connection that writes, to a database that is ours and up to date.

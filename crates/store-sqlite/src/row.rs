@@ -1,14 +1,22 @@
 //! How values are got at in rows and put into them, and the driver's errors as the store's.
 
 use noetl_model::Timestamp;
-use noetl_store::StoreError;
 use noetl_store::from_row::Columns;
+use noetl_store::{StoreError, WriteFault};
 use serde::Serialize;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Row as _, Sqlite, Type};
 
 /// SQLite's code for a damaged file.
 const DAMAGED: i32 = 11;
+/// SQLite's code for a file that cannot be written to.
+const READ_ONLY: i32 = 8;
+/// SQLite's code for a disk without room, and for a database that has reached its largest size.
+const FULL: i32 = 13;
+/// SQLite's extended code for a shared-memory file that cannot grow, which is so on a full disk.
+const NO_ROOM_FOR_SHARED_MEMORY: i32 = 4874;
+/// SQLite's extended codes for failing to write, to flush a file or a directory, and to truncate.
+const WRITE_FAILED: [i32; 4] = [778, 1034, 1290, 1546];
 
 pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
     match error {
@@ -18,14 +26,32 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
         error if primary_code(&error) == Some(DAMAGED) => {
             StoreError::Corrupt { what: "the database file".to_owned(), source: error.into() }
         }
-        error => StoreError::Unavailable(error.into()),
+        error => match extended_code(&error).and_then(write_fault) {
+            Some(fault) => {
+                let place = "the database".to_owned();
+                StoreError::Unwritable { place, fault, source: error.into() }
+            }
+            None => StoreError::Unavailable(error.into()),
+        },
+    }
+}
+
+/// The reason why SQLite could not write, by its extended code.
+fn write_fault(code: i32) -> Option<WriteFault> {
+    match (code & 0xff, code) {
+        (FULL, _) | (_, NO_ROOM_FOR_SHARED_MEMORY) => Some(WriteFault::Full),
+        (READ_ONLY, _) => Some(WriteFault::ReadOnly),
+        (_, code) => WRITE_FAILED.contains(&code).then_some(WriteFault::Failing),
     }
 }
 
 /// SQLite's own code of an error, without its extension.
 pub(crate) fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code = error.as_database_error()?.code()?;
-    Some(code.parse::<i32>().ok()? & 0xff)
+    extended_code(error).map(|code| code & 0xff)
+}
+
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }
 
 /// A row, by the names of its columns.
@@ -83,4 +109,21 @@ pub(crate) fn stored(number: u64) -> i64 {
 /// How many rows a statement gives: what was asked for, up to a bound.
 pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
     i64::try_from(limit.min(max)).expect("a bound on rows fits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_the_disk_are_told_from_others() {
+        let (busy, io_read) = (5, 266);
+        assert_eq!(write_fault(13), Some(WriteFault::Full));
+        assert_eq!(write_fault(4874), Some(WriteFault::Full));
+        assert_eq!(write_fault(8), Some(WriteFault::ReadOnly));
+        assert_eq!(write_fault(1032), Some(WriteFault::ReadOnly));
+        assert_eq!(write_fault(1034), Some(WriteFault::Failing));
+        assert_eq!(write_fault(busy), None);
+        assert_eq!(write_fault(io_read), None);
+    }
 }

@@ -75,6 +75,7 @@ impl SqliteStore {
     /// it up to date.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let lock = open::lock(path).await?;
+        open::keep_private(path)?;
         let mut durable = open::writer(path).await?;
         // This process is alone, so whoever was sending a message is gone.
         query(include_str!("../sql/release_messages.sql"))

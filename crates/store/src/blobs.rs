@@ -24,6 +24,10 @@ pub trait Blobs: Send + Sync {
     /// Forgets some bytes, unless they were put again since that instant. Forgetting what is not
     /// there is fine. Says whether they are gone.
     async fn remove(&self, digest: &Digest, before: Timestamp) -> Result<bool, StoreError>;
+
+    /// Writes [`WRITE_CHECK_LEN`](crate::WRITE_CHECK_LEN) bytes, waits until they are durable, and
+    /// removes them.
+    async fn check_writable(&self) -> Result<(), StoreError>;
 }
 
 /// Puts away the large values of a batch, before any event that refers to them is written.

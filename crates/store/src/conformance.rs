@@ -138,6 +138,7 @@ macro_rules! conformance {
             keys::concurrent_starts_under_one_key_admit_exactly_one,
             layout::executions_are_counted_by_status_up_to_a_limit,
             layout::no_table_is_missing_and_connections_add_up,
+            layout::a_store_with_room_can_be_written,
             secrets::a_credential_is_found_by_id_and_by_name_and_keeps_its_beginning,
             secrets::a_name_that_is_another_ids_is_not_written_over,
             secrets::credentials_are_listed_newest_first_by_type_and_by_text,

@@ -1,6 +1,9 @@
 //! Why a store could not answer.
 
 use std::error::Error;
+use std::fmt;
+use std::io;
+use std::time::Duration;
 
 /// Why a store could not answer. What was asked may or may not have happened, unless it is said.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +11,21 @@ pub enum StoreError {
     /// The store cannot be reached or is busy; the same may work later.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
+    /// No answer came within the deadline of a store call; the same may work later.
+    #[error("the store did not answer within {} s", deadline.as_secs_f32())]
+    TimedOut { deadline: Duration },
+    /// A part of the store takes no connections; the same may work once it does.
+    #[error("{part} is out of reach")]
+    OutOfReach { part: String },
+    /// The store answers but cannot write; the same works once the operator has removed the cause.
+    #[error("{place} cannot be written: {fault}")]
+    Unwritable {
+        /// The part of the store that cannot be written, in words that clients may read.
+        place: String,
+        fault: WriteFault,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A stored row does not mean anything: somebody else has written it, or it is damaged.
     #[error("stored data cannot be read: {what}")]
     Corrupt {
@@ -15,4 +33,98 @@ pub enum StoreError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+/// The reason a store cannot write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteFault {
+    /// No space, no quota, or a file at its largest size.
+    Full,
+    /// A read-only file system or database, or missing permission.
+    ReadOnly,
+    /// The disk reports errors.
+    Failing,
+}
+
+impl WriteFault {
+    /// The fault that an error of the operating system stands for, if it is one of the disk.
+    pub fn of_io(error: &io::Error) -> Option<Self> {
+        /// The error number of a device that fails.
+        const EIO: i32 = 5;
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Some(WriteFault::Full),
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                Some(WriteFault::ReadOnly)
+            }
+            _ => (error.raw_os_error() == Some(EIO)).then_some(WriteFault::Failing),
+        }
+    }
+}
+
+impl fmt::Display for WriteFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WriteFault::Full => "the disk is full",
+            WriteFault::ReadOnly => "it is read-only",
+            WriteFault::Failing => "the disk reports errors",
+        })
+    }
+}
+
+impl StoreError {
+    /// Whether the same call may work when it is repeated within seconds, without an operator.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            StoreError::Unavailable(_)
+            | StoreError::TimedOut { .. }
+            | StoreError::OutOfReach { .. } => true,
+            StoreError::Unwritable { .. } | StoreError::Corrupt { .. } => false,
+        }
+    }
+
+    /// The same error about a named part of a store.
+    #[must_use]
+    pub fn of_part(self, part: &str) -> Self {
+        match self {
+            StoreError::Unwritable { fault, source, .. } => {
+                StoreError::Unwritable { place: part.to_owned(), fault, source }
+            }
+            error @ (StoreError::Unavailable(_)
+            | StoreError::TimedOut { .. }
+            | StoreError::OutOfReach { .. }
+            | StoreError::Corrupt { .. }) => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_disk_are_told_from_others() {
+        let fault = |code| WriteFault::of_io(&io::Error::from_raw_os_error(code));
+        let (enospc, edquot, efbig, erofs, eacces, eio, econnreset) = (28, 122, 27, 30, 13, 5, 104);
+        assert_eq!(fault(enospc), Some(WriteFault::Full));
+        assert_eq!(fault(edquot), Some(WriteFault::Full));
+        assert_eq!(fault(efbig), Some(WriteFault::Full));
+        assert_eq!(fault(erofs), Some(WriteFault::ReadOnly));
+        assert_eq!(fault(eacces), Some(WriteFault::ReadOnly));
+        assert_eq!(fault(eio), Some(WriteFault::Failing));
+        assert_eq!(fault(econnreset), None);
+    }
+
+    #[test]
+    fn the_text_names_place_and_fault() {
+        let source = "could not extend file".into();
+        let place = "the database".to_owned();
+        let full = StoreError::Unwritable { place, fault: WriteFault::Full, source };
+        assert_eq!(full.to_string(), "the database cannot be written: the disk is full");
+        let full = full.of_part("shard 3");
+        assert_eq!(full.to_string(), "shard 3 cannot be written: the disk is full");
+        let late = StoreError::TimedOut { deadline: Duration::from_millis(2500) };
+        assert_eq!(late.to_string(), "the store did not answer within 2.5 s");
+    }
 }

@@ -5,6 +5,9 @@ use noetl_model::ExecutionStatus;
 
 use crate::StoreError;
 
+/// How many bytes a check of whether a store can be written writes.
+pub const WRITE_CHECK_LEN: usize = 64 * 1024;
+
 /// The connections that a store shares among those who ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connections {
@@ -33,6 +36,15 @@ pub trait Layout: Send + Sync {
 
     /// The tables that are there and those that are missing; a store without tables has neither.
     async fn tables(&self) -> Result<Tables, StoreError>;
+
+    /// Writes [`WRITE_CHECK_LEN`] bytes to every part of the store and waits until they are durable,
+    /// so that a full or read-only disk is found before work is taken on.
+    async fn check_writable(&self) -> Result<(), StoreError>;
+
+    /// The fault of the last write that failed since [`Layout::check_writable`] last succeeded.
+    fn write_fault(&self) -> Option<String> {
+        None
+    }
 
     /// Over how many databases executions are spread.
     fn shards(&self) -> usize {

@@ -9,6 +9,7 @@
 
 mod append;
 mod blobs;
+mod bounded;
 mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -20,6 +21,7 @@ mod layout;
 mod memory;
 mod open_work;
 mod outbox;
+pub mod owner_only;
 mod plan;
 mod port;
 mod queue;
@@ -32,14 +34,15 @@ mod subscription;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
 pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
+pub use bounded::{Bounded, MAINTENANCE_MAX};
 pub use clock::{Clock, Reading, RemoteClock, SteadyClock, SystemClock};
-pub use error::StoreError;
+pub use error::{StoreError, WriteFault};
 pub use feed::{
     EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint,
     Feeds, NamedFeed, NotACursor,
 };
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
-pub use layout::{Connections, Layout, Tables};
+pub use layout::{Connections, Layout, Tables, WRITE_CHECK_LEN};
 pub use memory::{MemoryBackup, MemoryStore};
 pub use open_work::OpenWork;
 pub use outbox::{

@@ -15,6 +15,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::Proxy;
+
 /// How the server runs. The time zone is one that nobody can mistake for UTC, and statistics change
 /// only when a test says so.
 const SETTINGS: &[&str] =
@@ -135,6 +137,20 @@ impl PostgresServer {
         format!("postgres://{user}@localhost/{database}?host={directory}{port}")
     }
 
+    /// The socket it listens on.
+    pub fn socket(&self) -> PathBuf {
+        let port = match self.reach {
+            Reach::Socket => 5432,
+            Reach::Port(port) => port,
+        };
+        self.directory.join(format!(".s.PGSQL.{port}"))
+    }
+
+    /// Where a database of this server is found through a proxy.
+    pub fn url_through(&self, proxy: &Proxy, database: &str) -> String {
+        format!("postgres://{}@127.0.0.1:{}/{database}", Self::USER, proxy.port())
+    }
+
     /// Ends the server without a chance to tidy up, and starts it again.
     pub fn crash(&self) {
         self.end("immediate");
@@ -144,6 +160,29 @@ impl PostgresServer {
     /// Ends the server as an operator would, whoever is connected.
     pub fn stop(&self) {
         self.end("fast");
+    }
+
+    /// Stops every process of the server where it is: connections are accepted, and nothing is answered.
+    pub fn pause(&self) {
+        let first = self.pid().to_string();
+        run(Command::new("kill").args(["-STOP", &first]));
+        // Stopped, it starts no others.
+        for process in children_of(&first) {
+            // Some may have ended by themselves.
+            let _ended =
+                Command::new("kill").args(["-STOP", &process]).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// Lets every process go on after [`PostgresServer::pause`].
+    pub fn unpause(&self) {
+        let first = self.pid().to_string();
+        let mut all = children_of(&first);
+        all.push(first);
+        for process in all {
+            let _ended =
+                Command::new("kill").args(["-CONT", &process]).stderr(Stdio::null()).status();
+        }
     }
 
     /// Kills every process of the server at once, as a loss of power would.
@@ -164,11 +203,7 @@ impl PostgresServer {
             std::thread::yield_now();
         }
         // Nobody may have buried the first process, and its number would pass for a server that runs.
-        let port = match self.reach {
-            Reach::Socket => 5432,
-            Reach::Port(port) => port,
-        };
-        let lock = self.directory.join(format!(".s.PGSQL.{port}.lock"));
+        let lock = self.socket().with_added_extension("lock");
         for file in [file, lock] {
             fs::remove_file(&file).expect("a dead server's file can be removed");
         }

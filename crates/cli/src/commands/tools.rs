@@ -7,6 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use noetl_store::owner_only;
 use sha2::{Digest as _, Sha512};
 use tokio::process::Command;
 
@@ -70,7 +71,8 @@ pub(crate) async fn install(
 
 /// Fetches a package, checks it, and puts its library in place, whole or not at all.
 async fn fetch(package: &Package, place: &Path) -> Result<()> {
-    fs::create_dir_all(place).with_context(|| format!("cannot make {}", place.display()))?;
+    owner_only::create_directory(place)
+        .with_context(|| format!("cannot make {}", place.display()))?;
     let work = Scratch::below(place)?;
     let wanted = format!("{}@{}", package.name, package.version);
     let mut pack = Command::new("npm");

@@ -10,6 +10,7 @@ use super::kind::Kind;
 pub(crate) enum Setting {
     Db,
     PayloadDirectory,
+    StoreTimeout,
     Context,
     Token,
     ServerUrl,
@@ -121,6 +122,9 @@ pub(crate) const TABLE: &[Row] = &[
         "the embedded database; `noetl/noetl.db` in the user's data directory unless set"),
     row(Setting::PayloadDirectory, "payloads.directory", "NOETL_PAYLOAD_DIR", Kind::Text, None, Shown,
         "a directory for large values, shared by all servers of a database; in the database unless set"),
+    row(Setting::StoreTimeout, "store.timeout_seconds", "NOETL_STORE_TIMEOUT_SECONDS",
+        Kind::Number { min: 1, max: 600 }, Some("10"), Shown,
+        "how long a call of the database may take before its caller gets 503; health checks wait less than 1 s"),
     row(Setting::Context, "context", "NOETL_CONTEXT", Kind::Text, None, Shown,
         "the named server of `[contexts.NAME]` that client commands talk to"),
     row(Setting::Token, "token", "NOETL_API_TOKEN", Kind::Text, None, Masked,

@@ -9,6 +9,7 @@ mod drain;
 mod errors;
 mod events;
 mod examples;
+mod faults;
 mod figures;
 mod forks;
 mod help;

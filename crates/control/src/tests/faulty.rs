@@ -282,4 +282,8 @@ impl Layout for FaultyStore {
     async fn tables(&self) -> Result<Tables, StoreError> {
         self.store.tables().await
     }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.store.check_writable().await
+    }
 }

@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use noetl_bus::Reach;
 use noetl_control::Skew;
-use noetl_model::Pool;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -55,7 +54,7 @@ struct Health {
     responses((status = 200, body = Health), (status = 503, body = Health))
 )]
 async fn api_health(State(state): State<AppState>) -> Response {
-    let connected = store_answers(&state).await;
+    let connected = state.condition().answers(state.store()).await.is_ok();
     let health = Health {
         status: if connected { "ok" } else { "unhealthy" },
         database: if connected { "connected" } else { "disconnected" },
@@ -83,29 +82,34 @@ struct Readiness {
 struct Check {
     name: &'static str,
     ok: bool,
+    /// The cause, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
 }
 
-/// Whether the server takes work, and if not, which check says so.
+impl Check {
+    fn of(name: &'static str, checked: Result<(), String>) -> Self {
+        Self { name, ok: checked.is_ok(), cause: checked.err() }
+    }
+}
+
+/// Whether the server takes work, and if not, which check says so and why. It answers within a second.
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
     responses((status = 200, body = Readiness), (status = 503, body = Readiness))
 )]
 async fn readyz(State(state): State<AppState>) -> Response {
+    let condition = state.condition();
+    let (answers, writable) =
+        tokio::join!(condition.answers(state.store()), condition.is_writable(state.shared_store()));
+    let draining = state.draining().is_cancelled();
+    let takes_work = if draining { Err("the server is shutting down".to_owned()) } else { Ok(()) };
     let checks = vec![
-        Check { name: "store", ok: store_answers(&state).await },
-        Check { name: "not draining", ok: !state.draining().is_cancelled() },
+        Check::of("store", answers),
+        Check::of("storage", writable),
+        Check::of("not draining", takes_work),
     ];
     let ready = checks.iter().all(|check| check.ok);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Readiness { ready, checks })).into_response()
-}
-
-async fn store_answers(state: &AppState) -> bool {
-    match state.store().ready_count(&Pool::shared()).await {
-        Ok(_) => true,
-        Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "store does not answer");
-            false
-        }
-    }
 }

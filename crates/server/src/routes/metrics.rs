@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::execute::pool_of;
+use crate::condition::Backlog;
 use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::state::AppState;
@@ -28,7 +29,7 @@ struct MetricsQuery {
     pool: Option<String>,
 }
 
-/// Measures what waits, for one pool.
+/// Measures what waits, for one pool. While the store does not answer, the figures are the last ones.
 #[utoipa::path(
     get, path = "/metrics", tag = "health", params(MetricsQuery),
     responses((status = 200, content_type = "text/plain", body = String))
@@ -41,16 +42,20 @@ async fn metrics(
         Some(name) => pool_of(&name)?,
         None => Pool::shared(),
     };
-    let ready = state.store().ready_count(&pool).await?;
-    let owed = state.store().owed().await?;
+    let known = state.condition().backlog(state.shared_store(), &pool).await;
     let mut text = String::new();
     let mut add = |name: &str, labels: &str, help: &str, value: u64| {
         writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name}{labels} {value}")
             .expect("a string takes everything");
     };
     let of_pool = format!("{{pool=\"{pool}\"}}");
-    add("noetl_commands_ready", &of_pool, "Commands that wait for a worker.", ready);
-    add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
+    if let Some(known) = known {
+        let Backlog { ready, owed } = known.value;
+        add("noetl_commands_ready", &of_pool, "Commands that wait for a worker.", ready);
+        add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
+        let age = known.at.elapsed().as_secs();
+        add("noetl_store_gauges_age_seconds", "", "How old these two figures are.", age);
+    }
     let uptime = state.uptime().as_secs();
     add("noetl_uptime_seconds", "", "How long this server has been up.", uptime);
     if let Some(skew) = state.control().clock_skew() {

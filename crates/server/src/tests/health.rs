@@ -55,6 +55,10 @@ async fn readiness_names_its_checks() {
               "ok": true
             },
             {
+              "name": "storage",
+              "ok": true
+            },
+            {
               "name": "not draining",
               "ok": true
             }
@@ -77,8 +81,13 @@ async fn a_server_that_drains_lives_and_is_not_ready() {
               "ok": true
             },
             {
+              "name": "storage",
+              "ok": true
+            },
+            {
               "name": "not draining",
-              "ok": false
+              "ok": false,
+              "cause": "the server is shutting down"
             }
           ]
         }
@@ -108,6 +117,9 @@ async fn metrics_count_what_waits_in_a_pool() {
         # HELP noetl_messages_owed Messages to others that are not sent yet.
         # TYPE noetl_messages_owed gauge
         noetl_messages_owed 0
+        # HELP noetl_store_gauges_age_seconds How old these two figures are.
+        # TYPE noetl_store_gauges_age_seconds gauge
+        noetl_store_gauges_age_seconds 0
         # HELP noetl_uptime_seconds How long this server has been up.
         # TYPE noetl_uptime_seconds gauge
         noetl_uptime_seconds 0

@@ -17,7 +17,7 @@ impl Cleanup for PgStore {
             let removed = query(statement)
                 .bind(Instant(before))
                 .bind(at_most(limit, PAGE_MAX))
-                .execute(&self.pool)
+                .execute(&mut *self.pool.connection().await?)
                 .await
                 .map_err(store_error)?;
             Ok::<u64, StoreError>(removed.rows_affected())
@@ -46,7 +46,7 @@ impl Cleanup for PgStore {
             let asked: Vec<Vec<u8>> = digests.iter().map(|it| it.as_bytes().to_vec()).collect();
             let rows = query(include_str!("../../sql/find_kept_payloads.sql"))
                 .bind(asked)
-                .fetch_all(&self.pool)
+                .fetch_all(&mut *self.pool.connection().await?)
                 .await
                 .map_err(store_error)?;
             let kept: Vec<Digest> =

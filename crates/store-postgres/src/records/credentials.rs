@@ -32,7 +32,7 @@ impl Credentials for PgStore {
             .bind(&credential.sealed.ciphertext)
             .bind(Instant(credential.created_at))
             .bind(Instant(credential.updated_at))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::credential).transpose()
@@ -45,7 +45,10 @@ impl Credentials for PgStore {
                 query(include_str!("../../sql/find_credential_by_name.sql")).bind(plain(name))
             }
         };
-        let row = statement.fetch_optional(&self.pool).await.map_err(store_error)?;
+        let row = statement
+            .fetch_optional(&mut *self.pool.connection().await?)
+            .await
+            .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
@@ -58,7 +61,7 @@ impl Credentials for PgStore {
             .bind(filter.kind.as_deref().map(plain))
             .bind(filter.text.as_ref().map(|text| plain(&text.to_lowercase()).into_owned()))
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::credential).collect()
@@ -67,7 +70,7 @@ impl Credentials for PgStore {
     async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
         let removed = query(include_str!("../../sql/remove_credential.sql"))
             .bind(id)
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)
@@ -78,7 +81,7 @@ impl Credentials for PgStore {
             SealedTable::Credential => include_str!("../../sql/count_credential_keys.sql"),
             SealedTable::Keychain => include_str!("../../sql/count_keychain_keys.sql"),
         })
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *self.pool.connection().await?)
         .await
         .map_err(store_error)?;
         rows.into_iter().map(|(version, count)| Ok((version, unsigned(count, "rows")?))).collect()
@@ -99,7 +102,7 @@ impl Credentials for PgStore {
             .bind(version)
             .bind(after)
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter()
@@ -119,7 +122,7 @@ impl Credentials for PgStore {
         .bind(&change.expected)
         .bind(&change.wrapped_key)
         .bind(&change.key_version)
-        .execute(&self.pool)
+        .execute(&mut *self.pool.connection().await?)
         .await
         .map_err(store_error)?;
         Ok(changed.rows_affected() > 0)

@@ -23,7 +23,7 @@ impl FailedMessages for PgStore {
             .bind(message.standing.until().map(Instant))
             .bind(Instant(message.first_at))
             .bind(Instant(message.last_at))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -39,7 +39,7 @@ impl FailedMessages for PgStore {
             .bind(subscription.0)
             .bind(plain_texts(named))
             .bind(plain_texts(order_keys))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::failed_mark).collect()
@@ -53,7 +53,7 @@ impl FailedMessages for PgStore {
         let row = query(include_str!("../../sql/find_failed_message.sql"))
             .bind(subscription.0)
             .bind(plain(once))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
@@ -69,7 +69,7 @@ impl FailedMessages for PgStore {
             .bind(subscription.0)
             .bind(plain(after))
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
@@ -83,7 +83,7 @@ impl FailedMessages for PgStore {
         let removed = query(include_str!("../../sql/remove_failed_messages.sql"))
             .bind(subscription.0)
             .bind(plain_texts(named))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(removed.rows_affected())

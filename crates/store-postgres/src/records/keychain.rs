@@ -31,7 +31,7 @@ impl Keychain for PgStore {
             .bind(stored(entry.access_count))
             .bind(entry.accessed_at.map(Instant))
             .bind(Instant(entry.created_at))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -45,7 +45,7 @@ impl Keychain for PgStore {
         let row = query(include_str!("../../sql/find_keychain_entry.sql"))
             .bind(plain(cache_key))
             .bind(Instant(now))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::keychain_entry).transpose()
@@ -59,7 +59,7 @@ impl Keychain for PgStore {
         let rows = query(include_str!("../../sql/list_keychain_entries.sql"))
             .bind(catalog_id.0)
             .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::keychain_entry).collect()
@@ -68,7 +68,7 @@ impl Keychain for PgStore {
     async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
         let removed = query(include_str!("../../sql/remove_keychain_entry.sql"))
             .bind(plain(cache_key))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)
@@ -89,7 +89,7 @@ impl SecretAudit for PgStore {
             .bind(entry.parent_execution.map(|it| it.0))
             .bind(&entry.key_version)
             .bind(entry.notes.as_deref().map(plain))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -106,7 +106,7 @@ impl SecretAudit for PgStore {
             .bind(filter.from.map(Instant))
             .bind(filter.to.map(Instant))
             .bind(at_most(limit, AUDIT_PAGE_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::audit_entry).collect()

@@ -34,7 +34,7 @@ impl Results for PgStore {
             .bind(Instant(result.created_at))
             .bind(result.expires_at.map(Instant))
             .bind(body)
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         from_row::named_result(Named(&row))
@@ -50,7 +50,7 @@ impl Results for PgStore {
             .bind(plain(&reference.name))
             .bind(reference.id)
             .bind(Instant(now))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::named_result).transpose()
@@ -67,7 +67,7 @@ impl Objects for PgStore {
             .bind(&object.body)
             .bind(Instant(object.updated_at))
             .bind(object.expires_at.map(Instant))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -77,7 +77,7 @@ impl Objects for PgStore {
         let row = query(include_str!("../../sql/find_object.sql"))
             .bind(plain(key.as_str()))
             .bind(Instant(now))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(|row| from_row::object(Named(row), key)).transpose()

@@ -22,7 +22,7 @@ impl Projected for PgStore {
             .bind(column(&|event| event.execution_id))
             .bind(created)
             .bind(texts.collect::<Vec<String>>())
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(kept.rows_affected())
@@ -38,7 +38,7 @@ impl Projected for PgStore {
             .bind(execution)
             .bind(after)
             .bind(at_most(limit, PROJECT_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         let what = || format!("a projected event of execution {execution}");
@@ -49,7 +49,7 @@ impl Projected for PgStore {
         let forgotten = query(include_str!("../../sql/forget_projected.sql"))
             .bind(Instant(before))
             .bind(at_most(limit, PROJECT_MAX))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(forgotten.rows_affected())

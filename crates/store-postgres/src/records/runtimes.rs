@@ -28,7 +28,7 @@ impl Runtimes for PgStore {
             .bind(Instant(runtime.heartbeat))
             .bind(Instant(runtime.created_at))
             .bind(Instant(runtime.updated_at))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         from_row::runtime(Named(&row))
@@ -39,7 +39,7 @@ impl Runtimes for PgStore {
             .bind(plain(&key.kind))
             .bind(plain(&key.name))
             .bind(Instant(now))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(heard.rows_affected() > 0)
@@ -49,7 +49,7 @@ impl Runtimes for PgStore {
         let row = query(include_str!("../../sql/find_runtime.sql"))
             .bind(plain(&key.kind))
             .bind(plain(&key.name))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::runtime).transpose()
@@ -59,7 +59,7 @@ impl Runtimes for PgStore {
         let rows = query(include_str!("../../sql/list_runtimes.sql"))
             .bind(plain(kind))
             .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::runtime).collect()
@@ -69,7 +69,7 @@ impl Runtimes for PgStore {
         let removed = query(include_str!("../../sql/remove_runtime.sql"))
             .bind(plain(&key.kind))
             .bind(plain(&key.name))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(removed.rows_affected() > 0)

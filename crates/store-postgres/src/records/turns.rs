@@ -22,7 +22,7 @@ impl Turns for PgStore {
             .bind(plain(holder))
             .bind(micros(lease))
             .bind(self.now())
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(taken.rows_affected() > 0)
@@ -32,7 +32,7 @@ impl Turns for PgStore {
         query(include_str!("../../sql/end_turn.sql"))
             .bind(plain(name))
             .bind(plain(holder))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())

@@ -31,7 +31,7 @@ impl Variables for PgStore {
             .bind(texts(&|it| it.value.to_string()))
             .bind(steps.collect::<Vec<_>>())
             .bind(created)
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(())
@@ -41,7 +41,7 @@ impl Variables for PgStore {
         let rows = query(include_str!("../../sql/list_variables.sql"))
             .bind(execution.0)
             .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::variable).collect()
@@ -57,7 +57,7 @@ impl Variables for PgStore {
             .bind(execution.0)
             .bind(plain(name))
             .bind(Instant(now))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         row.as_ref().map(Named).map(from_row::variable).transpose()
@@ -71,7 +71,7 @@ impl Variables for PgStore {
         let removed = query(include_str!("../../sql/remove_variables.sql"))
             .bind(execution.0)
             .bind(name.map(plain))
-            .execute(&self.pool)
+            .execute(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
         Ok(removed.rows_affected())

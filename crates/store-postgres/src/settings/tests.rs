@@ -173,12 +173,14 @@ fn the_pool_is_as_the_environment_says() {
         ("POSTGRES_MAX_CONNECTIONS", "20"),
         ("POSTGRES_MIN_CONNECTIONS", "0"),
         ("POSTGRES_ACQUIRE_TIMEOUT", "5"),
+        ("NOETL_STORE_TIMEOUT_SECONDS", "7"),
         ("NOETL_PG_STATEMENT_CACHE_CAPACITY", "0"),
     ]);
     let expected = PoolSettings {
         connections_max: 20,
         connections_min: 0,
         acquire_timeout: Duration::from_secs(5),
+        deadline: Duration::from_secs(7),
         statement_cache: 0,
     };
     assert_eq!(said, Ok(expected));

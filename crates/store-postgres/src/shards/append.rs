@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
 use noetl_store::{Append, AppendError, CommandKey, EventLog, StartKey, StoreError, read_shared};
-use sqlx::postgres::PgTransaction;
 use sqlx::query;
 
 use super::Shards;
 use super::hash::shard_of_key;
 use crate::append::{child_start, find_children};
+use crate::pool::PooledTransaction;
 use crate::row::{store_error, stored};
 
 type Answer = Result<(), AppendError>;
@@ -40,8 +40,9 @@ impl EventLog for Shards {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
-        let read =
-            |execution, after, limit| self.shard(execution).own_events(execution, after, limit);
+        let read = |execution, after, limit| {
+            self.in_shard(execution, self.shard(execution).own_events(execution, after, limit))
+        };
         read_shared(execution, after, limit, read).await
     }
 
@@ -57,10 +58,7 @@ impl EventLog for Shards {
 impl Shards {
     /// Keeps other servers from starting children for these commands until the answer is dropped. The
     /// lock is the cluster's; what it guards is read after it and written before it ends.
-    async fn lock_children(
-        &self,
-        parents: &[CommandKey],
-    ) -> Result<PgTransaction<'static>, StoreError> {
+    async fn lock_children(&self, parents: &[CommandKey]) -> Result<PooledTransaction, StoreError> {
         let mut transaction = self.cluster.begin().await?;
         query(include_str!("../../sql/lock_children.sql"))
             .bind(parents.iter().map(|(execution, _)| execution.0).collect::<Vec<_>>())
@@ -76,7 +74,7 @@ impl Shards {
         parents: &[CommandKey],
     ) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
         let found = self.all(|shard| async move {
-            let mut connection = shard.pool.acquire().await.map_err(store_error)?;
+            let mut connection = shard.pool.connection().await?;
             find_children(&mut connection, parents).await
         });
         Ok(found.await?.into_iter().flatten().collect())

@@ -95,15 +95,15 @@ impl Ord for Head {
 #[async_trait]
 impl Feeds for Shards {
     async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
-        self.cluster.add_feed(feed).await
+        self.in_cluster(self.cluster.add_feed(feed)).await
     }
 
     async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
-        self.cluster.find_feed(name).await
+        self.in_cluster(self.cluster.find_feed(name)).await
     }
 
     async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
-        self.cluster.list_feeds().await
+        self.in_cluster(self.cluster.list_feeds()).await
     }
 
     async fn move_feed(
@@ -112,7 +112,7 @@ impl Feeds for Shards {
         from: &FeedCursor,
         to: &FeedCursor,
     ) -> Result<bool, StoreError> {
-        self.cluster.move_feed(name, from, to).await
+        self.in_cluster(self.cluster.move_feed(name, from, to)).await
     }
 
     async fn put_feed_delivery(
@@ -120,10 +120,10 @@ impl Feeds for Shards {
         name: &str,
         delivery: &FeedDelivery,
     ) -> Result<bool, StoreError> {
-        self.cluster.put_feed_delivery(name, delivery).await
+        self.in_cluster(self.cluster.put_feed_delivery(name, delivery)).await
     }
 
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
-        self.cluster.remove_feed(name).await
+        self.in_cluster(self.cluster.remove_feed(name)).await
     }
 }

@@ -11,7 +11,7 @@ use super::Shards;
 #[async_trait]
 impl FailedMessages for Shards {
     async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError> {
-        self.cluster.put_failed_message(message).await
+        self.in_cluster(self.cluster.put_failed_message(message)).await
     }
 
     async fn failed_among(
@@ -20,7 +20,7 @@ impl FailedMessages for Shards {
         named: &[String],
         order_keys: &[String],
     ) -> Result<Vec<FailedMark>, StoreError> {
-        self.cluster.failed_among(subscription, named, order_keys).await
+        self.in_cluster(self.cluster.failed_among(subscription, named, order_keys)).await
     }
 
     async fn failed_message(
@@ -28,7 +28,7 @@ impl FailedMessages for Shards {
         subscription: ExecutionId,
         once: &str,
     ) -> Result<Option<FailedMessage>, StoreError> {
-        self.cluster.failed_message(subscription, once).await
+        self.in_cluster(self.cluster.failed_message(subscription, once)).await
     }
 
     async fn failed_messages(
@@ -37,7 +37,7 @@ impl FailedMessages for Shards {
         after: &str,
         limit: usize,
     ) -> Result<Vec<FailedMessage>, StoreError> {
-        self.cluster.failed_messages(subscription, after, limit).await
+        self.in_cluster(self.cluster.failed_messages(subscription, after, limit)).await
     }
 
     async fn remove_failed_messages(
@@ -45,7 +45,7 @@ impl FailedMessages for Shards {
         subscription: ExecutionId,
         named: &[String],
     ) -> Result<u64, StoreError> {
-        self.cluster.remove_failed_messages(subscription, named).await
+        self.in_cluster(self.cluster.remove_failed_messages(subscription, named)).await
     }
 }
 
@@ -57,18 +57,18 @@ impl Turns for Shards {
         holder: &str,
         lease: Duration,
     ) -> Result<bool, StoreError> {
-        self.cluster.take_turn(name, holder, lease).await
+        self.in_cluster(self.cluster.take_turn(name, holder, lease)).await
     }
 
     async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
-        self.cluster.end_turn(name, holder).await
+        self.in_cluster(self.cluster.end_turn(name, holder)).await
     }
 }
 
 #[async_trait]
 impl Projected for Shards {
     async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
-        self.cluster.project(events).await
+        self.in_cluster(self.cluster.project(events)).await
     }
 
     async fn projected(
@@ -77,10 +77,10 @@ impl Projected for Shards {
         after: i64,
         limit: usize,
     ) -> Result<Vec<Envelope>, StoreError> {
-        self.cluster.projected(execution, after, limit).await
+        self.in_cluster(self.cluster.projected(execution, after, limit)).await
     }
 
     async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        self.cluster.forget_projected(before, limit).await
+        self.in_cluster(self.cluster.forget_projected(before, limit)).await
     }
 }

@@ -115,7 +115,7 @@ impl Payloads for Shards {
 #[async_trait]
 impl Executions for Shards {
     async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
-        self.shard(execution).summary(execution).await
+        self.in_shard(execution, self.shard(execution).summary(execution)).await
     }
 
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {

@@ -61,17 +61,21 @@ impl Presence {
         let answer = tokio::select! {
             biased;
             _ = gone => {
-                let silence = format!("{} is out of reach", self.name);
-                return Err(StoreError::Unavailable(silence.into()));
+                return Err(StoreError::OutOfReach { part: self.name.clone() });
             }
             answer = question => answer,
             never = wonder => match never {},
         };
         match &answer {
-            Err(StoreError::Unavailable(_)) => self.look(),
-            Err(StoreError::Corrupt { .. }) | Ok(_) => {}
+            Err(StoreError::Unavailable(_) | StoreError::TimedOut { .. }) => self.look(),
+            Err(
+                StoreError::OutOfReach { .. }
+                | StoreError::Unwritable { .. }
+                | StoreError::Corrupt { .. },
+            )
+            | Ok(_) => {}
         }
-        answer
+        answer.map_err(|error| error.of_part(&self.name))
     }
 
     /// Has somebody look, until the shard is there.
@@ -96,6 +100,19 @@ impl Presence {
             connection.ping().await?;
             connection.close().await
         };
-        matches!(timeout(LOOK_MAX, look).await, Ok(Ok(())))
+        match timeout(LOOK_MAX, look).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => is_refusal(&error),
+            Err(_) => false,
+        }
     }
+}
+
+/// Whether a database that is there has answered that it takes no more connections, so that those which
+/// it has taken go on.
+fn is_refusal(error: &sqlx::Error) -> bool {
+    /// PostgreSQL's code for the largest number of connections.
+    const TOO_MANY_CONNECTIONS: &str = "53300";
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| code == TOO_MANY_CONNECTIONS)
 }

@@ -18,11 +18,11 @@ impl Variables for Shards {
         execution: ExecutionId,
         variables: &[Variable],
     ) -> Result<(), StoreError> {
-        self.shard(execution).put_variables(execution, variables).await
+        self.in_shard(execution, self.shard(execution).put_variables(execution, variables)).await
     }
 
     async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError> {
-        self.shard(execution).variables(execution).await
+        self.in_shard(execution, self.shard(execution).variables(execution)).await
     }
 
     async fn variable(
@@ -31,7 +31,7 @@ impl Variables for Shards {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<Variable>, StoreError> {
-        self.shard(execution).variable(execution, name, now).await
+        self.in_shard(execution, self.shard(execution).variable(execution, name, now)).await
     }
 
     async fn remove_variables(
@@ -39,7 +39,7 @@ impl Variables for Shards {
         execution: ExecutionId,
         name: Option<&str>,
     ) -> Result<u64, StoreError> {
-        self.shard(execution).remove_variables(execution, name).await
+        self.in_shard(execution, self.shard(execution).remove_variables(execution, name)).await
     }
 }
 
@@ -58,7 +58,8 @@ impl Results for Shards {
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError> {
-        self.shard(reference.execution).result(reference, now).await
+        self.in_shard(reference.execution, self.shard(reference.execution).result(reference, now))
+            .await
     }
 }
 
@@ -68,11 +69,11 @@ impl Credentials for Shards {
         &self,
         credential: &Credential,
     ) -> Result<Option<Credential>, StoreError> {
-        self.cluster.put_credential(credential).await
+        self.in_cluster(self.cluster.put_credential(credential)).await
     }
 
     async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
-        self.cluster.credential(key).await
+        self.in_cluster(self.cluster.credential(key)).await
     }
 
     async fn credentials(
@@ -80,15 +81,15 @@ impl Credentials for Shards {
         filter: &CredentialFilter,
         limit: usize,
     ) -> Result<Vec<Credential>, StoreError> {
-        self.cluster.credentials(filter, limit).await
+        self.in_cluster(self.cluster.credentials(filter, limit)).await
     }
 
     async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
-        self.cluster.remove_credential(id).await
+        self.in_cluster(self.cluster.remove_credential(id)).await
     }
 
     async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError> {
-        self.cluster.key_versions(table).await
+        self.in_cluster(self.cluster.key_versions(table)).await
     }
 
     async fn sealed_otherwise(
@@ -98,18 +99,18 @@ impl Credentials for Shards {
         after: &str,
         limit: usize,
     ) -> Result<Vec<SealedRow>, StoreError> {
-        self.cluster.sealed_otherwise(table, version, after, limit).await
+        self.in_cluster(self.cluster.sealed_otherwise(table, version, after, limit)).await
     }
 
     async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError> {
-        self.cluster.rewrap(table, change).await
+        self.in_cluster(self.cluster.rewrap(table, change)).await
     }
 }
 
 #[async_trait]
 impl Keychain for Shards {
     async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
-        self.cluster.put_keychain_entry(entry).await
+        self.in_cluster(self.cluster.put_keychain_entry(entry)).await
     }
 
     async fn keychain_entry(
@@ -117,7 +118,7 @@ impl Keychain for Shards {
         cache_key: &str,
         now: Timestamp,
     ) -> Result<Option<KeychainEntry>, StoreError> {
-        self.cluster.keychain_entry(cache_key, now).await
+        self.in_cluster(self.cluster.keychain_entry(cache_key, now)).await
     }
 
     async fn keychain_entries(
@@ -125,18 +126,18 @@ impl Keychain for Shards {
         catalog_id: CatalogId,
         limit: usize,
     ) -> Result<Vec<KeychainEntry>, StoreError> {
-        self.cluster.keychain_entries(catalog_id, limit).await
+        self.in_cluster(self.cluster.keychain_entries(catalog_id, limit)).await
     }
 
     async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
-        self.cluster.remove_keychain_entry(cache_key).await
+        self.in_cluster(self.cluster.remove_keychain_entry(cache_key)).await
     }
 }
 
 #[async_trait]
 impl SecretAudit for Shards {
     async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
-        self.cluster.note_access(entry).await
+        self.in_cluster(self.cluster.note_access(entry)).await
     }
 
     async fn accesses(
@@ -144,41 +145,41 @@ impl SecretAudit for Shards {
         filter: &AuditFilter,
         limit: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        self.cluster.accesses(filter, limit).await
+        self.in_cluster(self.cluster.accesses(filter, limit)).await
     }
 }
 
 #[async_trait]
 impl Runtimes for Shards {
     async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
-        self.cluster.put_runtime(runtime).await
+        self.in_cluster(self.cluster.put_runtime(runtime)).await
     }
 
     async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
-        self.cluster.heard_runtime(key, now).await
+        self.in_cluster(self.cluster.heard_runtime(key, now)).await
     }
 
     async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
-        self.cluster.runtime(key).await
+        self.in_cluster(self.cluster.runtime(key)).await
     }
 
     async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
-        self.cluster.runtimes(kind).await
+        self.in_cluster(self.cluster.runtimes(kind)).await
     }
 
     async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
-        self.cluster.remove_runtime(key).await
+        self.in_cluster(self.cluster.remove_runtime(key)).await
     }
 }
 
 #[async_trait]
 impl Objects for Shards {
     async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
-        self.cluster.put_object(object).await
+        self.in_cluster(self.cluster.put_object(object)).await
     }
 
     async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError> {
-        self.cluster.object(key, now).await
+        self.in_cluster(self.cluster.object(key, now)).await
     }
 }
 
@@ -187,7 +188,7 @@ impl Cleanup for Shards {
     /// The cluster's database may be one of the shards, or none; asking it once more is cheap.
     async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError> {
         let mut collected = self.all(|shard| shard.collect(horizon, limit)).await?;
-        collected.push(self.cluster.collect(horizon, limit).await?);
+        collected.push(self.in_cluster(self.cluster.collect(horizon, limit)).await?);
         Ok(collected.into_iter().fold(Collected::default(), |sum, it| Collected {
             results: sum.results + it.results,
             payloads: sum.payloads + it.payloads,

@@ -13,11 +13,11 @@ use super::Shards;
 #[async_trait]
 impl Snapshots for Shards {
     async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
-        self.shard(execution).save(execution, snapshot).await
+        self.in_shard(execution, self.shard(execution).save(execution, snapshot)).await
     }
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
-        self.shard(execution).latest(execution).await
+        self.in_shard(execution, self.shard(execution).latest(execution)).await
     }
 }
 
@@ -29,7 +29,8 @@ impl SavedReplays for Shards {
         projection: &str,
         replay: &SavedReplay,
     ) -> Result<(), StoreError> {
-        self.shard(execution).save_replay(execution, projection, replay).await
+        self.in_shard(execution, self.shard(execution).save_replay(execution, projection, replay))
+            .await
     }
 
     async fn furthest_replay(
@@ -38,29 +39,33 @@ impl SavedReplays for Shards {
         projection: &str,
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError> {
-        self.shard(execution).furthest_replay(execution, projection, bound).await
+        self.in_shard(
+            execution,
+            self.shard(execution).furthest_replay(execution, projection, bound),
+        )
+        .await
     }
 
     async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
-        self.shard(execution).saved_replays(execution).await
+        self.in_shard(execution, self.shard(execution).saved_replays(execution)).await
     }
 }
 
 #[async_trait]
 impl OpenRows for Shards {
     async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
-        self.shard(execution).open_work(execution).await
+        self.in_shard(execution, self.shard(execution).open_work(execution)).await
     }
 }
 
 #[async_trait]
 impl Catalog for Shards {
     async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
-        self.cluster.register(playbook).await
+        self.in_cluster(self.cluster.register(playbook)).await
     }
 
     async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
-        self.cluster.by_id(catalog_id).await
+        self.in_cluster(self.cluster.by_id(catalog_id)).await
     }
 
     async fn by_path(
@@ -68,7 +73,7 @@ impl Catalog for Shards {
         path: &str,
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError> {
-        self.cluster.by_path(path, version).await
+        self.in_cluster(self.cluster.by_path(path, version)).await
     }
 
     async fn paths(
@@ -76,29 +81,29 @@ impl Catalog for Shards {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<CatalogEntry>, StoreError> {
-        self.cluster.paths(after, limit).await
+        self.in_cluster(self.cluster.paths(after, limit)).await
     }
 }
 
 #[async_trait]
 impl Subscriptions for Shards {
     async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
-        self.cluster.record(row, event).await
+        self.in_cluster(self.cluster.record(row, event)).await
     }
 
     async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
-        self.cluster.subscription(id).await
+        self.in_cluster(self.cluster.subscription(id)).await
     }
 
     async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
-        self.cluster.subscription_at(path).await
+        self.in_cluster(self.cluster.subscription_at(path)).await
     }
 
     async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
-        self.cluster.subscriptions(before).await
+        self.in_cluster(self.cluster.subscriptions(before)).await
     }
 
     async fn subscription_events(
@@ -106,6 +111,6 @@ impl Subscriptions for Shards {
         id: ExecutionId,
         after: Seq,
     ) -> Result<Vec<SubscriptionRecord>, StoreError> {
-        self.cluster.subscription_events(id, after).await
+        self.in_cluster(self.cluster.subscription_events(id, after)).await
     }
 }

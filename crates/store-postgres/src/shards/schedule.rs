@@ -13,15 +13,15 @@ impl Schedules for Shards {
         row: &ScheduleRow,
         event: &ScheduleEvent,
     ) -> Result<bool, StoreError> {
-        self.cluster.record_schedule(row, event).await
+        self.in_cluster(self.cluster.record_schedule(row, event)).await
     }
 
     async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
-        self.cluster.schedule(path).await
+        self.in_cluster(self.cluster.schedule(path)).await
     }
 
     async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
-        self.cluster.list_schedules(after).await
+        self.in_cluster(self.cluster.list_schedules(after)).await
     }
 
     async fn due_schedules(
@@ -29,15 +29,15 @@ impl Schedules for Shards {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        self.cluster.due_schedules(now, limit).await
+        self.in_cluster(self.cluster.due_schedules(now, limit)).await
     }
 
     async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.cluster.next_schedule().await
+        self.in_cluster(self.cluster.next_schedule()).await
     }
 
     async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
-        self.cluster.waiting_schedules(after).await
+        self.in_cluster(self.cluster.waiting_schedules(after)).await
     }
 
     async fn schedule_events(
@@ -46,6 +46,6 @@ impl Schedules for Shards {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<ScheduleRecord>, StoreError> {
-        self.cluster.schedule_events(path, before, limit).await
+        self.in_cluster(self.cluster.schedule_events(path, before, limit)).await
     }
 }

@@ -155,7 +155,7 @@ async fn exists(connection: &mut PgConnection, database: &str) -> bool {
     answer(connection, &found).await
 }
 
-async fn answer(connection: &mut PgConnection, statement: &str) -> bool {
+pub(crate) async fn answer(connection: &mut PgConnection, statement: &str) -> bool {
     let answer = sqlx::query_scalar(AssertSqlSafe(statement.to_owned())).fetch_one(connection);
     answer.await.expect("the server answers")
 }

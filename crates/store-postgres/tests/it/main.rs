@@ -9,4 +9,5 @@ mod partitions;
 mod rivals;
 mod server;
 mod shards;
+mod silence;
 mod statements;

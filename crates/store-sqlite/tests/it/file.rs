@@ -1,6 +1,7 @@
 //! What becomes of the file: who may open it, and what it holds after its process has died.
 
 use std::error::Error as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -223,4 +224,35 @@ async fn a_damaged_row_is_named() {
 async fn damage(connection: &mut SqliteConnection, statement: &'static str) {
     let changed = connection.execute(statement).await.expect("the file is written to");
     assert_eq!(changed.rows_affected(), 1);
+}
+
+#[tokio::test]
+async fn other_users_can_open_no_file_of_a_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("noetl.db");
+    let modes = || {
+        let mut modes: Vec<(String, u32)> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+                (entry.file_name().into_string().unwrap(), mode)
+            })
+            .collect();
+        modes.sort();
+        modes
+    };
+    let names = ["noetl.db", "noetl.db-shm", "noetl.db-wal", "noetl.db.lock"];
+    let private: Vec<(String, u32)> = names.map(|name| (name.to_owned(), 0o600)).into();
+    let store = SqliteStore::open(&path, Arc::new(SystemClock)).await.unwrap();
+    assert_eq!(store.append(&[start(A)]).await.unwrap(), [Ok(())]);
+    assert_eq!(modes(), private);
+    for name in names {
+        let file = directory.path().join(name);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    drop(store);
+    let store = SqliteStore::open(&path, Arc::new(SystemClock)).await.unwrap();
+    assert_eq!(store.read(A, Seq::ZERO, 10).await.unwrap().len(), 1);
+    assert!(modes().iter().all(|(_, mode)| *mode == 0o600), "{:?}", modes());
 }

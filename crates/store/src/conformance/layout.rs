@@ -30,3 +30,10 @@ pub async fn no_table_is_missing_and_connections_add_up(subject: Subject) {
     }
     assert!(subject.store.shards() >= 1);
 }
+
+pub async fn a_store_with_room_can_be_written(subject: Subject) {
+    for _ in 0..3 {
+        subject.store.check_writable().await.expect("there is room");
+    }
+    assert_eq!(subject.store.write_fault(), None);
+}

@@ -17,4 +17,8 @@ impl Layout for MemoryStore {
     async fn tables(&self) -> Result<Tables, StoreError> {
         Ok(Tables::default())
     }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }

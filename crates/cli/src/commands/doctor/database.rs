@@ -55,6 +55,7 @@ fn unopened(shown: &str, error: &OpenError) -> Check {
         OpenError::InUse { .. }
         | OpenError::NotOurs { .. }
         | OpenError::Lock { .. }
+        | OpenError::Make { .. }
         | OpenError::Connect { .. }
         | OpenError::Migrate { .. } => {
             Check::fail("database", chain(error), "name another with --db PATH or NOETL_DB")

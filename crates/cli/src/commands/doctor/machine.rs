@@ -1,12 +1,13 @@
 //! What the machine has to offer.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use noetl_model::Timestamp;
-use noetl_store::{Clock as _, SystemClock};
+use noetl_store::{Clock as _, SystemClock, WRITE_CHECK_LEN, owner_only};
 use tokio::process::Command;
 
 use super::Check;
@@ -60,9 +61,12 @@ fn files() -> Check {
 fn data_directory(config: &Config, directory: &Path) -> Check {
     let shown = config.short(directory);
     let probe = directory.join(format!(".noetl-doctor-{}", std::process::id()));
-    let written = std::fs::create_dir_all(directory)
-        .and_then(|()| std::fs::write(&probe, b"probe"))
-        .and_then(|()| std::fs::remove_file(&probe));
+    let written = owner_only::create_directory(directory).and_then(|()| {
+        // On a full disk a file can be made, and nothing be put into it.
+        let written = std::fs::write(&probe, [0; WRITE_CHECK_LEN])
+            .and_then(|()| File::open(&probe)?.sync_all());
+        written.and(std::fs::remove_file(&probe))
+    });
     match written {
         Ok(()) => Check::ok("data directory", format!("{shown} can be written to")),
         Err(error) => Check::fail(

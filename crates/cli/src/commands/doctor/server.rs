@@ -1,6 +1,6 @@
 //! Whether a server is well: what an operator asks first, and what a container's health check asks.
 
-use noetl_api::ClientError;
+use noetl_api::{Client, ClientError, ServerReadiness};
 use serde_json::Value;
 use url::Url;
 
@@ -19,7 +19,8 @@ pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Fai
         // It says so itself, and in full.
         Err(ClientError::Foreign { .. }) | Err(ClientError::Refused { .. }) => {
             let help = "look at its log, and at its database";
-            return Ok(vec![Check::fail("server", format!("{url} is not healthy"), help)]);
+            let unhealthy = Check::fail("server", format!("{url} is not healthy"), help);
+            return Ok(vec![unhealthy, ready(client).await]);
         }
         Err(error) => {
             let help = "start it with `noetl server`, or name another with --server URL";
@@ -28,13 +29,7 @@ pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Fai
     };
     let mut checks = vec![version(url, &health), database(&health), bus(&health)];
     checks.extend(super::clock::of_server(&health));
-    checks.push(match client.is_ready().await {
-        Ok(true) => Check::ok("ready", "it takes requests"),
-        Ok(false) => {
-            Check::fail("ready", "it takes no requests", "it is ending, or waits for its database")
-        }
-        Err(error) => Check::fail("ready", super::chain(&error), "look at its log"),
-    });
+    checks.push(ready(client).await);
     checks.push(match remote.client().summaries(&Default::default()).await {
         Ok(_) => Check::ok("access", "executions can be read"),
         Err(error @ ClientError::Refused { status: 401 | 403, .. }) => Check::warn(
@@ -45,6 +40,17 @@ pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Fai
         Err(error) => Check::fail("access", super::chain(&error), "look at its log"),
     });
     Ok(checks)
+}
+
+async fn ready(client: &Client) -> Check {
+    match client.readiness().await {
+        Ok(ServerReadiness { is_ready: true, .. }) => Check::ok("ready", "it takes requests"),
+        Ok(ServerReadiness { is_ready: false, causes }) => {
+            let help = "docs/operations.md says what to do about each cause";
+            Check::fail("ready", format!("it takes no requests: {}", causes.join("; ")), help)
+        }
+        Err(error) => Check::fail("ready", super::chain(&error), "look at its log"),
+    }
 }
 
 fn version(url: &Url, health: &Value) -> Check {

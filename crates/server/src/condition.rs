@@ -1,0 +1,104 @@
+//! The condition of the store, for health checks and metrics: whether it answers, whether it can be
+//! written, and how much waits in it. Nobody who asks waits longer than a health check may take.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use noetl_model::Pool;
+use noetl_store::{Store, StoreError};
+use tokio::time::timeout;
+
+use crate::refreshed::{Known, Refreshed};
+
+/// How long a health check waits for the store. With the rest of the request it stays below a second.
+const HEALTH_WAIT_MAX: Duration = Duration::from_millis(800);
+/// How long a reader of metrics waits for figures of the store.
+const BACKLOG_WAIT_MAX: Duration = Duration::from_millis(500);
+/// How often it is checked whether the store can be written, as long as it can.
+const WRITE_CHECK_EVERY: Duration = Duration::from_secs(10);
+/// How often it is checked while it cannot.
+const WRITE_RECHECK_EVERY: Duration = Duration::from_secs(1);
+/// For how many pools the last figures are kept.
+const POOLS_MAX: usize = 64;
+
+/// The last that is known of the store.
+#[derive(Debug, Default)]
+pub(crate) struct Condition {
+    writable: Arc<Refreshed<Result<(), String>>>,
+    backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<Backlog>>>>,
+}
+
+/// How much waits in the store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backlog {
+    /// Commands of one pool.
+    pub(crate) ready: u64,
+    /// Messages to others.
+    pub(crate) owed: u64,
+}
+
+impl Condition {
+    /// Whether the store answers; the error is the cause in words for everybody.
+    pub(crate) async fn answers(&self, store: &dyn Store) -> Result<(), String> {
+        let asked = timeout(HEALTH_WAIT_MAX, store.ready_count(&Pool::shared())).await;
+        let error = match asked {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => StoreError::TimedOut { deadline: HEALTH_WAIT_MAX },
+        };
+        tracing::warn!(error = &error as &dyn std::error::Error, "store does not answer");
+        Err(error.to_string())
+    }
+
+    /// Whether the store can be written, by a write of the last seconds; the error is the cause in
+    /// words for everybody.
+    pub(crate) async fn is_writable(&self, store: &Arc<dyn Store>) -> Result<(), String> {
+        let is_fine = store.write_fault().is_none() && self.writable.last_is(Result::is_ok);
+        let every = if is_fine { WRITE_CHECK_EVERY } else { WRITE_RECHECK_EVERY };
+        let asked = Arc::clone(store);
+        let check = async move {
+            let error = match asked.check_writable().await {
+                Ok(()) => return Some(Ok(())),
+                Err(error) => error,
+            };
+            tracing::warn!(error = &error as &dyn std::error::Error, "store cannot be written");
+            match error {
+                StoreError::Unwritable { .. } => Some(Err(error.to_string())),
+                // That it does not answer is another check's to tell.
+                StoreError::Unavailable(_)
+                | StoreError::TimedOut { .. }
+                | StoreError::OutOfReach { .. }
+                | StoreError::Corrupt { .. } => None,
+            }
+        };
+        let known = self.writable.get(every, HEALTH_WAIT_MAX, check).await;
+        match (known, store.write_fault()) {
+            (Some(Known { value: Err(cause), .. }), _) | (_, Some(cause)) => Err(cause),
+            (Some(Known { value: Ok(()), .. }) | None, None) => Ok(()),
+        }
+    }
+
+    /// How much waits for a pool, as of now if the store answers at once, else as it was last known.
+    pub(crate) async fn backlog(
+        &self,
+        store: &Arc<dyn Store>,
+        pool: &Pool,
+    ) -> Option<Known<Backlog>> {
+        let asked = (Arc::clone(store), pool.clone());
+        let look = async move {
+            let (store, pool) = asked;
+            let (ready, owed) = tokio::join!(store.ready_count(&pool), store.owed());
+            Some(Backlog { ready: ready.ok()?, owed: owed.ok()? })
+        };
+        self.kept(pool).get(Duration::ZERO, BACKLOG_WAIT_MAX, look).await
+    }
+
+    fn kept(&self, pool: &Pool) -> Arc<Refreshed<Backlog>> {
+        let mut backlogs = self.backlogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if backlogs.len() >= POOLS_MAX && !backlogs.contains_key(pool) {
+            backlogs.pop_first();
+        }
+        Arc::clone(backlogs.entry(pool.clone()).or_default())
+    }
+}

@@ -1,0 +1,118 @@
+//! A value that takes a while to find out, for callers that must not wait: it is found out in the
+//! background, by one task at a time, and everybody else gets the last one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+#[derive(Debug)]
+pub(crate) struct Refreshed<T> {
+    state: watch::Sender<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    last: Option<Known<T>>,
+    is_refreshing: bool,
+}
+
+/// A value and when it was found out.
+#[derive(Debug, Clone)]
+pub(crate) struct Known<T> {
+    pub(crate) value: T,
+    pub(crate) at: Instant,
+}
+
+impl<T> Default for Refreshed<T> {
+    fn default() -> Self {
+        Self { state: watch::Sender::new(State { last: None, is_refreshing: false }) }
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
+    /// Whether a value is known and the last one passes a test.
+    pub(crate) fn last_is(&self, test: impl Fn(&T) -> bool) -> bool {
+        self.state.borrow().last.as_ref().is_some_and(|last| test(&last.value))
+    }
+
+    /// The value, found out anew if it is older than `age_max` and if that takes no longer than
+    /// `wait_max`; else the last one. `refresh` gives `None` if the value cannot be found out.
+    pub(crate) async fn get(
+        self: &Arc<Self>,
+        age_max: Duration,
+        wait_max: Duration,
+        refresh: impl Future<Output = Option<T>> + Send + 'static,
+    ) -> Option<Known<T>> {
+        let mut changes = self.state.subscribe();
+        let is_begun = self.state.send_if_modified(|state| {
+            let is_due = state.last.as_ref().is_none_or(|last| last.at.elapsed() >= age_max);
+            let begins = is_due && !state.is_refreshing;
+            state.is_refreshing |= begins;
+            begins
+        });
+        if is_begun {
+            let this = Arc::clone(self);
+            // A task of its own, so that a panic does not end refreshing for good.
+            let refresh = tokio::spawn(refresh);
+            drop(tokio::spawn(async move {
+                let value = refresh.await.ok().flatten();
+                this.state.send_modify(|state| {
+                    state.is_refreshing = false;
+                    if let Some(value) = value {
+                        state.last = Some(Known { value, at: Instant::now() });
+                    }
+                });
+            }));
+        }
+        let done = changes.wait_for(|state| !state.is_refreshing);
+        // What is late is there for the next caller.
+        let _late = timeout(wait_max, done).await;
+        self.state.borrow().last.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_value_is_kept_until_it_is_old() {
+        let value = Arc::new(Refreshed::default());
+        let get = async |next: u32| {
+            value.get(SECOND, SECOND, async move { Some(next) }).await.map(|known| known.value)
+        };
+        assert_eq!(get(1).await, Some(1));
+        assert_eq!(get(2).await, Some(1));
+        tokio::time::advance(SECOND).await;
+        assert_eq!(get(3).await, Some(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_than_told_and_one_task_looks() {
+        let value = Arc::new(Refreshed::default());
+        value.get(Duration::ZERO, SECOND, async { Some(1) }).await;
+        let begun = Instant::now();
+        let known = value.get(Duration::ZERO, SECOND, pending()).await.expect("the last one");
+        assert_eq!((known.value, begun.elapsed()), (1, SECOND));
+        let known =
+            value.get(Duration::ZERO, SECOND, async { Some(2) }).await.expect("it is there");
+        assert_eq!(known.value, 1, "the first look is still under way");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_panics_is_not_the_last() {
+        let value = Arc::new(Refreshed::default());
+        let panics = async { panic!("a look that fails") };
+        assert!(value.get(Duration::ZERO, SECOND, panics).await.is_none());
+        assert_eq!(
+            value.get(SECOND, SECOND, async { Some(2) }).await.expect("it is there").value,
+            2
+        );
+    }
+}

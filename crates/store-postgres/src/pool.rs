@@ -1,0 +1,160 @@
+//! The connections to one database. A connection whose peer has gone silent, or whose network drops
+//! packets, leaves the pool within seconds instead of when the operating system gives it up.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use noetl_store::StoreError;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Executor as _, PgConnection, PgPool, Postgres};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use crate::row::store_error;
+
+/// How long a connection may take to say that it is ready for the next statement, once its last one
+/// is over or was given up.
+const RETURN_MAX: Duration = Duration::from_secs(2);
+
+/// A pool of connections. Clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionPool(PgPool);
+
+impl ConnectionPool {
+    pub(crate) fn new(pool: PgPool) -> Self {
+        Self(pool)
+    }
+
+    pub(crate) async fn acquire(&self) -> Result<PooledConnection, sqlx::Error> {
+        let lent = Some(self.0.acquire().await?);
+        Ok(PooledConnection { lent, transaction: Open::No })
+    }
+
+    /// A connection, for a store that answers with its own errors.
+    pub(crate) async fn connection(&self) -> Result<PooledConnection, StoreError> {
+        self.acquire().await.map_err(store_error)
+    }
+
+    /// Begins a transaction. Dropping it undoes it.
+    pub(crate) async fn begin(&self) -> Result<PooledTransaction, StoreError> {
+        let mut connection = self.connection().await?;
+        connection.transaction = Open::Yes;
+        connection.execute("BEGIN").await.map_err(store_error)?;
+        Ok(PooledTransaction(connection))
+    }
+
+    pub(crate) fn connect_options(&self) -> Arc<PgConnectOptions> {
+        self.0.connect_options()
+    }
+
+    pub(crate) fn connections_min(&self) -> u32 {
+        self.0.options().get_min_connections()
+    }
+
+    pub(crate) fn connections_max(&self) -> u32 {
+        self.0.options().get_max_connections()
+    }
+
+    pub(crate) fn open(&self) -> u32 {
+        self.0.size()
+    }
+
+    pub(crate) fn idle(&self) -> u32 {
+        u32::try_from(self.0.num_idle()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// Ends all connections once they are idle.
+    pub(crate) fn close(&self) -> impl Future<Output = ()> + '_ {
+        self.0.close()
+    }
+}
+
+/// Whether a connection has a transaction to be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Yes,
+    No,
+}
+
+/// A connection that goes back to its pool when it is dropped, or is closed if it does not get ready
+/// for another statement within [`RETURN_MAX`].
+#[derive(Debug)]
+pub(crate) struct PooledConnection {
+    /// `None` only while it is being dropped.
+    lent: Option<PoolConnection<Postgres>>,
+    transaction: Open,
+}
+
+const LENT: &str = "a connection is there until it is dropped";
+
+impl Deref for PooledConnection {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        self.lent.as_ref().expect(LENT)
+    }
+}
+
+impl DerefMut for PooledConnection {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.lent.as_mut().expect(LENT)
+    }
+}
+
+impl Drop for PooledConnection {
+    fn drop(&mut self) {
+        let Some(mut lent) = self.lent.take() else { return };
+        let Ok(runtime) = Handle::try_current() else {
+            // Without a runtime nothing can be sent: the socket is closed.
+            drop(lent.detach());
+            return;
+        };
+        let transaction = self.transaction;
+        drop(runtime.spawn(async move {
+            let returned = timeout(RETURN_MAX, async {
+                if transaction == Open::Yes {
+                    lent.execute("ROLLBACK").await?;
+                }
+                lent.return_to_pool().await;
+                Ok::<(), sqlx::Error>(())
+            });
+            match returned.await {
+                Ok(Ok(())) => {}
+                // It may have been handed over already, and is then closed with the future.
+                Ok(Err(_)) | Err(_) => lent.close_on_drop(),
+            }
+        }));
+    }
+}
+
+/// A transaction; it is undone unless it is committed.
+#[derive(Debug)]
+pub(crate) struct PooledTransaction(PooledConnection);
+
+impl PooledTransaction {
+    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        self.0.execute("COMMIT").await?;
+        self.0.transaction = Open::No;
+        Ok(())
+    }
+}
+
+impl Deref for PooledTransaction {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.0
+    }
+}
+
+impl DerefMut for PooledTransaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.0
+    }
+}

@@ -1,0 +1,100 @@
+//! Files and directories that only the user who runs noetl can read: mode 0600 and 0700. What an earlier
+//! version has left readable to others is restricted when it is used again.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// The mode of a file that its owner reads and writes.
+const FILE: u32 = 0o600;
+/// The mode of a directory that its owner uses.
+const DIRECTORY: u32 = 0o700;
+/// The bits of a mode that let other users in.
+const OTHERS: u32 = 0o077;
+
+/// Makes a directory, and those above it that are missing, for the owner only. One that is there stays
+/// as it is.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(DIRECTORY).create(path)
+}
+
+/// Opens a file to be written, for the owner only from its first moment; made if there is none.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let file = File::options().create(true).write(true).truncate(false).mode(FILE).open(path)?;
+    restrict(path);
+    Ok(file)
+}
+
+/// Makes an empty file for the owner only, unless there is a file; one that is there is restricted.
+/// It is not opened: closing it would end the locks of others in this process who have it open.
+pub fn create_file(path: &Path) -> io::Result<()> {
+    match File::options().create_new(true).write(true).mode(FILE).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            restrict(path);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes the access of other users to a file or directory away, if it is there and they have any, and
+/// says so in the log.
+pub fn restrict(path: &Path) {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return };
+    let mode = metadata.permissions().mode();
+    if mode & OTHERS == 0 || metadata.is_symlink() {
+        return;
+    }
+    let shown = path.display();
+    let wanted = if metadata.is_dir() { DIRECTORY } else { FILE };
+    match fs::set_permissions(path, Permissions::from_mode(wanted)) {
+        Ok(()) => log::warn!(
+            "other users could open {shown} (mode {:04o}); now only its owner can ({wanted:04o})",
+            mode & 0o7777
+        ),
+        Err(error) => log::warn!(
+            "other users can open {shown} (mode {:04o}), and this cannot be changed: {error}",
+            mode & 0o7777
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_made_is_for_the_owner_only() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("a/b");
+        create_directory(&directory).unwrap();
+        assert_eq!((mode(&root.path().join("a")), mode(&directory)), (DIRECTORY, DIRECTORY));
+        let (opened, created) = (directory.join("opened"), directory.join("created"));
+        open_file(&opened).unwrap();
+        create_file(&created).unwrap();
+        assert_eq!((mode(&opened), mode(&created)), (FILE, FILE));
+    }
+
+    #[test]
+    fn what_others_could_read_is_restricted() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "kept").unwrap();
+        for restrict in [|path: &Path| open_file(path).map(drop), create_file] {
+            fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+            restrict(&file).unwrap();
+            assert_eq!(mode(&file), FILE);
+        }
+        assert_eq!(fs::read(&file).unwrap(), b"kept");
+        fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
+        restrict(root.path());
+        assert_eq!(mode(root.path()), DIRECTORY);
+        restrict(&root.path().join("nothing"));
+    }
+}

@@ -1,0 +1,100 @@
+//! A network between a client and a server that can go silent: bytes are accepted and not passed on, as
+//! when a server is stopped or a router drops packets.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// A proxy from a port of this machine to a socket. It ends with its value.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    network: watch::Sender<Network>,
+    accepting: AbortHandle,
+}
+
+/// The state of the network.
+#[derive(Debug, Clone, Copy)]
+struct Network {
+    is_silent: bool,
+    /// Connections that were made before this many losses stay silent for ever.
+    losses: u64,
+}
+
+impl Proxy {
+    /// Passes on everything that comes to a free port.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free port.
+    pub async fn to(socket: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
+        let address = listener.local_addr().expect("it listens");
+        let network = watch::Sender::new(Network { is_silent: false, losses: 0 });
+        let (socket, states) = (socket.to_owned(), network.clone());
+        let accepting = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                drop(tokio::spawn(connect(client, socket.clone(), states.subscribe())));
+            }
+        });
+        Self { address, network, accepting: accepting.abort_handle() }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Passes on nothing more. Connections are still accepted.
+    pub fn silence(&self) {
+        self.network.send_modify(|network| network.is_silent = true);
+    }
+
+    /// Passes on everything again, also what was held back.
+    pub fn resume(&self) {
+        self.network.send_modify(|network| network.is_silent = false);
+    }
+
+    /// Never passes on anything more on the connections there are; new ones work.
+    pub fn lose_connections(&self) {
+        self.network.send_modify(|network| network.losses += 1);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn connect(client: TcpStream, socket: PathBuf, network: watch::Receiver<Network>) {
+    let Ok(server) = UnixStream::connect(socket).await else { return };
+    let losses = network.borrow().losses;
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    tokio::join!(
+        pass_on(from_client, to_server, network.clone(), losses),
+        pass_on(from_server, to_client, network, losses),
+    );
+}
+
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut network: watch::Receiver<Network>,
+    losses: u64,
+) {
+    let mut bytes = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        let passes = |state: &Network| !state.is_silent && state.losses == losses;
+        // The proxy is gone with its value, and the network with it.
+        let is_gone = network.wait_for(passes).await.is_err();
+        if is_gone || to.write_all(&bytes[..count]).await.is_err() {
+            break;
+        }
+    }
+    let _closed = to.shutdown().await;
+}
