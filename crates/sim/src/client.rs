@@ -107,6 +107,8 @@ impl Client {
                     pages.forks += 1;
                     return;
                 }
+                // The origin may be gone.
+                _ if self.ledger.pages().restored => return,
                 Some((_, Err(ForkError::Start(_)))) | None => {}
                 Some((at, Err(error))) => {
                     let complaint = format!("{origin} cannot be forked at {at}: {error}");
@@ -138,6 +140,7 @@ impl Client {
                     self.ledger.pages().interrupted.insert(execution, wanted);
                     return;
                 }
+                Some(Ok(Answer::Refused(_))) if self.ledger.pages().restored => return,
                 Some(Ok(Answer::Refused(refusal))) => {
                     // Nobody else cancels it, so it can only have been this very wish.
                     if refusal == Refusal::Finished(ExecutionStatus::Cancelled) && !asked_before {
@@ -146,6 +149,8 @@ impl Client {
                     }
                     return;
                 }
+                // The execution may be gone.
+                Some(Err(_)) | None if self.ledger.pages().restored => return,
                 Some(Err(_)) | None => asked_before = true,
             }
         }

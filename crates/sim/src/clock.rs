@@ -1,4 +1,8 @@
-//! Wall clocks over the runtime's simulated time, each wrong by its own amount.
+//! Wall clocks over the runtime's simulated time: the store's, which may be set, and those of machines,
+//! each wrong by its own amount.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use noetl_model::Timestamp;
 use noetl_store::Clock;
@@ -7,25 +11,33 @@ use tokio::time::Instant;
 /// When every simulated world begins, in milliseconds since 1970.
 const EPOCH_MS: i64 = 1_800_000_000_000;
 
-#[derive(Debug, Clone, Copy)]
+/// A clock that can be set. Clones are the same clock.
+#[derive(Debug, Clone)]
 pub(crate) struct SimulatedClock {
     begun: Instant,
-    skew_ms: i64,
+    skew_ms: Arc<AtomicI64>,
 }
 
 impl SimulatedClock {
-    /// The right time, as the store has it.
+    /// The right time.
     pub(crate) fn right(begun: Instant) -> Self {
-        Self { begun, skew_ms: 0 }
+        Self { begun, skew_ms: Arc::default() }
     }
 
-    pub(crate) fn skewed(self, skew_ms: i64) -> Self {
-        Self { skew_ms, ..self }
+    /// Another clock, which is wrong by some milliseconds.
+    pub(crate) fn skewed(&self, skew_ms: i64) -> Self {
+        Self { begun: self.begun, skew_ms: Arc::new(AtomicI64::new(skew_ms)) }
+    }
+
+    /// Sets the clock to some milliseconds after the right time.
+    pub(crate) fn set(&self, skew_ms: i64) {
+        self.skew_ms.store(skew_ms, Ordering::Relaxed);
     }
 }
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(EPOCH_MS + self.skew_ms).after(self.begun.elapsed())
+        let skew_ms = self.skew_ms.load(Ordering::Relaxed);
+        Timestamp::from_millis(EPOCH_MS + skew_ms).after(self.begun.elapsed())
     }
 }

@@ -23,6 +23,8 @@ const PAUSE: Duration = Duration::from_millis(400);
 
 /// How long the answer to the first reading of the store's clock may take, in milliseconds.
 const READING_MS_MAX: u64 = 1000;
+/// How far ahead of the right time the store's clock is ever set, in milliseconds.
+const CLOCK_SET_MS_MAX: u64 = 7_200_000;
 
 /// What all servers of a world have in common.
 pub(crate) struct Ground {
@@ -118,6 +120,35 @@ impl Fleet {
             self.take_down(slot).await;
             tokio::time::sleep(storm.millis(0..10_000)).await;
             self.boot(slot);
+        }
+    }
+
+    /// Lets the store go back in time and has its clock set until the storm is over; the answer is how
+    /// often it went back.
+    pub(crate) async fn tend_store(self: Arc<Self>) -> u64 {
+        let Ground { storm, store, clock, ledger, .. } = &self.ground;
+        let (mut restored, mut furthest_ms) = (0, 0);
+        loop {
+            let backup = (storm.rates.restored > 0).then(|| store.backup());
+            tokio::time::sleep(storm.millis(500..15_000)).await;
+            if storm.is_over() {
+                // What was set by the clock at its furthest has to come due.
+                clock.set(furthest_ms);
+                return restored;
+            }
+            if storm.strikes(storm.rates.clock_set) {
+                let skew_ms = storm.millis(0..CLOCK_SET_MS_MAX).as_millis();
+                let skew_ms = i64::try_from(skew_ms).expect("small");
+                furthest_ms = furthest_ms.max(skew_ms);
+                clock.set(skew_ms);
+            }
+            if let Some(backup) = &backup
+                && storm.strikes(storm.rates.restored)
+            {
+                store.restore(backup);
+                ledger.restored(store).await;
+                restored += 1;
+            }
         }
     }
 

@@ -7,7 +7,9 @@ use noetl_control::ReportAnswer;
 use noetl_model::{
     Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, Seq, Summary, WorkerId,
 };
-use noetl_store::{Append, AppendError, Snapshot};
+use noetl_store::{Append, AppendError, MemoryStore, Snapshot};
+
+use crate::oracle::summaries;
 
 /// One attempt at one command.
 pub(crate) type AttemptKey = (ExecutionId, CommandId, Attempt);
@@ -22,7 +24,8 @@ pub(crate) struct Ran {
 /// What was written down while a world lived.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    pub(crate) runs: BTreeMap<AttemptKey, Ran>,
+    /// One for each attempt, unless the store went back in time.
+    pub(crate) runs: BTreeMap<AttemptKey, Vec<Ran>>,
     /// What each report was answered, the first time.
     pub(crate) answers: BTreeMap<AttemptKey, ReportAnswer>,
     /// Starts that were answered.
@@ -33,6 +36,8 @@ pub(crate) struct Pages {
     pub(crate) interrupted: BTreeMap<ExecutionId, ExecutionStatus>,
     /// Which commands a task has had, to know how often it ran before.
     commands: BTreeMap<(ExecutionId, String, String), BTreeSet<CommandId>>,
+    /// Whether the store went back in time.
+    pub(crate) restored: bool,
     /// What was found to be wrong on the way.
     pub(crate) complaints: Vec<String>,
     /// What lists and details said of an execution from an event on, until its next events.
@@ -49,6 +54,15 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().expect("nothing panics while it writes")
+    }
+
+    /// Takes back what was shown of events that are gone.
+    pub(crate) async fn restored(&self, store: &MemoryStore) {
+        let ends: BTreeMap<ExecutionId, Seq> =
+            summaries(store).await.iter().map(|it| (it.execution, it.seq)).collect();
+        let mut pages = self.pages();
+        pages.restored = true;
+        pages.shown.retain(|(execution, seq), _| ends.get(execution).is_some_and(|end| seq <= end));
     }
 
     /// Everything that was written down.
@@ -79,7 +93,7 @@ impl Pages {
 
     pub(crate) fn answered(&mut self, key: AttemptKey, answer: ReportAnswer) {
         let first = self.answers.entry(key).or_insert_with(|| answer.clone()).clone();
-        if first != answer {
+        if first != answer && !self.restored {
             let (execution, command, attempt) = key;
             self.complaints.push(format!(
                 "the report of attempt {attempt} of command {command} of {execution} was answered \

@@ -1,7 +1,7 @@
 //! Worlds out of a seed: real control planes on simulated time, and everything around them that fails.
 //!
-//! A world has a store and a bus that fail, delay, repeat and reorder; servers that die in the middle
-//! of things and come back with another clock; workers that die, oversleep their leases and repeat
+//! A world has a store and a bus that fail, delay, repeat and reorder; a store that goes back in time
+//! and whose clock is set; servers that die in the middle of things and come back with another clock; workers that die, oversleep their leases and repeat
 //! themselves; clients that change their minds. After a while nothing fails any more; then everything
 //! has to come to its end, and [`run`] compares what there is with what must be.
 //!
@@ -43,6 +43,10 @@ pub struct Tally {
     pub deaths: u64,
     /// Executions that were begun with the past of another.
     pub forks: u64,
+    /// Times that the store went back to a backup.
+    pub restored: u64,
+    /// Losses of events that servers noticed and recorded.
+    pub losses: u64,
 }
 
 /// An execution of a world once everything has ended.

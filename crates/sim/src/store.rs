@@ -1,5 +1,5 @@
 //! One server's connection to the store, which fails the way a real one does: before the write, after
-//! it with the answer lost, or with the write still on its way.
+//! it with the answer lost, with the write still on its way, or after its deadline.
 //!
 //! Invariant: once its server is dead, nothing that the server asks is ever answered, so whatever it
 //! was doing stops there.
@@ -29,6 +29,8 @@ use tokio_util::sync::CancellationToken;
 use crate::ledger::Ledger;
 use crate::storm::Storm;
 
+/// How long a call takes that meets its deadline.
+const DEADLINE: Duration = Duration::from_secs(5);
 /// How long each way takes in a world that spins, so that its time runs out.
 const SPIN_PAUSE: Duration = Duration::from_secs(1);
 
@@ -65,6 +67,9 @@ impl Connection {
         if self.storm.strikes(self.storm.rates.read_lost) {
             return Err(unavailable());
         }
+        if self.storm.strikes(self.storm.rates.deadline) {
+            return Err(self.out_of_time().await);
+        }
         let answer = answer.await;
         self.travel().await;
         answer
@@ -76,7 +81,20 @@ impl Connection {
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let answer = self.ask(answer).await;
-        if self.storm.strikes(self.storm.rates.answer_lost) { Err(unavailable()) } else { answer }
+        if self.storm.strikes(self.storm.rates.answer_lost) {
+            return Err(unavailable());
+        }
+        if self.storm.strikes(self.storm.rates.deadline) {
+            return Err(self.out_of_time().await);
+        }
+        answer
+    }
+
+    /// The answer to a call that is given up after its deadline.
+    async fn out_of_time(&self) -> StoreError {
+        tokio::time::sleep(DEADLINE).await;
+        self.travel().await;
+        StoreError::Unavailable(format!("no answer in {DEADLINE:?}").into())
     }
 
     /// Some of a batch may find that somebody was faster.
@@ -130,6 +148,12 @@ impl EventLog for Connection {
         if self.storm.strikes(rates.write_late) {
             self.write_late(batch);
             return Err(unavailable());
+        }
+        if self.storm.strikes(rates.deadline) {
+            if self.storm.chance(50) {
+                self.write_late(batch);
+            }
+            return Err(self.out_of_time().await);
         }
         let outcomes = self.write(batch).await;
         let now = self.store.time().await?;

@@ -43,6 +43,12 @@ pub(crate) struct Rates {
     pub(crate) report_repeated: u64,
     /// A server dies or stops, instead of living on for another while.
     pub(crate) server_dies: u64,
+    /// A call to the store is answered after its deadline that it failed; it may have been done.
+    pub(crate) deadline: u64,
+    /// The store's clock is set forward or back.
+    pub(crate) clock_set: u64,
+    /// The store goes back to a backup.
+    pub(crate) restored: u64,
 }
 
 impl Rates {
@@ -63,6 +69,9 @@ impl Rates {
             worker_naps: rate(),
             report_repeated: rate(),
             server_dies: 5 * rate(),
+            deadline: rate() / 2,
+            clock_set: 3 * rate(),
+            restored: 2 * rate(),
         }
     }
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use noetl_control::{Control, Heartbeat, PayloadError, ReportAnswer};
 use noetl_model::{Digest, Lease, Logs, Outcome, Payload, Pool, Report, WorkerId};
-use noetl_store::{Clock, Held};
+use noetl_store::Held;
 use noetl_testkit::{Ran, ScriptedWorker};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::SimulatedClock;
 use crate::fleet::Fleet;
 use crate::ledger::{self, Ledger};
 
@@ -31,7 +30,6 @@ pub(crate) struct Bench {
 
 struct Worker {
     id: WorkerId,
-    clock: SimulatedClock,
     fleet: Arc<Fleet>,
     ledger: Arc<Ledger>,
     closing: CancellationToken,
@@ -49,7 +47,6 @@ impl Bench {
         for life in 1u32.. {
             let worker = Worker {
                 id: WorkerId::new(format!("{}-{life}", self.name)),
-                clock: self.fleet.skewed_clock(),
                 fleet: Arc::clone(&self.fleet),
                 ledger: Arc::clone(&self.ledger),
                 closing: self.closing.clone(),
@@ -123,7 +120,7 @@ impl Worker {
         if storm.strikes(storm.rates.report_repeated) {
             tokio::time::sleep(storm.millis(0..20_000)).await;
             let again = self.report(&report).await;
-            if again.is_some() {
+            if again.is_some() && !self.ledger.pages().restored {
                 let complaint = "a report that was repeated was handed something";
                 self.ledger.pages().complaints.push(complaint.to_owned());
             }
@@ -139,10 +136,8 @@ impl Worker {
         let mut left = storm.millis(if long { lease_ms..3 * lease_ms } else { 0..500 });
         // Some workers do not listen and go on whatever they are told.
         let listens = storm.chance(80);
-        let mut until = lease.lease_until;
         loop {
-            let beat = until.since(self.clock.now()) / 3;
-            let beat = beat.max(Duration::from_millis(100)).min(left);
+            let beat = (self.fleet.lease() / 3).min(left);
             tokio::time::sleep(beat).await;
             left -= beat;
             if left.is_zero() {
@@ -153,9 +148,9 @@ impl Worker {
             let answer = self.fleet.ask(async |control| control.heartbeat(&held).await).await;
             let answer = answer.and_then(Result::ok).and_then(|answers| answers.first().copied());
             match answer {
-                Some(Heartbeat::Extended { until: later }) => until = later,
                 Some(Heartbeat::Superseded | Heartbeat::Gone) if listens => return false,
-                Some(Heartbeat::Superseded | Heartbeat::Gone) | None => {}
+                Some(Heartbeat::Extended { .. } | Heartbeat::Superseded | Heartbeat::Gone)
+                | None => {}
             }
         }
     }
@@ -173,7 +168,9 @@ impl Worker {
         });
         let key = (lease.execution, lease.command, lease.attempt);
         let ran = ledger::Ran { worker: self.id.clone(), outcome: outcome.clone() };
-        if pages.runs.insert(key, ran).is_some() {
+        let runs = pages.runs.entry(key).or_default();
+        runs.push(ran);
+        if runs.len() > 1 && !pages.restored {
             pages.complaints.push(format!("{key:?} was leased twice"));
         }
         Some(outcome)
@@ -195,7 +192,10 @@ impl Worker {
             match self.fleet.ask(async |control: Control| control.payload(digest).await).await {
                 Some(Ok(value)) => return Some(value),
                 Some(Err(error @ (PayloadError::Missing(_) | PayloadError::Damaged(_)))) => {
-                    self.ledger.pages().complaints.push(error.to_string());
+                    let mut pages = self.ledger.pages();
+                    if !pages.restored {
+                        pages.complaints.push(error.to_string());
+                    }
                     return None;
                 }
                 Some(Err(PayloadError::Unavailable(_))) | None => {}

@@ -40,12 +40,12 @@ pub(crate) async fn live(seed: u64) -> Result<(Tally, Vec<History>), String> {
     let mut rng = Rng::new(seed);
     let world = World::made(&mut rng).await?;
     let life = world.populate(&mut rng);
-    let deaths = world.settle(life).await?;
+    let (deaths, restored) = world.settle(life).await?;
     let World { store, observer, plan, ledger, .. } = &world;
     let pages = ledger.close();
     let remains = Remains { store, control: observer, plan, pages: &pages };
     let (tally, histories) = oracle::examine(&remains).await?;
-    Ok((Tally { deaths, ..tally }, histories))
+    Ok((Tally { deaths, restored, ..tally }, histories))
 }
 
 struct World {
@@ -63,6 +63,8 @@ struct World {
 struct Life {
     /// The deaths of each server.
     tending: Vec<JoinHandle<u64>>,
+    /// How often the store went back in time.
+    store: JoinHandle<u64>,
     clients: Vec<JoinHandle<()>>,
     benches: Vec<JoinHandle<()>>,
 }
@@ -70,8 +72,8 @@ struct Life {
 impl World {
     async fn made(rng: &mut Rng) -> Result<Self, String> {
         let clock = SimulatedClock::right(Instant::now());
-        let store = Arc::new(MemoryStore::new(Arc::new(clock)));
-        let observer = observer(&store, clock);
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        let observer = observer(&store, clock.clone());
         let plan = Plan::drawn(rng);
         for document in &plan.playbooks {
             let registered = observer.register(&document.path, &document.yaml).await;
@@ -87,7 +89,7 @@ impl World {
             clock,
             storm,
             settings: settings(rng),
-            skew_ms: *rng.pick(&[0, 10, 1000, 1000, 1000, 30_000]),
+            skew_ms: *rng.pick(&[0, 10, 1000, 30_000, 7_200_000]),
         };
         let fleet = Fleet::new(ground, rng.index(SERVERS_MAX) + 1);
         let closing = CancellationToken::new();
@@ -115,28 +117,31 @@ impl World {
         };
         Life {
             tending: (0..self.fleet.size()).map(tend).collect(),
+            store: tokio::spawn(Arc::clone(&self.fleet).tend_store()),
             clients: self.plan.requests.iter().map(insist).collect(),
             benches: (0..=rng.index(WORKERS_MAX)).map(occupy).collect(),
         }
     }
 
-    /// Waits until everything has ended and everybody has gone; the answer is how often servers died.
-    async fn settle(&self, life: Life) -> Result<u64, String> {
+    /// Waits until everything has ended and everybody has gone; the answer is how often servers died and
+    /// the store went back in time.
+    async fn settle(&self, life: Life) -> Result<(u64, u64), String> {
         let settled = async {
             join_all(life.clients).await;
             let deaths = join_all(life.tending).await;
+            let restored = life.store.await.expect("it does not panic");
             while !at_rest(&self.store).await {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            deaths.into_iter().flatten().sum()
+            (deaths.into_iter().flatten().sum(), restored)
         };
-        let deaths = tokio::time::timeout_at(self.storm_end + CALM_MAX, settled).await;
-        let deaths = deaths.map_err(|_| "not everything has come to its end".to_owned())?;
+        let settled = tokio::time::timeout_at(self.storm_end + CALM_MAX, settled).await;
+        let settled = settled.map_err(|_| "not everything has come to its end".to_owned())?;
         self.closing.cancel();
         let closed = tokio::time::timeout(CLOSING_MAX, join_all(life.benches)).await;
         closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
         if self.fleet.stop(CLOSING_MAX).await {
-            Ok(deaths)
+            Ok(settled)
         } else {
             Err("a server does not stop".to_owned())
         }

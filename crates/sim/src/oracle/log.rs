@@ -33,6 +33,9 @@ pub(super) struct Account {
     pub(super) superseded: u64,
     /// Commands that ran out of attempts.
     pub(super) lost: u64,
+    /// Losses of events that were recorded.
+    pub(super) losses: u64,
+    last_at: Option<Timestamp>,
     over: bool,
 }
 
@@ -59,15 +62,11 @@ impl Account {
 
     fn read(&mut self, recorded: &Recorded) -> Result<(), String> {
         let event = &recorded.event;
+        if self.last_at.replace(recorded.at).is_some_and(|last_at| recorded.at < last_at) {
+            return Err("it is older than the event before it".to_owned());
+        }
         if self.over {
-            return match event {
-                Event::AttemptSuperseded { .. } => {
-                    self.superseded += 1;
-                    Ok(())
-                }
-                Event::ExecutionRewound { .. } => Ok(()),
-                other => Err(format!("{} after the end", other.tag().as_str())),
-            };
+            return self.read_after_the_end(event);
         }
         match event {
             Event::CommandIssued { command, tool, .. } => self.issued(*command, *tool),
@@ -105,8 +104,11 @@ impl Account {
                 Ok(())
             }
             Event::ExecutionStalled { .. } => Err("it was found to be stalled".to_owned()),
-            Event::ExecutionRewound { .. }
-            | Event::ExecutionStarted { .. }
+            Event::ExecutionRewound { .. } => {
+                self.losses += 1;
+                Ok(())
+            }
+            Event::ExecutionStarted { .. }
             | Event::ExecutionForked { .. }
             | Event::StepEntered { .. }
             | Event::StepSkipped { .. }
@@ -122,6 +124,16 @@ impl Account {
             | Event::StepFailed { .. }
             | Event::Reported { .. } => Ok(()),
         }
+    }
+
+    /// Reads an event after the last, which may only be a late fact.
+    fn read_after_the_end(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::AttemptSuperseded { .. } => self.superseded += 1,
+            Event::ExecutionRewound { .. } => self.losses += 1,
+            other => return Err(format!("{} after the end", other.tag().as_str())),
+        }
+        Ok(())
     }
 
     fn issued(&mut self, command: CommandId, tool: ToolKind) -> Result<(), String> {

@@ -62,6 +62,8 @@ fn everything_comes_to_its_one_right_end_whatever_fails() {
         ("commands lost", sum(|tally| tally.lost)),
         ("deaths of servers", sum(|tally| tally.deaths)),
         ("forks", sum(|tally| tally.forks)),
+        ("restores of the store", sum(|tally| tally.restored)),
+        ("losses noticed", sum(|tally| tally.losses)),
     ];
     println!("{seen:?}");
     for (what, count) in seen {
