@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use noetl_api::wire::SummariesQuery;
 use noetl_api::{Client, Wanted};
-use noetl_model::{ExecutionId, Payload, Recorded, Seq, Summary, Timestamp, first_id_at};
+use noetl_model::{Event, ExecutionId, Payload, Recorded, Seq, Summary, Timestamp, first_id_at};
 use noetl_store::{
-    Clock as _, ExecutionFilter, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store, StoreError,
-    SystemClock,
+    Clock as _, ExecutionFilter, FORKS_MAX, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store,
+    StoreError, SystemClock,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::args::Chosen;
 use crate::config::Config;
@@ -195,6 +195,42 @@ impl History {
             History::Server(client) => {
                 client.events(execution, after, Duration::ZERO).await.map_err(refused)
             }
+        }
+    }
+
+    /// The workload of an execution. That of a fork may differ from the one its past began with.
+    pub(crate) async fn workload(&self, summary: &Summary) -> Result<Map<String, Value>, Failure> {
+        let id = summary.execution;
+        let mut fork = summary.fork;
+        let mut after = Seq::ZERO;
+        let mut until = summary.seq;
+        for _ in 0..=FORKS_MAX {
+            let Some(point) = fork else { break };
+            // A fork that was left before it began has changed nothing.
+            if point.seq < until {
+                let event = self.page(id, point.seq).await?.into_iter().next();
+                if let Some(Event::ExecutionForked { workload: Some(_), .. }) =
+                    event.map(|recorded| recorded.event)
+                {
+                    after = point.seq;
+                    break;
+                }
+                until = point.seq;
+            }
+            fork = self.summary(point.execution).await?.and_then(|origin| origin.fork);
+        }
+        let event = self.page(id, after).await?.into_iter().next().map(|recorded| recorded.event);
+        let workload = match event {
+            Some(Event::ExecutionStarted { workload, .. }) => Some(workload),
+            Some(Event::ExecutionForked { workload, .. }) => workload,
+            Some(_) | None => None,
+        };
+        let Some(workload) = workload else {
+            return Err(Failure::broken(anyhow!("execution {id} does not begin with a start")));
+        };
+        match self.value(&workload).await? {
+            Value::Object(workload) => Ok(workload),
+            _ => Err(Failure::broken(anyhow!("the workload of execution {id} is no map"))),
         }
     }
 

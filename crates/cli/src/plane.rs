@@ -9,7 +9,7 @@ use noetl_model::{Below, CatalogId, ExecutionId, Recorded, Summary};
 use url::Url;
 
 use crate::args::{Chosen, ClientArgs};
-use crate::config::Config;
+use crate::config::{Config, NamedBy};
 use crate::database::{self, Opened};
 use crate::failure::Failure;
 use crate::history::History;
@@ -35,13 +35,22 @@ pub(crate) trait Plane: Send + Sync {
     /// Keeps a document in the catalog; `file` is its name in messages.
     async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure>;
 
-    /// Whether the catalog has a playbook at this path.
-    async fn is_registered(&self, path: &str) -> Result<bool, Failure>;
+    /// The text of a document of the catalog; the newest version if none is named.
+    async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure>;
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure>;
 
     /// Begins an execution with the past of another.
     async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure>;
+
+    /// Begins an execution with the past of another and a playbook document, which is kept in the
+    /// catalog only if that is possible.
+    async fn fork_onto(
+        &self,
+        request: ForkRequest,
+        file: &Path,
+        content: &str,
+    ) -> Result<Summary, Failure>;
 
     /// The executions that nobody but this command continues, if it does, oldest first.
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure>;
@@ -93,12 +102,12 @@ impl Follower {
 /// The server that a command is told to talk to, if it is.
 pub(crate) fn server_of(args: &ClientArgs, config: &Config) -> Result<Option<Remote>, Failure> {
     let is_local = args.local || args.database.db.is_some();
-    let url = match &args.server {
-        Some(url) => Some(url.clone()),
+    let named = match &args.server {
+        Some(url) => Some((url.clone(), NamedBy::Flag)),
         None if is_local => None,
-        None => config.server(),
+        None => config.server().map(|url| (url, NamedBy::Settings)),
     };
-    url.map(|url| Remote::new(url, config)).transpose()
+    named.map(|(url, named)| Remote::new(url, named, config)).transpose()
 }
 
 /// Whether what a command is told to work with has been there before it.
@@ -121,7 +130,7 @@ pub(crate) async fn open(
     let path = database::path_of(&args.database, config);
     match database::open_or_served(&path, config).await? {
         Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, work, config).await?)),
-        Opened::ServedAt(url) => Ok(Box::new(Remote::new(url, config)?)),
+        Opened::ServedAt(url) => Ok(Box::new(Remote::new(url, NamedBy::Database, config)?)),
     }
 }
 

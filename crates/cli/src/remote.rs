@@ -13,7 +13,7 @@ use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{Below, ExecutionId, Recorded, Seq, Summary};
 use url::Url;
 
-use crate::config::Config;
+use crate::config::{Config, NamedBy};
 use crate::failure::Failure;
 use crate::history::History;
 use crate::nearest::nearest;
@@ -36,7 +36,7 @@ pub(crate) struct Remote {
 
 impl Remote {
     /// The server at an address, with the token and the authority that are configured.
-    pub(crate) fn new(url: Url, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn new(url: Url, named: NamedBy, config: &Config) -> Result<Self, Failure> {
         let ca = match config.server_ca() {
             Some(path) => Some(
                 std::fs::read(path)
@@ -45,7 +45,7 @@ impl Remote {
             ),
             None => None,
         };
-        let token = config.api_token().map(str::to_owned);
+        let token = config.token_for(&url, named)?.map(str::to_owned);
         let settings = ClientSettings { base: url.clone(), token, ca };
         let client = Client::new(settings).map_err(Failure::bad_input)?;
         Ok(Self { client: Arc::new(client), home: Home::Server(url) })
@@ -53,6 +53,33 @@ impl Remote {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Forks an execution of the server, perhaps with the text of another playbook.
+    async fn forked(
+        &self,
+        request: ForkRequest,
+        content: Option<String>,
+    ) -> Result<Summary, Failure> {
+        let ForkRequest { origin, at, playbook, workload, context } = request;
+        let at_event = match at {
+            ForkAt::Event(seq) => Some(seq.0),
+            ForkAt::Failure => None,
+        };
+        let (catalog_id, version) = match playbook {
+            Some(PlaybookChoice::Id(id)) => (Some(AnyId(id.0)), None),
+            // A server forks to versions of the same path.
+            Some(PlaybookChoice::Path { version: Some(version), .. }) => {
+                (None, Some(version.into()))
+            }
+            Some(PlaybookChoice::Path { version: None, .. }) => (None, Some("latest".into())),
+            None => (None, None),
+        };
+        let (workload, context) = (Some(workload), Some(context.into_iter().collect()));
+        let body = ForkBody { at_event, workload, context, version, catalog_id, content };
+        let fork = self.client.fork(origin, &body).await.map_err(refused)?;
+        let summary = self.history().summary(fork).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
     }
 
     /// The catalog has no such playbook; perhaps it has one that was meant.
@@ -99,8 +126,9 @@ impl Plane for Remote {
         Ok(Kept { catalog_id: kept.into(), path, version })
     }
 
-    async fn is_registered(&self, path: &str) -> Result<bool, Failure> {
-        Ok(self.client.catalog_item(path, None).await.map_err(refused)?.is_some())
+    async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure> {
+        let item = self.client.catalog_item(path, version).await.map_err(refused)?;
+        Ok(item.map(|item| item.content.unwrap_or_default()))
     }
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
@@ -126,25 +154,16 @@ impl Plane for Remote {
     }
 
     async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure> {
-        let ForkRequest { origin, at, playbook, workload, context } = request;
-        let at_event = match at {
-            ForkAt::Event(seq) => Some(seq.0),
-            ForkAt::Failure => None,
-        };
-        let (catalog_id, version) = match playbook {
-            Some(PlaybookChoice::Id(id)) => (Some(AnyId(id.0)), None),
-            // A server forks to versions of the same path.
-            Some(PlaybookChoice::Path { version: Some(version), .. }) => {
-                (None, Some(version.into()))
-            }
-            Some(PlaybookChoice::Path { version: None, .. }) => (None, Some("latest".into())),
-            None => (None, None),
-        };
-        let (workload, context) = (Some(workload), Some(context.into_iter().collect()));
-        let body = ForkBody { at_event, workload, context, version, catalog_id };
-        let fork = self.client.fork(origin, &body).await.map_err(refused)?;
-        let summary = self.history().summary(fork).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
+        self.forked(request, None).await
+    }
+
+    async fn fork_onto(
+        &self,
+        request: ForkRequest,
+        _file: &Path,
+        content: &str,
+    ) -> Result<Summary, Failure> {
+        self.forked(request, Some(content.to_owned())).await
     }
 
     /// The server continues what it has.

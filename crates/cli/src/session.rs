@@ -355,18 +355,13 @@ impl Plane for Session {
             Ok(Registered { entry, warnings: _ }) => {
                 Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
             }
-            Err(RegisterError::Invalid(problems)) => Err(Failure::Invalid(problems)),
-            Err(
-                error @ (RegisterError::Subscription(_)
-                | RegisterError::Schedule(_)
-                | RegisterError::Store(_)),
-            ) => Err(Failure::broken(error)),
+            Err(error) => Err(unregistered(error)),
         }
     }
 
-    async fn is_registered(&self, path: &str) -> Result<bool, Failure> {
-        let entry = self.store.by_path(path, None).await.map_err(Failure::broken)?;
-        Ok(entry.is_some())
+    async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure> {
+        let entry = self.store.by_path(path, version).await.map_err(Failure::broken)?;
+        Ok(entry.map(|entry| entry.content))
     }
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
@@ -393,6 +388,18 @@ impl Plane for Session {
 
     async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure> {
         let fork = self.control.fork(request).await.map_err(unforked)?;
+        let summary = self.history().summary(fork).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
+    }
+
+    async fn fork_onto(
+        &self,
+        request: ForkRequest,
+        file: &Path,
+        content: &str,
+    ) -> Result<Summary, Failure> {
+        let file = file.display().to_string();
+        let fork = self.control.fork_onto(request, &file, content).await.map_err(unforked)?;
         let summary = self.history().summary(fork).await?;
         summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
     }
@@ -431,6 +438,15 @@ impl Plane for Session {
 }
 
 /// Why there is no fork, and the way out.
+fn unregistered(error: RegisterError) -> Failure {
+    match error {
+        RegisterError::Invalid(problems) => Failure::Invalid(problems),
+        RegisterError::Subscription(_) | RegisterError::Schedule(_) | RegisterError::Store(_) => {
+            Failure::broken(error)
+        }
+    }
+}
+
 fn unforked(error: ForkError) -> Failure {
     match error {
         ForkError::UnknownEvent(..) => {
@@ -440,6 +456,7 @@ fn unforked(error: ForkError) -> Failure {
             .help("`noetl executions fork ID --at-event SEQ` forks it at any of its events"),
         ForkError::Unforkable(_) => Failure::bad_input(error).help("fork at an earlier event"),
         ForkError::TooManyForks(_) => Failure::bad_input(error),
+        ForkError::Register(error) => unregistered(error),
         ForkError::Start(error) => Failure::broken(error),
     }
 }

@@ -14,7 +14,8 @@ use noetl_engine::{
     fits, fork, merge, start,
 };
 use noetl_model::{
-    Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload, Seq, is_shallow,
+    CatalogId, Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload,
+    PlaybookRef, Seq, is_shallow,
 };
 use noetl_playbook::Playbook;
 use noetl_store::FORKS_MAX;
@@ -25,7 +26,7 @@ use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::needs::{Fetched, Log};
 use crate::payloads::json_len_within;
-use crate::{Control, PlaybookChoice, StartError};
+use crate::{Control, PlaybookChoice, RegisterError, StartError};
 use past::{Beginning, Begun, Cause, Past, Reading};
 
 /// Where a fork leaves the other execution.
@@ -63,6 +64,8 @@ pub enum ForkError {
     #[error("the fork cannot go on from there")]
     Unforkable(#[source] Unforkable),
     #[error(transparent)]
+    Register(#[from] RegisterError),
+    #[error(transparent)]
     Start(#[from] StartError),
 }
 
@@ -70,6 +73,13 @@ impl From<LoadError> for ForkError {
     fn from(error: LoadError) -> Self {
         ForkError::Start(error.into())
     }
+}
+
+/// Whether an execution shares the past of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lineage {
+    First,
+    Fork,
 }
 
 /// The surroundings of a fork's first decision.
@@ -80,27 +90,20 @@ struct Setting<'a> {
     changes: &'a Changes,
 }
 
+/// The playbook that a fork goes on with.
+enum Onto {
+    /// The one that the request names, else that of the origin.
+    Requested,
+    /// A document that is not registered.
+    Document(Arc<Playbook>),
+}
+
 impl Control {
-    /// Forks an execution; the answer is the fork.
+    /// Forks an execution; the answer is the fork. It has the origin's playbook version and workload
+    /// unless the request names others, also where it leaves before the origin changed them.
     pub async fn fork(&self, request: ForkRequest) -> Result<ExecutionId, ForkError> {
-        let ForkRequest { origin, at, playbook, workload, context } = request;
-        self.check_lineage(origin).await?;
-        let (past, inherited) = self.settled_past(origin, at).await?;
-        let before = changed(&past.state, &inherited);
-        let id = ExecutionId(self.parts.stamps.next_id());
-        let (reference, playbook) = match playbook {
-            Some(choice) => {
-                let (reference, playbook) = self.chosen(id, choice).await?;
-                (Some(reference), playbook)
-            }
-            None => (inherited.playbook, self.playbook_of(&before).await?),
-        };
-        let reference = reference.filter(|it| *it != *past.state.playbook());
-        let workload = self.merged_workload(&before, workload).await?.or(inherited.workload);
-        let context = inherited.context.into_iter().chain(context).collect();
-        let changes = Changes { playbook: reference, workload, context };
-        let setting = Setting { fork: id, origin, playbook: &playbook, changes: &changes };
-        let draft = self.fork_draft(&setting, past).await?;
+        let origin = request.origin;
+        let (id, draft) = self.drafted(request, Onto::Requested).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
         self.write_start(append).await?;
@@ -109,15 +112,69 @@ impl Control {
         Ok(id)
     }
 
+    /// Forks an execution and goes on with a playbook document, which is registered only if the fork
+    /// is possible. `file` is its name in messages.
+    pub async fn fork_onto(
+        &self,
+        request: ForkRequest,
+        file: &str,
+        content: &str,
+    ) -> Result<ExecutionId, ForkError> {
+        let checked = noetl_playbook::parse(file, content.as_bytes());
+        let playbook = Arc::new(checked.map_err(RegisterError::Invalid)?.playbook);
+        self.drafted(request.clone(), Onto::Document(playbook)).await?;
+        let kept = self.register(file, content).await?;
+        let playbook = Some(PlaybookChoice::Id(kept.entry.catalog_id));
+        self.fork(ForkRequest { playbook, ..request }).await
+    }
+
+    /// The first events of a fork, decided but not written.
+    async fn drafted(
+        &self,
+        request: ForkRequest,
+        onto: Onto,
+    ) -> Result<(ExecutionId, Draft), ForkError> {
+        let ForkRequest { origin, at, playbook, workload, context } = request;
+        let is_fork = self.check_lineage(origin).await? == Lineage::Fork;
+        let (past, mut inherited) = self.settled_past(origin, at).await?;
+        if is_fork {
+            let latest = self.known_state(origin).await?;
+            inherited.playbook = Some(latest.playbook().clone());
+            inherited.workload = Some(latest.workload().clone());
+        }
+        let before = changed(&past.state, &inherited);
+        let id = ExecutionId(self.parts.stamps.next_id());
+        let (reference, playbook) = match (onto, playbook) {
+            (Onto::Document(playbook), _) => {
+                let catalog_id = CatalogId(self.parts.stamps.next_id());
+                let path = playbook.metadata.path.clone();
+                (Some(PlaybookRef { catalog_id, path, version: 0 }), playbook)
+            }
+            (Onto::Requested, Some(choice)) => {
+                let (reference, playbook) = self.chosen(id, choice).await?;
+                (Some(reference), playbook)
+            }
+            (Onto::Requested, None) => (inherited.playbook, self.playbook_of(&before).await?),
+        };
+        let reference = reference.filter(|it| *it != *past.state.playbook());
+        let inherited_workload = inherited.workload.filter(|it| *it != *past.state.workload());
+        let workload = self.merged_workload(&before, workload).await?.or(inherited_workload);
+        let context = inherited.context.into_iter().chain(context).collect();
+        let changes = Changes { playbook: reference, workload, context };
+        let setting = Setting { fork: id, origin, playbook: &playbook, changes: &changes };
+        Ok((id, self.fork_draft(&setting, past).await?))
+    }
+
     /// An execution may be a fork of a fork, but not without end.
-    async fn check_lineage(&self, origin: ExecutionId) -> Result<(), ForkError> {
+    async fn check_lineage(&self, origin: ExecutionId) -> Result<Lineage, ForkError> {
         let mut execution = origin;
         for _ in 0..FORKS_MAX {
             let summary = self.parts.store.summary(execution).await;
             let summary = summary.map_err(|error| LoadError::of_store(execution, error))?;
             match summary.ok_or(LoadError::NotFound(execution))?.fork {
                 Some(fork) => execution = fork.execution,
-                None => return Ok(()),
+                None if execution == origin => return Ok(Lineage::First),
+                None => return Ok(Lineage::Fork),
             }
         }
         Err(ForkError::TooManyForks(origin))

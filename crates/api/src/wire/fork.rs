@@ -27,6 +27,10 @@ pub struct ForkBody {
     /// Another playbook; wins over `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog_id: Option<AnyId>,
+    /// The text of a playbook to go on with, which is registered if the fork is possible; wins over
+    /// `catalog_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

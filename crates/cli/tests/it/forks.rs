@@ -76,10 +76,55 @@ fn check(sandbox: &Sandbox, place: &[&str]) {
     assert_eq!(noetl(&["verify", &origin, "--expect", head]).code, Some(1));
 }
 
+/// Another version, a fork of it and a rerun; a retry that is refused registers nothing.
+fn check_versions(sandbox: &Sandbox, place: &[&str]) {
+    let noetl = |args: &[&str]| sandbox.noetl(&[args, place].concat());
+    let json = |args: &[&str]| sandbox.json(&[args, &["-o", "json"], place].concat());
+    let newest = || json(&["catalog", "get", "tests/frail"])["version"].clone();
+    assert_eq!(noetl(&["run", "frail.yaml", "-q"]).code, Some(1));
+    let refused = noetl(&["executions", "retry", "last", "--playbook", "unfit.yaml"]);
+    assert_eq!((refused.code, newest()), (Some(2), 1.into()), "{}", refused.stderr);
+
+    let retry = ["executions", "retry", "last", "-q", "--playbook", "repaired.yaml"];
+    let retried = noetl(&[&retry[..], &["--set", "name=moon"]].concat());
+    assert_eq!(retried.code, Some(0), "{}", retried.stderr);
+    assert_eq!(newest(), 2);
+    let id =
+        json(&["executions", "get", "last"])["execution_id"].as_str().expect("an id").to_owned();
+    let rerun = noetl(&["executions", "rerun", &id, "-q"]);
+    assert_eq!(rerun.stdout, "hello moon, 4 of 4\n", "{}", rerun.stderr);
+    assert_eq!(json(&["executions", "get", "last"])["version"], 2);
+    let forked = noetl(&["executions", "fork", &id, "--at-event", "1", "-q"]);
+    assert_eq!(forked.stdout, "hello moon, 4 of 4\n", "{}", forked.stderr);
+    let fork =
+        json(&["executions", "get", "last"])["execution_id"].as_str().expect("an id").to_owned();
+    let rerun = noetl(&["executions", "rerun", &fork, "-q"]);
+    assert_eq!(rerun.stdout, "hello moon, 4 of 4\n", "{}", rerun.stderr);
+    let misspelt = noetl(&["executions", "rerun", &fork, "--set", "nme=x"]);
+    assert!(misspelt.stderr.contains("did you mean `name`?"), "{}", misspelt.stderr);
+}
+
 fn sandbox() -> Sandbox {
     let repaired =
         FRAIL.replace("broken: true", "other: 1").replace("{{ 1 if broken else 0 }}", "0");
-    Sandbox::new().with("frail.yaml", FRAIL).with("repaired.yaml", &repaired)
+    let unfit = FRAIL.split("workflow:").next().expect("a head").to_owned()
+        + "workflow:\n  - step: only\n    tool: {kind: noop}\n";
+    Sandbox::new()
+        .with("frail.yaml", FRAIL)
+        .with("repaired.yaml", &repaired)
+        .with("unfit.yaml", &unfit)
+}
+
+#[test]
+fn a_fork_has_a_version_and_a_workload_of_its_own() {
+    check_versions(&sandbox(), &["--db", "own.db"]);
+}
+
+#[test]
+fn a_fork_on_a_server_has_a_version_and_a_workload_of_its_own() {
+    let sandbox = sandbox();
+    let server = Server::new(&sandbox, &["--db", "server.db"]);
+    check_versions(&sandbox, &["--server", &server.url()]);
 }
 
 #[test]

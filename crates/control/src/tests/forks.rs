@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use noetl_model::Event;
+use noetl_store::Catalog as _;
 use serde_json::json;
 
 use super::*;
@@ -289,5 +290,101 @@ async fn what_cannot_be_forked_says_why() {
     let other = ForkRequest { playbook: Some(by_path("other")), ..at(6) };
     let refused = control.fork(other).await;
     assert!(matches!(refused, Err(ForkError::Unforkable(_))), "{refused:?}");
+    plane.stop().await;
+}
+
+/// A playbook whose second step fails or says which version it is.
+fn versioned(second: &str) -> String {
+    format!(
+        "workload: {{n: 1}}\nworkflow:\n  - step: start\n    tool: {{kind: noop, result: 1}}\n    \
+         next: second\n  - step: second\n    tool: {{kind: noop, {second}}}\n"
+    )
+}
+
+const SECOND: &str = "result: \"second version, n is {{ workload.n }}\"";
+
+/// An execution that failed and its retry with another version and another workload.
+async fn retried(control: &Control) -> (ExecutionId, ExecutionId) {
+    register(control, &versioned("fail: no luck")).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    register(control, &versioned(SECOND)).await;
+    let workload = json!({ "n": 2 }).as_object().unwrap().clone();
+    let wished = wish(origin, ForkAt::Failure);
+    let retry = ForkRequest { playbook: Some(by_path("p")), workload, ..wished };
+    let retry = control.fork(retry).await.unwrap();
+    work(control, retry).await;
+    assert_eq!(output(control, retry).await, json!("second version, n is 2"));
+    (origin, retry)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_retry_has_the_version_and_the_workload_of_the_retry() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    let (origin, retry) = retried(control).await;
+    let shared = control.summary(retry).await.unwrap().unwrap().fork.expect("a fork").seq;
+    let mut is_second_open = false;
+    for recorded in log(control, retry).await {
+        let fork = control.fork(wish(retry, ForkAt::Event(recorded.seq))).await.unwrap();
+        work(control, fork).await;
+        is_second_open |= recorded.event.step().is_some_and(|step| step.as_str() == "second");
+        // A command that was issued by the first version is done again as it was.
+        if !is_second_open || shared < recorded.seq {
+            let expected = json!("second version, n is 2");
+            assert_eq!(output(control, fork).await, expected, "at {}", recorded.seq);
+        }
+        let summary = control.summary(fork).await.unwrap().unwrap();
+        assert_eq!(summary.playbook.version, 2, "at {}", recorded.seq);
+        is_proven(&world, fork).await;
+    }
+    let fork = control.fork(wish(origin, ForkAt::Event(Seq(1)))).await.unwrap();
+    let summary = control.summary(fork).await.unwrap().unwrap();
+    assert_eq!(summary.playbook.version, 1, "the origin keeps its own");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rerun_of_a_fork_has_the_version_and_the_workload_of_the_fork() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    let (_, retry) = retried(control).await;
+    let rerun = control.rerun(retry).await.unwrap();
+    work(control, rerun).await;
+    assert_eq!(output(control, rerun).await, json!("second version, n is 2"));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_is_registered_only_if_the_fork_is_possible() {
+    let document = |workflow: &str| {
+        format!(
+            "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: p, path: p}}\n{workflow}"
+        )
+    };
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, &versioned("fail: no luck")).await;
+    let origin = start(control).await;
+    work(control, origin).await;
+    let newest = async || world.store.by_path("p", None).await.unwrap().unwrap().version;
+    let unfit = document("workflow:\n  - step: only\n    tool: {kind: noop}\n");
+    let refused = control.fork_onto(wish(origin, ForkAt::Failure), "p.yaml", &unfit).await;
+    assert!(matches!(refused, Err(ForkError::Unforkable(_))), "{refused:?}");
+    let unknown = wish(origin, ForkAt::Event(Seq(1000)));
+    let refused = control.fork_onto(unknown, "p.yaml", &document(&versioned(SECOND))).await;
+    assert!(matches!(refused, Err(ForkError::UnknownEvent(..))), "{refused:?}");
+    let refused = control.fork_onto(wish(origin, ForkAt::Failure), "p.yaml", "kind: x").await;
+    assert!(matches!(refused, Err(ForkError::Register(_))), "{refused:?}");
+    assert_eq!(newest().await, 1, "a refused fork registers nothing");
+
+    let fits = document(&versioned(SECOND));
+    let fork = control.fork_onto(wish(origin, ForkAt::Failure), "p.yaml", &fits).await.unwrap();
+    work(control, fork).await;
+    assert_eq!(output(control, fork).await, json!("second version, n is 1"));
+    assert_eq!(newest().await, 2);
     plane.stop().await;
 }

@@ -14,7 +14,7 @@ use crate::files;
 use crate::plane::{self, Plane};
 use crate::session::Work;
 use crate::terminal::Terminal;
-use crate::workload::{by_key, payload_of};
+use crate::workload::{by_key, check_declared, payload_of};
 
 /// What stands for the newest version of the playbook an execution runs.
 const LATEST: &str = "latest";
@@ -60,22 +60,26 @@ async fn begun(
     at: ForkAt,
     args: &ChangeArgs,
 ) -> Result<Summary, Failure> {
-    let origin = plane.history().chosen(execution).await?;
+    let history = plane.history();
+    let origin = history.chosen(execution).await?;
     let workload = payload_of(&args.workload).map_err(Failure::bad_input)?;
+    if args.workload.must_be_declared() {
+        let declared = history.workload(&origin).await?;
+        check_declared(&args.workload, &declared, &format!("execution {}", origin.execution))?;
+    }
     let context = by_key(&args.ctx);
-    let playbook = match args.playbook.as_deref() {
-        None => None,
+    let request = ForkRequest { origin: origin.execution, at, playbook: None, workload, context };
+    match args.playbook.as_deref() {
+        None => plane.fork(request).await,
         Some(LATEST) => {
             let path = origin.playbook.path.clone();
-            Some(PlaybookChoice::Path { path, version: None })
+            let playbook = Some(PlaybookChoice::Path { path, version: None });
+            plane.fork(ForkRequest { playbook, ..request }).await
         }
         Some(file) => {
             let content = String::from_utf8(files::read(Path::new(file))?)
                 .map_err(|_| Failure::bad_input(anyhow!("{file} is not text")))?;
-            let kept = plane.register(Path::new(file), &content).await?;
-            Some(PlaybookChoice::from(&kept))
+            plane.fork_onto(request, Path::new(file), &content).await
         }
-    };
-    let origin = origin.execution;
-    plane.fork(ForkRequest { origin, at, playbook, workload, context }).await
+    }
 }

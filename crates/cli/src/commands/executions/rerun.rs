@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::plane::{self, Plane};
 use crate::session::Work;
 use crate::terminal::Terminal;
-use crate::workload::{merge, payload_of};
+use crate::workload::{check_declared, merge, payload_of};
 
 pub(crate) async fn rerun(
     args: &RerunArgs,
@@ -32,28 +32,28 @@ pub(crate) async fn rerun(
     ended
 }
 
-/// Starts what the first event of an execution says, with values laid over its workload.
+/// Starts the playbook version of an execution, with values merged into its workload.
 async fn again(
     plane: &dyn Plane,
     args: &RerunArgs,
     over: Map<String, Value>,
 ) -> Result<Summary, Failure> {
     let history = plane.history();
-    let earlier = history.chosen(args.execution).await?.execution;
-    let first = history.page(earlier, Seq::ZERO).await?.into_iter().next();
-    let Some(Event::ExecutionStarted { playbook, workload, error_mode, pool, .. }) =
+    let earlier = history.chosen(args.execution).await?;
+    let id = earlier.execution;
+    let first = history.page(id, Seq::ZERO).await?.into_iter().next();
+    let Some(Event::ExecutionStarted { error_mode, pool, .. }) =
         first.map(|recorded| recorded.event)
     else {
-        return Err(Failure::broken(anyhow!("execution {earlier} does not begin with a start")));
+        return Err(Failure::broken(anyhow!("execution {id} does not begin with a start")));
     };
-    let Value::Object(mut payload) = history.value(&workload).await? else {
-        return Err(Failure::broken(anyhow!("the workload of execution {earlier} is no map")));
-    };
+    let mut payload = history.workload(&earlier).await?;
+    check_declared(&args.workload, &payload, &format!("execution {id}"))?;
     merge(&mut payload, over);
     let request = StartRequest {
         error_mode: Some(error_mode),
         pool,
-        ..StartRequest::new(PlaybookChoice::Id(playbook.catalog_id), payload)
+        ..StartRequest::new(PlaybookChoice::Id(earlier.playbook.catalog_id), payload)
     };
     plane.start(request).await
 }

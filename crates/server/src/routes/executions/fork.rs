@@ -45,7 +45,10 @@ async fn fork_execution(
     let context: BTreeMap<_, _> = body.context.unwrap_or_default().into_iter().collect();
     let workload = body.workload.unwrap_or_default();
     let request = ForkRequest { origin, at, playbook, workload, context };
-    let fork = state.control().fork(request).await?;
+    let fork = match body.content {
+        None => state.control().fork(request).await?,
+        Some(content) => state.control().fork_onto(request, "the playbook", &content).await?,
+    };
     let summary = known(&state, fork).await?;
     Ok(Json(ForkAnswer {
         execution_id: AnyId(fork.0),
@@ -67,6 +70,7 @@ impl From<ForkError> for ApiError {
             ForkError::Unforkable(ref reason) => {
                 Self::conflict("unforkable", format!("{reason}; fork at an earlier event"))
             }
+            ForkError::Register(error) => error.into(),
             ForkError::Start(error) => error.into(),
         }
     }
