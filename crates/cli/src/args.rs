@@ -34,7 +34,7 @@ pub(crate) use verify::VerifyArgs;
 use client::{CATALOG_EXAMPLES, CONFIG_EXAMPLES, parse_server};
 pub(crate) use client::{
     CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand, ConfigShowArgs,
-    RegisterArgs, StatusArgs,
+    ConfigTrustArgs, RegisterArgs, StatusArgs,
 };
 pub(crate) use events::{
     DeadChoiceArgs, DeadCommand, FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs,
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// When to use colours; NO_COLOR=1 also switches them off
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
-    /// The file with the settings [default: noetl.toml here or above, else the user's]
+    /// The file with the settings [default: noetl.toml here or above, over the user's]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Talk to the server of this name in the settings
@@ -144,7 +144,7 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Check that everything noetl needs is there, or that a server is well
     Doctor(DoctorArgs),
-    /// Look at the settings
+    /// Look at the settings, trust those of a project
     #[command(subcommand, after_help = CONFIG_EXAMPLES)]
     Config(ConfigCommand),
 }
@@ -172,7 +172,7 @@ pub(crate) struct RunArgs {
     pub(crate) ephemeral: bool,
 }
 
-/// Values laid over the workload of a playbook.
+/// Values merged into the workload of a playbook.
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadArgs {
     /// Set one value of the workload; dots nest, JSON is understood, anything else is text
@@ -181,6 +181,16 @@ pub(crate) struct WorkloadArgs {
     /// Values for the workload: JSON, @FILE (JSON or YAML), or - for standard input
     #[arg(long, value_name = "JSON|@FILE", visible_alias = "workload")]
     pub(crate) payload: Option<String>,
+    /// Let --set name values that the workload does not have
+    #[arg(long)]
+    pub(crate) allow_extra: bool,
+}
+
+impl WorkloadArgs {
+    /// Returns whether there are names that the workload must have.
+    pub(crate) fn must_be_declared(&self) -> bool {
+        !self.allow_extra && !self.set.is_empty()
+    }
 }
 
 /// How an execution is watched, and how it is shown in the end.

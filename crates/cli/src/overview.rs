@@ -47,12 +47,22 @@ pub(crate) struct StepView {
     pub(crate) runs: u32,
     /// When the latest run began.
     pub(crate) since: Timestamp,
-    /// How long the runs that have ended took together.
+    /// The duration of all runs that have ended.
     pub(crate) took: Duration,
+    /// The duration of the latest run, once it has ended.
+    pub(crate) run_took: Duration,
     pub(crate) items: Option<Items>,
     pub(crate) error: Option<ToolError>,
     /// The latest failure of one of its commands.
     pub(crate) failure: Option<CommandFailure>,
+}
+
+impl StepView {
+    fn end_run(&mut self, at: Timestamp) {
+        let duration = at.since(self.since);
+        self.took += duration;
+        self.run_took += duration;
+    }
 }
 
 /// How far a loop has come.
@@ -200,7 +210,9 @@ impl Overview {
     fn forked(&mut self, again: &[TaskAddress], left_at: Timestamp, at: Timestamp) -> Change {
         for &index in self.runs.values() {
             let view = &mut self.steps[index];
-            view.took += left_at.since(view.since);
+            let before = left_at.since(view.since);
+            view.took += before;
+            view.run_took += before;
             view.since = at;
         }
         for task in again.iter().filter(|task| task.place.item().is_some()) {
@@ -218,6 +230,7 @@ impl Overview {
         view.status = StepStatus::Running;
         view.runs += 1;
         view.since = at;
+        view.run_took = Duration::ZERO;
         view.items = None;
         view.error = None;
         self.runs.insert(run, index);
@@ -234,7 +247,7 @@ impl Overview {
         let Some(index) = self.runs.remove(&run) else { return Change::Nothing };
         let view = &mut self.steps[index];
         view.status = if error.is_some() { StepStatus::Failed } else { StepStatus::Completed };
-        view.took += at.since(view.since);
+        view.end_run(at);
         view.error = error.cloned();
         Change::StepEnded(index)
     }
@@ -272,7 +285,7 @@ impl Overview {
         for index in std::mem::take(&mut self.runs).into_values() {
             let view = &mut self.steps[index];
             view.status = StepStatus::Cancelled;
-            view.took += at.since(view.since);
+            view.end_run(at);
         }
         Change::ExecutionEnded
     }
@@ -288,6 +301,7 @@ impl Overview {
             runs: 0,
             since: at,
             took: Duration::ZERO,
+            run_took: Duration::ZERO,
             items: None,
             error: None,
             failure: None,

@@ -4,13 +4,12 @@ mod bars;
 
 use std::io::{self, Write as _};
 
-use anstream::adapter;
 use noetl_model::{StepStatus, Timestamp};
 
 use crate::output::table::line;
 use crate::output::time::{clock, took};
 use crate::overview::{Change, Items, Overview, StepView};
-use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, Terminal, paint};
+use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, Terminal, paint, shown};
 use bars::Bars;
 
 /// Names are padded to this width, so that what follows them is aligned.
@@ -84,9 +83,8 @@ impl Progress {
 
 /// Writes a line, without its styles unless they are wanted.
 fn write_line(color: bool, text: &str) {
-    let text = if color { text.to_owned() } else { adapter::strip_str(text).to_string() };
-    // Nothing depends on whether somebody listens.
-    let _unheard = writeln!(io::stderr(), "{text}");
+    // Nothing depends on whether it is read.
+    let _unread = writeln!(io::stderr(), "{}", shown(text, color));
 }
 
 /// How a step has ended, on one line.
@@ -101,7 +99,7 @@ fn ended(view: &StepView) -> String {
     let name = format!("{:NAME_WIDTH$}", view.step.as_str());
     let mut text = format!("step {name}  {}", paint(style, format!("{word:9}")));
     if view.status != StepStatus::Skipped {
-        text.push_str(&format!("  {:>9}", took(view.took)));
+        text.push_str(&format!("  {:>9}", took(view.run_took)));
     }
     if view.runs > 1 {
         text.push_str(&format!("  run {}", view.runs));
@@ -143,6 +141,25 @@ mod tests {
     #[track_caller]
     fn check(total: Option<u64>, completed: u64, failed: u64, expected: &str) {
         assert_eq!(count(Items { total, completed, failed }), expected);
+    }
+
+    #[test]
+    fn a_line_has_the_duration_of_the_latest_run_and_not_of_all() {
+        let seconds = std::time::Duration::from_secs;
+        let view = StepView {
+            step: noetl_model::StepName::new("poll"),
+            status: StepStatus::Completed,
+            runs: 3,
+            since: Timestamp::from_millis(0),
+            took: seconds(47),
+            run_took: seconds(15),
+            items: None,
+            error: None,
+            failure: None,
+        };
+        let line = shown(&ended(&view), false);
+        assert!(line.contains(&took(seconds(15))) && line.contains("run 3"), "{line}");
+        assert!(!line.contains(&took(seconds(47))), "{line}");
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value};
 
 use crate::args::WorkloadArgs;
+use crate::failure::Failure;
+use crate::nearest::nearest;
 
 /// How many bytes of payload are read from a file or from standard input.
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -52,6 +54,29 @@ pub(crate) fn payload_of(args: &WorkloadArgs) -> Result<Map<String, Value>> {
         assign(&mut payload, keys, value.clone());
     }
     Ok(payload)
+}
+
+/// Refuses a `--set` of a name that a workload does not have, unless that is allowed. A playbook
+/// without a workload takes any name.
+pub(crate) fn check_declared(
+    args: &WorkloadArgs,
+    declared: &Map<String, Value>,
+    owner: &str,
+) -> Result<(), Failure> {
+    if !args.must_be_declared() || declared.is_empty() {
+        return Ok(());
+    }
+    let names = args.set.iter().map(|assignment| assignment.keys[0].as_str());
+    let Some(name) = names.into_iter().find(|name| !declared.contains_key(*name)) else {
+        return Ok(());
+    };
+    let known = declared.keys().map(String::as_str);
+    let hint = match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has {}.", known.collect::<Vec<_>>().join(", ")),
+    };
+    Err(Failure::bad_input(anyhow!("the workload of {owner} has no `{name}`"))
+        .help(format!("{hint} To set it all the same, add --allow-extra")))
 }
 
 /// The values that some assignments make, by their dotted keys.
@@ -126,7 +151,8 @@ mod tests {
     #[track_caller]
     fn check(set: &[&str], payload: Option<&str>, expected: &Value) {
         let set = set.iter().map(|text| text.parse().unwrap()).collect();
-        let args = WorkloadArgs { set, payload: payload.map(str::to_owned) };
+        let payload = payload.map(str::to_owned);
+        let args = WorkloadArgs { set, payload, allow_extra: false };
         assert_eq!(Value::Object(payload_of(&args).unwrap()), *expected);
     }
 
@@ -188,9 +214,23 @@ mod tests {
 
     #[test]
     fn a_payload_that_is_no_map_is_refused() {
-        let args = WorkloadArgs { set: Vec::new(), payload: Some("[1]".to_owned()) };
+        let payload = Some("[1]".to_owned());
+        let args = WorkloadArgs { set: Vec::new(), payload, allow_extra: false };
         let error = payload_of(&args).unwrap_err().to_string();
         assert_eq!(error, "--payload has to be a map of names to values");
+    }
+
+    #[test]
+    fn a_name_that_the_workload_does_not_have_is_refused_with_the_nearest() {
+        let declared = json!({"total": 1, "name": "x"});
+        let check = |set: &str, allow_extra| {
+            let args = WorkloadArgs { set: vec![set.parse().unwrap()], payload: None, allow_extra };
+            check_declared(&args, declared.as_object().unwrap(), "tests/x")
+        };
+        assert!(check("total=5", false).is_ok() && check("name.a=5", false).is_ok());
+        let Err(Failure::BadInput(refused)) = check("totl=5", false) else { panic!("accepted") };
+        assert_eq!(refused.to_string(), "the workload of tests/x has no `totl`");
+        assert!(check("totl=5", true).is_ok());
     }
 
     #[test]

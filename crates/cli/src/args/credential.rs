@@ -26,6 +26,9 @@ pub(crate) struct CredentialSetArgs {
     /// What it is for, such as postgres, bearer, basic, api_key [default: what the data says]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
+    /// Take a type that looks like a misspelt one
+    #[arg(long)]
+    pub(crate) any_type: bool,
     /// The secret fields, a map in JSON or YAML: @FILE, or - for standard input
     #[arg(long, value_name = "@FILE|-", default_value = "-")]
     pub(crate) data: String,

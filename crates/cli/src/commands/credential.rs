@@ -13,10 +13,44 @@ use crate::args::{
 use crate::config::Config;
 use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
+use crate::nearest::nearest;
 use crate::output::table::{line, table};
 use crate::output::{DocumentFormat, document};
 use crate::terminal::{FAINT, Terminal, paint};
 
+/// The types that tools know. Others are kept for programs that do.
+const TYPES: &[&str] = &[
+    "api_key",
+    "apikey",
+    "azure",
+    "basic",
+    "bearer",
+    "bearer_token",
+    "client_credentials",
+    "duckdb",
+    "gcp",
+    "gcs",
+    "gcs_hmac",
+    "google_oauth",
+    "google_service_account",
+    "hmac",
+    "httpbasicauth",
+    "httpbearerauth",
+    "mysql",
+    "nats",
+    "oauth2",
+    "oauth2_client_credentials",
+    "postgres",
+    "postgresql",
+    "s3",
+    "s3_hmac",
+    "secret",
+    "service_account",
+    "snowflake",
+    "sqlite",
+    "token",
+    "webhook",
+];
 /// How many bytes are read of a file or of standard input.
 const DATA_BYTES_MAX: u64 = 1024 * 1024;
 /// How much of a description fits the table.
@@ -142,6 +176,14 @@ fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<Value> {
             (kind, said)
         }
     };
+    if !args.any_type
+        && !TYPES.contains(&kind.to_ascii_lowercase().as_str())
+        && let Some(near) = nearest(&kind, TYPES.iter().copied())
+    {
+        bail!(
+            "no tool knows the type `{kind}`; did you mean `{near}`? --any-type keeps it as it is"
+        );
+    }
     Ok(json!({
         "name": args.name,
         "type": kind,

@@ -17,7 +17,7 @@ use crate::output::problems;
 use crate::plane::{self, Kept, Plane};
 use crate::session::{Session, Work};
 use crate::terminal::{CAREFUL, Terminal, paint};
-use crate::workload::payload_of;
+use crate::workload::{check_declared, payload_of};
 
 /// What is to be run, found and checked before a database is opened.
 enum Target {
@@ -72,6 +72,7 @@ async fn run_in(
         let plural = if unfinished == 1 { "execution" } else { "executions" };
         terminal.say(format!("{unfinished} unfinished {plural} from earlier: being continued"));
     }
+    check_names(plane, args, &target).await?;
     let playbook = registered(plane, target, args.watch.quiet, terminal).await?;
     let request =
         StartRequest { error_mode: args.error_mode, ..StartRequest::new(playbook, payload) };
@@ -114,6 +115,33 @@ pub(super) fn choice_of(text: &str) -> Result<(String, Option<u32>), Failure> {
     Ok((path.to_owned(), version))
 }
 
+/// Refuses names of `--set` that the workload of the target does not have.
+async fn check_names(plane: &dyn Plane, args: &RunArgs, target: &Target) -> Result<(), Failure> {
+    if !args.workload.must_be_declared() {
+        return Ok(());
+    }
+    let (path, version, others) = match target {
+        Target::File { document, .. } => {
+            let playbook = &document.playbook;
+            return check_declared(&args.workload, &playbook.workload, &playbook.metadata.path);
+        }
+        Target::Catalog { choice: PlaybookChoice::Path { path, version }, others } => {
+            (path, *version, others)
+        }
+        Target::Catalog { choice: PlaybookChoice::Id(_), .. } => return Ok(()),
+    };
+    let along = others.iter().find(|it| version.is_none() && it.playbook.metadata.path == *path);
+    if let Some(document) = along {
+        return check_declared(&args.workload, &document.playbook.workload, path);
+    }
+    // A document that is not there or not valid is told when it is started.
+    let Some(content) = plane.content(path, version).await? else { return Ok(()) };
+    match noetl_playbook::parse_for(Workers::Any, path, content.as_bytes()) {
+        Ok(checked) => check_declared(&args.workload, &checked.playbook.workload, path),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Registers what the target brings along.
 async fn registered(
     plane: &dyn Plane,
@@ -133,7 +161,7 @@ async fn registered(
                 plane.register(&other.file, &other.content).await?;
             }
             for path in missing {
-                if !plane.is_registered(&path).await? {
+                if plane.content(&path, None).await?.is_none() {
                     let warning = paint(CAREFUL, "warning:");
                     terminal.say(format!(
                         "{warning} a step calls the playbook {path}, which is neither beside \

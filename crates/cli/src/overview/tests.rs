@@ -6,11 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Folds stored events, one every second, and shows what became of them.
-#[track_caller]
-fn check(events: &[Value], expected: &Expect) {
-    let playbook = PlaybookRef { catalog_id: CatalogId(1), path: "p".into(), version: 1 };
-    let mut overview = Overview::of(&Summary {
+fn summary(playbook: PlaybookRef) -> Summary {
+    Summary {
         execution: ExecutionId(1),
         playbook,
         status: ExecutionStatus::Running,
@@ -24,7 +21,14 @@ fn check(events: &[Value], expected: &Expect) {
         error: None,
         head: None,
         fork: None,
-    });
+    }
+}
+
+/// Folds stored events, one every second, and shows what became of them.
+#[track_caller]
+fn check(events: &[Value], expected: &Expect) {
+    let playbook = PlaybookRef { catalog_id: CatalogId(1), path: "p".into(), version: 1 };
+    let mut overview = Overview::of(&summary(playbook));
     let mut shown = String::new();
     for (event, second) in events.iter().zip(0..) {
         let at = Timestamp::from_millis(second * 1000);
@@ -53,6 +57,21 @@ fn completed(run: u64, step: &str) -> Value {
 
 fn error() -> Value {
     serde_json::to_value(ToolError::new(ErrorKind::Exception, "no")).unwrap()
+}
+
+#[test]
+fn each_run_of_a_step_has_its_own_duration() {
+    let playbook = PlaybookRef { catalog_id: CatalogId(1), path: "p".into(), version: 1 };
+    let mut overview = Overview::of(&summary(playbook));
+    let mut durations = Vec::new();
+    let events = [entered(0, "a"), completed(0, "a"), entered(1, "a"), completed(1, "a")];
+    for (event, second) in events.into_iter().zip([0, 5, 6, 8]) {
+        let at = Timestamp::from_millis(second * 1000);
+        let event = serde_json::from_value(event).unwrap();
+        overview.see(&Recorded { seq: Seq(1), event_id: EventId(1), at, event, prev: None });
+        durations.push((overview.steps[0].run_took.as_secs(), overview.steps[0].took.as_secs()));
+    }
+    assert_eq!(durations, [(0, 0), (5, 5), (0, 5), (2, 7)]);
 }
 
 #[test]

@@ -104,3 +104,22 @@ fn a_new_key_takes_over_with_the_old_one_at_hand() {
         .expect("the binary runs");
     assert!(String::from_utf8_lossy(&output.stdout).contains("s3cr3t-t0ken"), "{output:?}");
 }
+
+#[test]
+fn a_type_that_looks_misspelt_is_refused_with_the_nearest() {
+    let sandbox = Sandbox::new().with("db.json", r#"{"db_password": "s3cr3t-t0ken"}"#);
+    let set = |more: &[&str]| {
+        let args = ["credential", "set", "db", "--data", "@db.json", "--type"];
+        sandbox.noetl(&[&args[..], more].concat())
+    };
+    let refused = set(&["postgress"]);
+    assert_eq!(refused.code, Some(2));
+    assert_eq!(
+        refused.stderr,
+        "error: no tool knows the type `postgress`; did you mean `postgres`? --any-type keeps it as \
+         it is\n"
+    );
+    assert_eq!(set(&["postgress", "--any-type"]).code, Some(0));
+    assert_eq!(set(&["Postgres"]).code, Some(0));
+    assert_eq!(set(&["our_own_kind"]).code, Some(0));
+}

@@ -37,9 +37,28 @@ fn values_are_laid_over_the_workload() {
     assert_eq!(run(&["--payload", r#"{"name": "Alan"}"#]), "Hello, Alan from Oslo!\n");
     assert_eq!(run(&["--payload", "@values.yaml"]), "Hello, Grace from Lima!\n");
     assert_eq!(
-        run(&["--payload", "@values.yaml", "--set", "name=7", "--set", "new=1"]),
+        run(&["--payload", "@values.yaml", "--set", "name=7", "--set", "new=1", "--allow-extra"]),
         "Hello, 7 from Lima!\n"
     );
+}
+
+#[test]
+fn a_name_that_the_workload_does_not_have_is_refused_with_the_nearest() {
+    let sandbox = Sandbox::new().with("hello.yaml", HELLO);
+    assert_eq!(sandbox.noetl(&["run", "hello.yaml", "-q"]).code, Some(0));
+    for target in ["hello.yaml", "tests/hello"] {
+        let refused = sandbox.noetl(&["run", target, "-q", "--set", "nme=Ada"]);
+        assert_eq!(refused.code, Some(2));
+        assert_eq!(
+            refused.stderr,
+            "error: the workload of tests/hello has no `nme`\n help: did you mean `name`? To set \
+             it all the same, add --allow-extra\n"
+        );
+        let args = ["run", target, "-q", "--set", "nme=Ada", "--allow-extra"];
+        assert_eq!(sandbox.noetl(&args).code, Some(0));
+    }
+    let count = sandbox.json(&["executions", "list", "-o", "json"]).as_array().map(Vec::len);
+    assert_eq!(count, Some(3), "nothing is started by a refused command");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn a_secret_is_known_in_every_writing_and_however_its_text_is_cut() {
         let text = format!("<{written}> and <{written}>");
         let kept = redactor.text(&text);
         // Characters of base64 that only the bytes beside the secret decide may stay.
-        let beside_max = if name.contains("base64") { 5 } else { 0 };
+        let beside_max = if name.contains("base64") { 6 } else { 0 };
         for shown in kept.split('<').skip(1).filter_map(|rest| rest.split('>').next()) {
             let beside = shown.replacen(REDACTED, "", 1);
             let beside = beside.chars().filter(|c| c.is_alphanumeric()).count();
