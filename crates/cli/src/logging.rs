@@ -12,6 +12,7 @@ use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::terminal::{LogForm, LogWriter};
 
 /// Libraries that tell, when asked for much, what they send: the statements and requests of playbooks,
 /// with the secrets in them.
@@ -36,11 +37,17 @@ pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Fa
     let directives = TELLTALES.iter().map(|it| it.parse().expect("a directive"));
     let filter = directives.fold(filter, EnvFilter::add_directive);
     // Whoever read standard error may have gone: that is no reason to panic.
-    let lines = fmt::layer().with_writer(io::stderr).log_internal_errors(false);
+    let is_terminal = io::stderr().is_terminal();
+    let form = match (config.logs_json(), is_terminal) {
+        (true, _) => LogForm::Json,
+        (false, true) => LogForm::Styled,
+        (false, false) => LogForm::Plain,
+    };
+    let lines = fmt::layer().with_writer(move || LogWriter(form)).log_internal_errors(false);
     let lines = if config.logs_json() {
         lines.json().flatten_event(true).with_ansi(false).boxed()
     } else {
-        lines.with_ansi(io::stderr().is_terminal()).compact().boxed()
+        lines.with_ansi(is_terminal).compact().boxed()
     };
     let (traces, exporter) = match config.otel() {
         Some(settings) => {

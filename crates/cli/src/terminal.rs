@@ -1,13 +1,18 @@
-//! Where a command speaks: data on standard output, talk on standard error.
+//! The two streams of a command: data on standard output, messages on standard error.
+//!
+//! Invariant: everything that is printed goes through [`shown`], so that no control character of a
+//! step's output, of a playbook or of a server reaches the terminal.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal as _, Stderr, Stdout, Write as _};
+use std::io::{self, IsTerminal as _, Stderr, Stdout, Write};
 
-use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
 use crate::args::ColorWhen;
 use crate::config::Environment;
+pub(crate) use escape::{LogForm, LogWriter, is_control, json_shown, shown, styled};
+
+mod escape;
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -15,16 +20,16 @@ pub(crate) const CAREFUL: Style = AnsiColor::Yellow.on_default();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 pub(crate) const STRONG: Style = Style::new().bold();
 
-/// A text in a style. Streams without colours take the style out again.
+/// Returns a text in a style, for [`shown`].
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
-    format!("{style}{text}{style:#}")
+    format!("{}{text}{}", styled(&style.to_string()), styled(&format!("{style:#}")))
 }
 
 /// The two streams of a command.
 pub(crate) struct Terminal {
-    stdout: AutoStream<Stdout>,
-    stderr: AutoStream<Stderr>,
-    /// Whether somebody watches standard error, so that it may move.
+    stdout: Stdout,
+    stderr: Stderr,
+    /// Whether standard error is a terminal, so that progress may move on it.
     pub(crate) is_watched: bool,
     pub(crate) stdout_color: bool,
     pub(crate) stderr_color: bool,
@@ -32,32 +37,40 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn new(environment: &Environment, when: ColorWhen) -> Self {
-        let stdout_color = environment.wants_color(when, io::stdout().is_terminal());
-        let stderr_color = environment.wants_color(when, io::stderr().is_terminal());
         Self {
-            stdout: AutoStream::new(io::stdout(), choice(stdout_color)),
-            stderr: AutoStream::new(io::stderr(), choice(stderr_color)),
+            stdout_color: environment.wants_color(when, io::stdout().is_terminal()),
+            stderr_color: environment.wants_color(when, io::stderr().is_terminal()),
             is_watched: io::stderr().is_terminal(),
-            stdout_color,
-            stderr_color,
+            stdout: io::stdout(),
+            stderr: io::stderr(),
         }
     }
 
-    /// Writes what was asked for, and ends its last line.
+    /// Writes the data of a command, and ends its last line.
     pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
-        self.stdout.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            self.stdout.write_all(b"\n")?;
-        }
-        self.stdout.flush()
+        let text = shown(text, self.stdout_color);
+        write_whole(&mut self.stdout, &text)
     }
 
-    /// Says a line about it. Nothing depends on whether somebody listens.
+    /// Writes the content of a file: byte for byte, except to a terminal.
+    pub(crate) fn file(&mut self, content: &str) -> io::Result<()> {
+        if self.stdout.is_terminal() {
+            return self.data(content);
+        }
+        write_whole(&mut self.stdout, content)
+    }
+
+    /// Writes a message. Nothing depends on whether it is read.
     pub(crate) fn say(&mut self, line: impl Display) {
-        let _unheard = writeln!(self.stderr, "{line}");
+        let text = shown(&line.to_string(), self.stderr_color);
+        let _unread = writeln!(self.stderr, "{text}");
     }
 }
 
-fn choice(color: bool) -> ColorChoice {
-    if color { ColorChoice::Always } else { ColorChoice::Never }
+fn write_whole(stream: &mut impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        stream.write_all(b"\n")?;
+    }
+    stream.flush()
 }

@@ -79,7 +79,7 @@ pub(crate) async fn get(
     };
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &Shown::from(&entry)))?,
-        None => terminal.data(entry.content.as_deref().unwrap_or_default())?,
+        None => terminal.file(entry.content.as_deref().unwrap_or_default())?,
     }
     Ok(Exit::Completed)
 }

@@ -12,6 +12,6 @@ pub(crate) fn completions(
 ) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Arguments::command(), "noetl", &mut script);
-    terminal.data(&String::from_utf8_lossy(&script))?;
+    terminal.file(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Completed)
 }

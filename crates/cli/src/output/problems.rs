@@ -5,10 +5,14 @@ use std::fmt;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use noetl_playbook::{Diagnostic, Problems, Report};
 
+use crate::terminal::styled;
+
 /// Findings with their source lines: drawn in colours, or in plain characters without.
 pub(crate) fn render(problems: &Problems, color: bool) -> String {
-    if !color {
-        return format!("{problems}{}\n", problems.headline());
+    let plain = format!("{problems}{}\n", problems.headline());
+    // The renderer prints sources as they are, so an escape sequence of one would pass for its own.
+    if !color || plain.contains('\u{1b}') {
+        return plain;
     }
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
     let report = Report::from(problems.clone());
@@ -19,7 +23,7 @@ pub(crate) fn render(problems: &Problems, color: bool) -> String {
             .expect("writing to a string cannot fail");
         text.push('\n');
     }
-    text + problems.headline().as_str()
+    styled(&text) + problems.headline().as_str()
 }
 
 /// A finding together with the document it is about.

@@ -1,5 +1,7 @@
 //! Columns, aligned.
 
+use crate::terminal::shown;
+
 /// Lines with their columns aligned, two blanks apart; the last column is not padded.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -21,9 +23,9 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     lines.collect()
 }
 
-/// How wide a cell is: escape sequences take no room.
+/// The width of a cell as it is printed: styles take no room.
 fn width(cell: &str) -> usize {
-    anstream::adapter::strip_str(cell).to_string().chars().count()
+    shown(cell, false).chars().count()
 }
 
 /// One line of at most `max` characters.

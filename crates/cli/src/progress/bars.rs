@@ -8,6 +8,7 @@ use noetl_model::ExecutionId;
 
 use super::{NAME_WIDTH, write_line};
 use crate::overview::{Change, Overview, StepView};
+use crate::terminal::shown;
 
 /// How often the lines move.
 const TICK: Duration = Duration::from_millis(100);
@@ -58,7 +59,7 @@ impl Bars {
     fn begin(&mut self, step: RunningStep, view: &StepView) {
         let bar = self.all.add(ProgressBar::no_length());
         bar.set_style(style(STEP));
-        bar.set_prefix(format!("step {:NAME_WIDTH$}", view.step.as_str()));
+        bar.set_prefix(shown(&format!("step {:NAME_WIDTH$}", view.step.as_str()), false));
         bar.enable_steady_tick(TICK);
         if let Some(earlier) = self.running.insert(step, bar) {
             earlier.finish_and_clear();

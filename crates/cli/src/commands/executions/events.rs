@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::history::History;
 use crate::output::events::event_line;
-use crate::output::pretty;
+use crate::output::{compact, pretty};
 use crate::plane;
 use crate::terminal::Terminal;
 
@@ -99,5 +99,5 @@ impl From<Recorded> for EventDocument {
 
 fn jsonl(recorded: Recorded) -> String {
     let document = EventDocument::from(recorded);
-    serde_json::to_string(&document).expect("events are plain data") + "\n"
+    compact(&document) + "\n"
 }
