@@ -38,6 +38,11 @@ pub(crate) async fn dispatch(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
+    if let Some(withheld) = config.withheld()
+        && needs_settings(command)
+    {
+        return Err(withheld.refusal());
+    }
     match command {
         Command::Run(args) => run::run(args, config, terminal).await,
         Command::Validate(args) => validate::validate(args, terminal),
@@ -78,7 +83,37 @@ pub(crate) async fn dispatch(
         Command::Doctor(args) => doctor::doctor(args, config, terminal).await,
         Command::Config(command) => match command {
             ConfigCommand::Show(args) => config::show(args, config, terminal),
+            ConfigCommand::Trust(args) => config::trust(args, config, terminal),
         },
+    }
+}
+
+/// Returns whether a command works with a database, a server or tools as they are configured.
+fn needs_settings(command: &Command) -> bool {
+    match command {
+        Command::Config(_)
+        | Command::Doctor(_)
+        | Command::Validate(_)
+        | Command::Graph(_)
+        | Command::Schema(_)
+        | Command::Completions(_) => false,
+        Command::Run(_)
+        | Command::Verify(_)
+        | Command::Executions(_)
+        | Command::Status(_)
+        | Command::Cancel(_)
+        | Command::Resume(_)
+        | Command::Replay(_)
+        | Command::Register(_)
+        | Command::Catalog(_)
+        | Command::Server(_)
+        | Command::Worker(_)
+        | Command::Outbox(_)
+        | Command::Feed(_)
+        | Command::Subscription(_)
+        | Command::Schedule(_)
+        | Command::Tools(_)
+        | Command::Credential(_) => true,
     }
 }
 

@@ -1,19 +1,23 @@
-//! What is configured, and by whom: a flag wins over the environment, that over `noetl.toml`, that
-//! over the default. Only `environment` reads the environment.
+//! What is configured, and by whom: a flag wins over the environment, that over the project's
+//! `noetl.toml`, that over the user's, that over the default. Only `environment` reads the environment.
 //!
-//! Invariant: a value that cannot be understood is an error that names who said it.
+//! Invariants: a value that cannot be understood is an error that names who said it. A project file
+//! that the user does not trust sets nothing that could run a program, move data or show a secret to
+//! anybody. A token of the user is never shown to a server that a project file names.
 
 mod environment;
 pub(crate) mod file;
 mod kind;
 pub(crate) mod settings;
+mod token;
+pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use url::Url;
 
 use crate::failure::Failure;
@@ -21,6 +25,8 @@ use crate::nearest::nearest;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
 use settings::{Row, Setting, TABLE};
+pub(crate) use token::NamedBy;
+use trust::{Standing, TrustList, Withheld};
 
 /// Where a server is looked for if nobody says.
 const USUAL_SERVER: &str = "http://127.0.0.1:8082";
@@ -37,8 +43,10 @@ pub(crate) struct Flags {
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     environment: Environment,
-    /// The file in force, if there is one.
-    file: Option<PathBuf>,
+    /// The files in force, the one that wins last.
+    files: Vec<PathBuf>,
+    /// The project file that would set more if the user trusted it.
+    withheld: Option<Withheld>,
     contexts: Vec<String>,
     /// What was said by somebody; for all others the default holds.
     said: BTreeMap<Setting, Said>,
@@ -49,6 +57,28 @@ pub(crate) struct Config {
 struct Said {
     value: String,
     by: Source,
+    author: Author,
+}
+
+impl Said {
+    fn by_user(value: impl Into<String>, by: Source) -> Self {
+        Self { value: value.into(), by, author: Author::User }
+    }
+}
+
+/// The author of a value: the user of this machine, or whoever wrote a project's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    User,
+    Project,
+}
+
+/// A file of settings.
+#[derive(Debug)]
+struct Layer {
+    path: PathBuf,
+    author: Author,
+    content: SettingsFile,
 }
 
 /// Who has said a value.
@@ -64,52 +94,63 @@ pub(crate) enum Source {
 impl Config {
     /// What the environment, the file in force and the flags say.
     pub(crate) fn load(environment: Environment, flags: &Flags) -> Result<Self, Failure> {
-        let variable = |name: &str| environment.get(name);
-        let named = flags.config.clone().or_else(|| variable("NOETL_CONFIG").map(PathBuf::from));
-        let path = match named {
-            Some(path) => Some(path),
-            None => {
-                let user = file::user_directory(variable("XDG_CONFIG_HOME"), variable("HOME"));
-                file::find(&file::working_directory()?, &user)
+        let named = flags.config.clone();
+        let named = named.or_else(|| environment.get("NOETL_CONFIG").map(PathBuf::from));
+        let (layers, withheld) = match named {
+            Some(path) => {
+                let content = file::read(&path)?.0;
+                (vec![Layer { path, author: Author::User, content }], None)
             }
+            None => found_layers(&environment)?,
         };
-        let content = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        Self::of_parts(environment, path, content, flags)
+        Ok(Self { withheld, ..Self::of_parts(environment, layers, flags)? })
     }
 
     fn of_parts(
         environment: Environment,
-        file: Option<PathBuf>,
-        content: SettingsFile,
+        layers: Vec<Layer>,
         flags: &Flags,
     ) -> Result<Self, Failure> {
         let mut said = BTreeMap::new();
+        let mut contexts = BTreeMap::new();
+        let mut files = Vec::new();
+        for Layer { path, author, content } in layers {
+            files.push(path);
+            said.extend(
+                content
+                    .values
+                    .into_iter()
+                    .map(|(setting, value)| (setting, Said { value, by: Source::File, author })),
+            );
+            contexts.extend(
+                content.contexts.into_iter().map(|(name, values)| (name, (author, values))),
+            );
+        }
         for row in TABLE {
             if let Some(value) = environment.get(row.variable) {
                 row.kind.check(value).map_err(|expected| refused(row, &expected))?;
-                said.insert(row.setting, Said { value: value.to_owned(), by: Source::Environment });
-            } else if let Some(value) = content.values.get(&row.setting) {
-                said.insert(row.setting, Said { value: value.clone(), by: Source::File });
+                said.insert(row.setting, Said::by_user(value, Source::Environment));
             }
         }
         let flagged = [(Setting::Context, &flags.context), (Setting::LogFormat, &flags.log_format)];
         for (setting, value) in flagged {
-            if let Some(value) = value.clone() {
-                said.insert(setting, Said { value, by: Source::Flag });
+            if let Some(value) = value {
+                said.insert(setting, Said::by_user(value, Source::Flag));
             }
         }
         if let Some(context) = said.get(&Setting::Context) {
-            let values = content
-                .contexts
-                .get(&context.value)
-                .ok_or_else(|| unknown_context(&context.value, &content))?;
+            let name = &context.value;
+            let found = contexts.get(name);
+            let (author, values) =
+                found.ok_or_else(|| unknown_context(name, contexts.keys().map(String::as_str)))?;
             // What belongs to one server stays together, whatever the environment says of another.
             said.extend(values.iter().map(|(setting, value)| {
-                (*setting, Said { value: value.clone(), by: Source::Context })
+                let said = Said { value: value.clone(), by: Source::Context, author: *author };
+                (*setting, said)
             }));
         }
-        let contexts = content.contexts.into_keys().collect();
-        Ok(Self { environment, file, contexts, said })
+        let contexts = contexts.into_keys().collect();
+        Ok(Self { environment, files, withheld: None, contexts, said })
     }
 
     #[cfg(test)]
@@ -123,12 +164,27 @@ impl Config {
         content: SettingsFile,
         flags: &Flags,
     ) -> Result<Self, Failure> {
-        Self::of_parts(Environment::of(variables), None, content, flags)
+        let layer = Layer { path: PathBuf::from(file::NAME), author: Author::User, content };
+        Self::of_parts(Environment::of(variables), vec![layer], flags)
     }
 
-    /// The file in force.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
+    /// The files in force, the one that wins last.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The project file that would set more if the user trusted it.
+    pub(crate) fn withheld(&self) -> Option<&Withheld> {
+        self.withheld.as_ref()
+    }
+
+    /// The list of project files that the user trusts.
+    pub(crate) fn trust_list(&self) -> Result<TrustList, Failure> {
+        let directory = user_directory(&self.environment).ok_or_else(|| {
+            Failure::bad_input(anyhow!("there is no directory for your settings"))
+                .help("set HOME or XDG_CONFIG_HOME to a directory of yours")
+        })?;
+        Ok(TrustList::of_user(&directory))
     }
 
     /// The servers that have names.
@@ -146,6 +202,11 @@ impl Config {
 
     fn text(&self, setting: Setting) -> Option<&str> {
         self.in_force(setting.row()).0
+    }
+
+    /// The author of a setting's value; defaults are the user's.
+    fn author(&self, setting: Setting) -> Author {
+        self.said.get(&setting).map_or(Author::User, |said| said.author)
     }
 
     fn number(&self, setting: Setting) -> u64 {
@@ -199,7 +260,7 @@ impl Config {
     pub(crate) fn with_payload_directory(mut self, directory: Option<&Path>) -> Self {
         if let Some(directory) = directory {
             let value = directory.display().to_string();
-            self.said.insert(Setting::PayloadDirectory, Said { value, by: Source::Flag });
+            self.said.insert(Setting::PayloadDirectory, Said::by_user(value, Source::Flag));
         }
         self
     }
@@ -248,7 +309,7 @@ impl Config {
         self.text(Setting::ServerCa).map(Path::new)
     }
 
-    /// The secret that clients of a server show.
+    /// The secret that a server of this process asks for.
     pub(crate) fn api_token(&self) -> Option<&str> {
         self.text(Setting::Token)
     }
@@ -301,7 +362,12 @@ impl Config {
     /// Where spans go, if anywhere.
     pub(crate) fn otel(&self) -> Option<noetl_otel::Settings> {
         let endpoint = self.url(Setting::OtelEndpoint)?;
-        let headers = self.text(Setting::OtelHeaders).unwrap_or_default().to_owned();
+        let headers = self.said.get(&Setting::OtelHeaders);
+        // The user's headers may hold a key, which is not for a collector that a project names.
+        let headers = headers.filter(|headers| {
+            headers.author == Author::Project || self.author(Setting::OtelEndpoint) == Author::User
+        });
+        let headers = headers.map(|said| said.value.clone()).unwrap_or_default();
         let service = self.text(Setting::OtelService).expect("it has a default").to_owned();
         Some(noetl_otel::Settings { endpoint, headers, service })
     }
@@ -336,9 +402,44 @@ fn refused(row: &Row, expected: &str) -> Failure {
         .help(format!("unset it, or set it to {expected}"))
 }
 
-fn unknown_context(name: &str, content: &SettingsFile) -> Failure {
+/// The files of the user and of the project. What an untrusted project file may not set is left out.
+fn found_layers(environment: &Environment) -> Result<(Vec<Layer>, Option<Withheld>), Failure> {
+    let directory = user_directory(environment);
+    let user = directory.as_deref().and_then(file::of_user);
+    let project = file::of_project(&file::working_directory()?);
+    let mut layers = Vec::new();
+    let is_users = |path: &Path| user.as_deref().is_some_and(|user| is_same(user, path));
+    let project = project.filter(|path| !is_users(path));
+    if let Some(path) = user {
+        let content = file::read(&path)?.0;
+        layers.push(Layer { path, author: Author::User, content });
+    }
+    let Some(path) = project else { return Ok((layers, None)) };
+    let (mut content, digest) = file::read(&path)?;
+    let standing = match &directory {
+        Some(directory) => {
+            let list = TrustList::of_user(directory);
+            let shown = list.path().display().to_string();
+            let standing = list.standing(&path, &digest);
+            standing.with_context(|| format!("cannot read {shown}")).map_err(Failure::bad_input)?
+        }
+        None => Standing::Unknown,
+    };
+    let withheld = Withheld::of(&path, standing, &mut content);
+    layers.push(Layer { path, author: Author::Project, content });
+    Ok((layers, withheld))
+}
+
+fn user_directory(environment: &Environment) -> Option<PathBuf> {
+    file::user_directory(environment.get("XDG_CONFIG_HOME"), environment.get("HOME"))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+fn unknown_context<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let failure = Failure::bad_input(anyhow!("there is no context `{name}`"));
-    let known = content.contexts.keys().map(String::as_str);
     match nearest(name, known) {
         Some(near) => failure.help(format!("did you mean `{near}`?")),
         None => failure.help(format!("add [contexts.{name}] with `server` to {}", file::NAME)),

@@ -1,6 +1,7 @@
 //! The database of a command: which one, and what it means when it cannot be opened.
 
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -130,7 +131,13 @@ impl Drop for Announcement {
 
 /// Only worth reading if somebody has the database: a server that was killed leaves it behind.
 fn served_at(database: &Path) -> Option<Url> {
-    let text = std::fs::read_to_string(announcement_of(database)).ok()?;
+    let path = announcement_of(database);
+    // The token may be shown to that address, so only this user or the administrator may name it.
+    let owner = std::fs::metadata(&path).ok()?.uid();
+    if ![rustix::process::geteuid().as_raw(), 0].contains(&owner) {
+        return None;
+    }
+    let text = std::fs::read_to_string(path).ok()?;
     text.trim().parse().ok()
 }
 

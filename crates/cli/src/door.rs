@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::args::ClientArgs;
-use crate::config::Config;
+use crate::config::{Config, NamedBy};
 use crate::database::{self, Opened};
 use crate::failure::Failure;
 use crate::plane::{self, Plane as _};
@@ -29,7 +29,7 @@ impl Door {
         }
         let path = database::path_of(&args.database, config);
         match database::open_or_served(&path, config).await? {
-            Opened::ServedAt(url) => Ok(Self::Far(Remote::new(url, config)?)),
+            Opened::ServedAt(url) => Ok(Self::Far(Remote::new(url, NamedBy::Database, config)?)),
             Opened::Ours(store) => {
                 let session = Session::on(store, &path, Work::Nowhere, config).await?;
                 // Nobody but this command can reach these routes.

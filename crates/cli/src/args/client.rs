@@ -83,6 +83,19 @@ pub(crate) struct StatusArgs {
 pub(crate) enum ConfigCommand {
     /// Show every setting: its value in force, and who has said it
     Show(ConfigShowArgs),
+    /// Let a project's noetl.toml set programs, servers, tokens, databases and egress
+    Trust(ConfigTrustArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CONFIG_TRUST_EXAMPLES)]
+pub(crate) struct ConfigTrustArgs {
+    /// The project file [default: noetl.toml in the working directory or above it]
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Trust the file no longer
+    #[arg(long)]
+    pub(crate) revoke: bool,
 }
 
 #[derive(Debug, Args)]
@@ -131,12 +144,25 @@ Examples:
   noetl status 380247909993574400 --output json --server http://localhost:8082";
 
 pub(super) const CONFIG_EXAMPLES: &str = "\
-A flag wins over the environment, the environment over noetl.toml, that over the default. The file
-is --config FILE, else $NOETL_CONFIG, else noetl.toml in the working directory or above it, else
-noetl/noetl.toml in the user's configuration directory.
+A flag wins over the environment, the environment over the project's noetl.toml, that over the
+user's, that over the default. The project's file is in the working directory or above it, the user's
+is noetl/noetl.toml in the user's configuration directory. --config FILE or $NOETL_CONFIG names one
+that is used instead of both. A project's file sets programs, servers, tokens, databases and egress
+only once you have trusted it as it is.
 
 Examples:
-  noetl config show";
+  noetl config show
+  noetl config trust";
+
+const CONFIG_TRUST_EXAMPLES: &str = "\
+Read the file first: it may name programs that noetl runs as you, and servers it talks to. Path and
+content are remembered in noetl/trusted in the user's configuration directory; a file that has changed
+needs to be trusted again. `noetl config show` lists what an untrusted file would set.
+
+Examples:
+  noetl config trust
+  noetl config trust ~/project/noetl.toml
+  noetl config trust --revoke";
 
 const CONFIG_SHOW_EXAMPLES: &str = "\
 Secrets are not shown.

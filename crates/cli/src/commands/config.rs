@@ -1,14 +1,18 @@
-//! `noetl config`: what is configured, and by whom.
+//! `noetl config`: what is configured and by whom, and which project files are trusted.
 
+use std::io;
+
+use anyhow::anyhow;
 use serde::Serialize;
 
-use crate::args::ConfigShowArgs;
+use crate::args::{ConfigShowArgs, ConfigTrustArgs};
 use crate::config::settings::{Secrecy, TABLE};
-use crate::config::{Config, Source};
+use crate::config::trust::{Withheld, guarded};
+use crate::config::{Config, Source, file};
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::table::table;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::terminal::{CAREFUL, FAINT, Terminal, paint};
 
 /// What stands for a secret.
 const MASK: &str = "********";
@@ -16,7 +20,12 @@ const MASK: &str = "********";
 /// All that is configured, for programs.
 #[derive(Serialize)]
 struct Shown {
+    /// The file that wins.
     file: Option<String>,
+    /// All files in force, the one that wins last.
+    files: Vec<String>,
+    /// The keys of the project file that have no effect until it is trusted.
+    untrusted: Vec<String>,
     contexts: Vec<String>,
     settings: Vec<Entry>,
 }
@@ -50,7 +59,9 @@ pub(crate) fn show(
         }
     });
     let shown = Shown {
-        file: config.file().map(|path| path.display().to_string()),
+        file: config.files().last().map(|path| path.display().to_string()),
+        files: config.files().iter().map(|path| path.display().to_string()).collect(),
+        untrusted: config.withheld().map(|withheld| withheld.keys.clone()).unwrap_or_default(),
         contexts: config.contexts().to_vec(),
         settings: settings.collect(),
     };
@@ -58,6 +69,47 @@ pub(crate) fn show(
         Some(format) => terminal.data(&document(format, &shown))?,
         None => terminal.data(&text(&shown))?,
     }
+    if let Some(withheld) = config.withheld() {
+        terminal.say(format!("{} {withheld}", paint(CAREFUL, "warning:")));
+        terminal.say(format!("{} {}", paint(CAREFUL, "   help:"), Withheld::WAY_OUT));
+    }
+    Ok(Exit::Completed)
+}
+
+/// Trusts a project file as it is now, or no longer.
+pub(crate) fn trust(
+    args: &ConfigTrustArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let path = match &args.file {
+        Some(path) => path.clone(),
+        None => file::of_project(&file::working_directory()?).ok_or_else(|| {
+            let name = file::NAME;
+            Failure::bad_input(anyhow!("there is no {name} in the working directory or above it"))
+                .help("name the file: noetl config trust FILE")
+        })?,
+    };
+    let list = config.trust_list()?;
+    let unwritten = |error: io::Error| {
+        let error = anyhow::Error::new(error);
+        Failure::broken(error.context(format!("cannot write {}", list.path().display())))
+    };
+    let shown = path.display();
+    if args.revoke {
+        let message = match list.remove(&path).map_err(unwritten)? {
+            true => format!("{shown} is no longer trusted"),
+            false => format!("{shown} was not trusted"),
+        };
+        terminal.say(message);
+        return Ok(Exit::Completed);
+    }
+    let (content, digest) = file::read(&path)?;
+    list.add(&path, digest).map_err(unwritten)?;
+    terminal.say(match guarded(&content).as_slice() {
+        [] => format!("{shown} is trusted; it sets nothing that needs it"),
+        keys => format!("{shown} is trusted and sets {}", keys.join(", ")),
+    });
     Ok(Exit::Completed)
 }
 
@@ -82,8 +134,8 @@ fn text(shown: &Shown) -> String {
             entry.variable.to_owned(),
         ]
     }));
-    let file = shown.file.as_deref().unwrap_or("none");
-    let mut text = format!("file      {file}\n");
+    let files = if shown.files.is_empty() { "none".to_owned() } else { shown.files.join(", ") };
+    let mut text = format!("file      {files}\n");
     if !shown.contexts.is_empty() {
         text.push_str(&format!("contexts  {}\n", shown.contexts.join(", ")));
     }

@@ -11,10 +11,11 @@ use noetl_worker::{Settings, Worker};
 
 use super::stopped;
 use crate::args::WorkerArgs;
-use crate::config::Config;
+use crate::config::{Config, NamedBy};
 use crate::edge::client_tls;
 use crate::failure::{Exit, Failure};
 use crate::foundation::worker_of_process;
+use crate::remote::Remote;
 use crate::session::tool_settings;
 use crate::terminal::Terminal;
 use crate::tools::Tools;
@@ -24,15 +25,19 @@ pub(crate) async fn worker(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let server = args.server.clone().unwrap_or_else(|| config.server_or_usual());
-    let token = config.api_token().map(str::to_owned);
+    let (server, named) = match &args.server {
+        Some(url) => (url.clone(), NamedBy::Flag),
+        None => (config.server_or_usual(), NamedBy::Settings),
+    };
+    let token = config.token_for(&server, named)?.map(str::to_owned);
     let tls = client_tls(config)?;
     let control = RemoteControl::with_tls(server.clone(), token, &tls);
     let control = control.map_err(Failure::broken)?;
     let control = Arc::new(control);
     if let Some(path) = subscription_of(args, config) {
         let id = worker_of_process(config);
-        return subscription::fetch(&path, id, control, &server, config, terminal).await;
+        let remote = Remote::new(server, named, config)?;
+        return subscription::fetch(&path, id, control, &remote, config, terminal).await;
     }
     let id = worker_of_process(config);
     let whereabouts =

@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::kind::Kind;
 use super::settings::{Setting, TABLE};
+use super::trust::ContentDigest;
 use crate::failure::Failure;
 use crate::nearest::nearest;
 
@@ -20,7 +21,7 @@ pub(crate) const NAME: &str = "noetl.toml";
 /// How many bytes a file of settings may have.
 const BYTES_MAX: u64 = 1024 * 1024;
 /// The table of named servers.
-const CONTEXTS: &str = "contexts";
+pub(super) const CONTEXTS: &str = "contexts";
 /// What a named server says, and the setting it stands for.
 const CONTEXT_KEYS: &[(&str, Setting)] =
     &[("server", Setting::ServerUrl), ("token", Setting::Token), ("ca", Setting::ServerCa)];
@@ -32,15 +33,19 @@ pub(crate) struct SettingsFile {
     pub(crate) contexts: BTreeMap<String, BTreeMap<Setting, String>>,
 }
 
-/// The file in force: in the working directory or above it, else the user's.
-pub(crate) fn find(from: &Path, user: &Path) -> Option<PathBuf> {
-    let above = from.ancestors().map(|directory| directory.join(NAME));
-    above.chain([user.join("noetl").join(NAME)]).find(|path| path.is_file())
+/// The file of the project: in the working directory or above it.
+pub(crate) fn of_project(from: &Path) -> Option<PathBuf> {
+    from.ancestors().map(|directory| directory.join(NAME)).find(|path| path.is_file())
+}
+
+/// The file of the user, in the directory of the user's settings.
+pub(crate) fn of_user(directory: &Path) -> Option<PathBuf> {
+    Some(directory.join("noetl").join(NAME)).filter(|path| path.is_file())
 }
 
 /// Reads a file that only this user or the system's administrator can have written: it says where
-/// tokens are sent.
-pub(crate) fn read(path: &Path) -> Result<SettingsFile, Failure> {
+/// tokens are sent. The digest is that of the content that was read.
+pub(crate) fn read(path: &Path) -> Result<(SettingsFile, ContentDigest), Failure> {
     let shown = path.display();
     let unread = |error: io::Error| {
         Failure::bad_input(anyhow::Error::new(error).context(format!("cannot read {shown}")))
@@ -55,7 +60,8 @@ pub(crate) fn read(path: &Path) -> Result<SettingsFile, Failure> {
         return Err(Failure::bad_input(anyhow!("{shown} has more than {BYTES_MAX} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(unread)?;
-    parse(&text).map_err(|problem| {
+    let digest = ContentDigest::of(&text);
+    parse(&text).map(|content| (content, digest)).map_err(|problem| {
         let failure = Failure::bad_input(anyhow!("{shown}:{}", problem.said));
         match problem.help {
             Some(help) => failure.help(help),
@@ -195,11 +201,12 @@ fn place(text: &str, at: usize) -> String {
     format!("{line}:{column}")
 }
 
-/// The directory of the user's settings. A relative `XDG_CONFIG_HOME` counts as none, as its
-/// specification asks.
-pub(crate) fn user_directory(xdg: Option<&str>, home: Option<&str>) -> PathBuf {
+/// The directory of the user's settings; none for a user without a home. A relative
+/// `XDG_CONFIG_HOME` counts as none, as its specification asks.
+pub(crate) fn user_directory(xdg: Option<&str>, home: Option<&str>) -> Option<PathBuf> {
     let xdg = xdg.map(PathBuf::from).filter(|path| path.is_absolute());
-    xdg.unwrap_or_else(|| PathBuf::from(home.unwrap_or(".")).join(".config"))
+    let home = home.map(PathBuf::from).filter(|path| path.is_absolute());
+    xdg.or_else(|| home.map(|home| home.join(".config")))
 }
 
 /// The working directory, where the search begins.
@@ -302,15 +309,22 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_file_is_the_one_in_force() {
+    fn the_nearest_file_is_the_projects() {
         let root = tempfile::tempdir().unwrap();
-        let (deep, user) = (root.path().join("a/b"), root.path().join("user"));
+        let deep = root.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();
-        std::fs::create_dir_all(user.join("noetl")).unwrap();
-        assert_eq!(find(&deep, &user), None);
-        for file in [user.join("noetl").join(NAME), root.path().join(NAME), deep.join(NAME)] {
+        assert_eq!(of_project(&deep), None);
+        for file in [root.path().join(NAME), deep.join(NAME)] {
             std::fs::write(&file, "").unwrap();
-            assert_eq!(find(&deep, &user), Some(file));
+            assert_eq!(of_project(&deep), Some(file));
         }
+    }
+
+    #[test]
+    fn a_user_without_a_home_has_no_settings_in_the_working_directory() {
+        assert_eq!(user_directory(None, None), None);
+        assert_eq!(user_directory(Some("x"), Some("y")), None);
+        assert_eq!(user_directory(Some("x"), Some("/h")), Some("/h/.config".into()));
+        assert_eq!(user_directory(Some("/x"), Some("/h")), Some("/x".into()));
     }
 }

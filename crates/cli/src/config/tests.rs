@@ -101,3 +101,82 @@ fn a_path_below_home_is_shortened() {
     assert_eq!(config.short(Path::new("/home/ada/x.db")), "~/x.db");
     assert_eq!(config.short(Path::new("/tmp/x.db")), "/tmp/x.db");
 }
+
+/// The settings of a user and of a project, with `server.url` and perhaps more.
+fn layered(
+    variables: &[(&str, &str)],
+    user: &[(Setting, &str)],
+    project: &[(Setting, &str)],
+) -> Config {
+    let layer = |author, values: &[(Setting, &str)]| Layer {
+        path: PathBuf::from(file::NAME),
+        author,
+        content: SettingsFile {
+            values: values.iter().map(|(key, value)| (*key, (*value).to_owned())).collect(),
+            ..content(&[])
+        },
+    };
+    let layers = vec![layer(Author::User, user), layer(Author::Project, project)];
+    Config::of_parts(Environment::of(variables), layers, &Flags::default()).expect("it is right")
+}
+
+#[track_caller]
+fn check_token(config: &Config, named: NamedBy, server: &str, expected: Result<&str, &str>) {
+    let found = config.token_for(&server.parse().unwrap(), named);
+    let found = found.map(Option::unwrap_or_default).map_err(|failure| match failure {
+        Failure::BadInput(explained) => explained.to_string(),
+        Failure::Invalid(_) | Failure::Broken(_) => panic!("another failure"),
+    });
+    assert_eq!(found.as_deref(), expected.map_err(str::to_owned).as_deref());
+}
+
+#[test]
+fn a_token_of_the_user_is_not_shown_to_a_server_that_a_project_names() {
+    let token = [("NOETL_API_TOKEN", "t")];
+    let evil = [(Setting::ServerUrl, "https://evil")];
+    let refused = Err("the token is not shown to https://evil: a project file names that server");
+    let config = layered(&token, &[], &evil);
+    check_token(&config, NamedBy::Settings, "https://evil", refused);
+    // A user who types the address means it.
+    check_token(&config, NamedBy::Flag, "https://evil", Ok("t"));
+    let of_file = layered(&[], &[(Setting::Token, "t")], &evil);
+    check_token(&of_file, NamedBy::Settings, "https://evil", refused);
+    let own = layered(&token, &[(Setting::ServerUrl, "https://mine")], &[]);
+    check_token(&own, NamedBy::Settings, "https://mine", Ok("t"));
+    let both = layered(&[], &[], &[(Setting::Token, "p"), evil[0]]);
+    check_token(&both, NamedBy::Settings, "https://evil", Ok("p"));
+    let database = layered(&token, &[], &[(Setting::Db, "x.db")]);
+    check_token(&database, NamedBy::Database, "https://evil", refused);
+    check_token(&own, NamedBy::Database, "http://127.0.0.1:8082", Ok("t"));
+}
+
+#[test]
+fn a_token_that_is_bound_goes_to_its_origin_alone() {
+    let bound = [("NOETL_API_TOKEN", "t"), ("NOETL_API_TOKEN_ORIGIN", "https://prod:8082/x")];
+    let named = [(Setting::ServerUrl, "https://prod:8082")];
+    let config = layered(&bound, &[], &named);
+    check_token(&config, NamedBy::Settings, "https://prod:8082", Ok("t"));
+    let refused =
+        Err("the token is not shown to http://prod:8082: it is bound to https://prod:8082");
+    check_token(&config, NamedBy::Flag, "http://prod:8082", refused);
+    let context = layered(&[("NOETL_CONTEXT", "prod"), ("NOETL_API_TOKEN", "t")], &[], &[]);
+    check_token(&context, NamedBy::Settings, "https://prod", Ok("prod-token"));
+    let refused = Err("the token is not shown to https://other: it is bound to https://prod");
+    check_token(&context, NamedBy::Flag, "https://other", refused);
+}
+
+#[test]
+fn the_headers_of_a_collector_are_not_for_one_that_a_project_names() {
+    let variables = [("OTEL_EXPORTER_OTLP_HEADERS", "key=k")];
+    let headers = |config: Config| config.otel().expect("an endpoint").headers;
+    let endpoint = [(Setting::OtelEndpoint, "http://collector")];
+    assert_eq!(headers(layered(&variables, &endpoint, &[])), "key=k");
+    assert_eq!(headers(layered(&variables, &[], &endpoint)), "");
+}
+
+#[test]
+fn a_project_file_wins_over_the_users_where_both_speak() {
+    let user = [(Setting::WorkerPool, "mine"), (Setting::EgressAllow, "10.0.0.0/8")];
+    let config = layered(&[], &user, &[(Setting::WorkerPool, "gpu")]);
+    assert_eq!((config.worker_pool(), config.egress_allow()), ("gpu", Some("10.0.0.0/8")));
+}

@@ -90,6 +90,7 @@ fn a_server_can_be_configured_and_passed_over() {
     let server = Server::new(&sandbox, &["--db", "server.db"]);
     let text = format!("[contexts.dev]\nserver = \"{}\"\n", server.url());
     std::fs::write(sandbox.path("noetl.toml"), text).expect("the home is ours");
+    assert_eq!(sandbox.noetl(&["config", "trust"]).code, Some(0));
     assert_eq!(sandbox.noetl(&["run", "hello.yaml", "-q", "--context", "dev"]).code, Some(0));
     let listed = sandbox.json(&["executions", "list", "--context", "dev", "-o", "json"]);
     assert_eq!(listed.as_array().map(Vec::len), Some(1));

@@ -44,7 +44,7 @@ fn the_users_file_is_in_force_where_there_is_no_other() {
 
 #[test]
 fn secrets_are_masked() {
-    let sandbox = Sandbox::new().with("noetl.toml", "token = \"hunter2\"\n");
+    let sandbox = Sandbox::new().with(".config/noetl/noetl.toml", "token = \"hunter2\"\n");
     let ended = sandbox.noetl(&["config", "show"]);
     assert!(ended.stdout.contains("token"), "{}", ended.stdout);
     assert!(!ended.stdout.contains("hunter2"), "{}", ended.stdout);
@@ -87,6 +87,7 @@ fn a_variable_that_cannot_be_meant_is_refused_by_name() {
 #[test]
 fn the_database_of_the_file_is_used() {
     let sandbox = Sandbox::new().with("noetl.toml", "db = \"kept.db\"\n").with("hello.yaml", HELLO);
+    assert_eq!(sandbox.noetl(&["config", "trust"]).code, Some(0));
     assert_eq!(sandbox.noetl(&["run", "hello.yaml"]).code, Some(0));
     assert!(sandbox.path("kept.db").exists());
 }

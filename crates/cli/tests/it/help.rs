@@ -22,6 +22,7 @@ fn the_help_of_every_command_shows_an_example() {
         "catalog get",
         "config",
         "config show",
+        "config trust",
         "server",
         "worker",
         "schema",

@@ -5,14 +5,14 @@ use serde_json::Value;
 use url::Url;
 
 use super::Check;
-use crate::config::Config;
+use crate::config::{Config, NamedBy};
 use crate::failure::Failure;
 use crate::remote::Remote;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Failure> {
-    let remote = Remote::new(url.clone(), config)?;
+    let remote = Remote::new(url.clone(), NamedBy::Flag, config)?;
     let client = remote.client();
     let health = match client.health().await {
         Ok(health) => health,

@@ -9,7 +9,6 @@ use noetl_tools::{FixedCredentials, StandardSources};
 use noetl_worker::{IntakeEnd, IntakeRuntime, PlaneCredentials};
 use serde_json::json;
 use std::time::Duration;
-use url::Url;
 
 use super::super::stopped;
 use crate::config::Config;
@@ -23,15 +22,15 @@ pub(super) async fn fetch(
     path: &str,
     id: WorkerId,
     control: Arc<RemoteControl>,
-    server: &Url,
+    remote: &Remote,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    begin(path, server, config).await?;
+    begin(path, remote).await?;
     let fixed = FixedCredentials::from_environment(config.variables());
     let credentials = Arc::new(PlaneCredentials::new(fixed, control.clone()));
     let sources = StandardSources::new(credentials, config.variable("NOETL_NATS_URL"));
-    terminal.say(format!("worker {id} fetches messages of {path} for {server}"));
+    terminal.say(format!("worker {id} fetches messages of {path} for {}", remote.client().base()));
     let runtime =
         IntakeRuntime { desk: control, sources: Arc::new(sources), id, path: path.to_owned() };
     match runtime.run(stopped()?).await {
@@ -47,8 +46,7 @@ pub(super) async fn fetch(
 
 /// Begins the life of a subscription that nobody has moved yet; one that somebody has paused or
 /// drained is left as it is.
-async fn begin(path: &str, server: &Url, config: &Config) -> Result<(), Failure> {
-    let remote = Remote::new(server.clone(), config)?;
+async fn begin(path: &str, remote: &Remote) -> Result<(), Failure> {
     let ask = async |route: &str, body: serde_json::Value| {
         let asked = remote.client().ask(Method::POST, route, Some(&body), Duration::ZERO).await;
         asked.map_err(refused)
