@@ -89,7 +89,7 @@ async fn a_store_keeps_large_values_in_the_directory_and_none_in_its_file() {
     };
     let store = open().await;
     let (kept, lost) = (Digest::of(BODY), Digest::of(b"[\"orphan\"]"));
-    let payloads = vec![(kept, BODY.to_vec())];
+    let payloads = vec![(kept, Arc::new(BODY.to_vec()))];
     let appended = store.append(&[Append { payloads, ..start(A) }]).await.unwrap();
     assert_eq!(appended, [Ok(())]);
     assert_eq!(store.payload(&kept).await.unwrap().as_deref(), Some(BODY));

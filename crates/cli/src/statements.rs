@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_model::{Attempt, ExecutionId, Outcome, StepName, ToolError, ToolKind};
 use noetl_server::{Statement, Statements};
-use noetl_tools::{Call, Registry, Settings, UsedCredentials};
+use noetl_tools::{Call, CallMemory, Registry, Settings, UsedCredentials};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ impl SqlByHand {
 #[async_trait]
 impl Statements for SqlByHand {
     async fn run(&self, statement: Statement) -> Result<Vec<Value>, ToolError> {
-        let call = call(&self.dsn, statement);
+        let call = call(&self.dsn, statement, self.tools.memory().call());
         match self.tools.call(ToolKind::Postgres, &call).await.outcome {
             Outcome::Completed { output } => match output.get("rows") {
                 Some(Value::Array(rows)) => Ok(rows.clone()),
@@ -40,7 +40,7 @@ impl Statements for SqlByHand {
 }
 
 /// A statement in the keys of the tool.
-fn call(dsn: &str, statement: Statement) -> Call {
+fn call(dsn: &str, statement: Statement, memory: CallMemory) -> Call {
     let Statement { sql, parameters, schema, credential } = statement;
     let mut config = Map::from_iter([("query".to_owned(), json!(sql))]);
     match credential {
@@ -61,6 +61,7 @@ fn call(dsn: &str, statement: Statement) -> Call {
         timeout: TIMEOUT,
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
+        memory,
     }
 }
 

@@ -145,9 +145,7 @@ impl Draft {
 
     /// What is to be written, and the state it leads to.
     pub(crate) fn finish(self) -> (Append, Execution) {
-        let Self { state, now: _, fetched, expected, pages } = self;
-        // So that what was made for this draft alone need not be copied.
-        drop(fetched);
+        let Self { state, now: _, fetched: _, expected, pages } = self;
         let Pages { events, queue, timers, mut outbox, payloads, .. } = pages;
         let leased: BTreeSet<CommandId> = queue.iter().filter_map(leased_at_once).collect();
         // Whoever has a command need not be told that it waits.
@@ -160,15 +158,14 @@ impl Draft {
             queue,
             timers,
             outbox,
-            payloads: payloads.into_iter().map(|(digest, large)| (digest, bytes(large))).collect(),
+            payloads: payloads
+                .into_iter()
+                .map(|(digest, large)| (digest, large.bytes.clone()))
+                .collect(),
             key: None,
         };
         (append, state)
     }
-}
-
-fn bytes(large: Arc<Large>) -> Vec<u8> {
-    Arc::try_unwrap(large).map_or_else(|shared| shared.bytes.clone(), |large| large.bytes)
 }
 
 /// The command that a change leases for the first time.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use lru::LruCache;
-use noetl_model::{Digest, PayloadRef};
+use noetl_model::{Digest, Footprint, PayloadRef};
 use noetl_store::StoreError;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +21,8 @@ pub(crate) const BINDING_INLINE_MAX: usize = 4 * 1024;
 #[derive(Debug)]
 pub(crate) struct Large {
     pub(crate) reference: PayloadRef,
-    pub(crate) bytes: Vec<u8>,
+    /// Shared with the append that stores it.
+    pub(crate) bytes: Arc<Vec<u8>>,
     /// The same as a value, if it has been one.
     pub(crate) parsed: Option<Arc<Value>>,
 }
@@ -36,7 +37,7 @@ impl Large {
     pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         let size = u64::try_from(bytes.len()).expect("a length in memory fits");
         let reference = PayloadRef { digest: Digest::of(&bytes), size };
-        Self { reference, bytes, parsed: None }
+        Self { reference, bytes: Arc::new(bytes), parsed: None }
     }
 
     pub(crate) fn value(&self) -> Result<Arc<Value>, PayloadError> {
@@ -70,7 +71,7 @@ impl Write for Counter {
     }
 }
 
-/// Large values used lately, bounded by the length of their JSON.
+/// Large values used lately, bounded by the memory they take.
 #[derive(Debug)]
 pub(crate) struct PayloadCache {
     kept: Mutex<Kept>,
@@ -95,7 +96,11 @@ impl PayloadCache {
 
     pub(crate) fn put(&self, reference: PayloadRef, value: &Arc<Value>) {
         let digest = reference.digest;
-        let len = usize::try_from(reference.size).unwrap_or(usize::MAX);
+        // A value takes more than its JSON is long, so one that is far too large is not measured.
+        if usize::try_from(reference.size).is_ok_and(|length| length > self.bytes_max) {
+            return;
+        }
+        let len = Footprint::of(value).memory;
         if len > self.bytes_max {
             return;
         }
@@ -169,9 +174,9 @@ mod tests {
 
     #[test]
     fn the_cache_forgets_what_was_used_longest_ago() {
-        let cache = PayloadCache::new(10);
+        let cache = PayloadCache::new(2 * Footprint::of(&json!(0)).memory);
         let references =
-            [b"a", b"b", b"c"].map(|bytes| PayloadRef { digest: Digest::of(bytes), size: 4 });
+            [b"a", b"b", b"c"].map(|bytes| PayloadRef { digest: Digest::of(bytes), size: 1 });
         cache.put(references[0], &Arc::new(json!(0)));
         cache.put(references[1], &Arc::new(json!(1)));
         cache.put(references[1], &Arc::new(json!(1)));
@@ -183,11 +188,12 @@ mod tests {
 
     #[test]
     fn a_value_larger_than_the_cache_is_not_kept() {
-        let cache = PayloadCache::new(10);
+        let cache = PayloadCache::new(1000);
         let [small, large] =
-            [4, 11].map(|size| PayloadRef { digest: Digest::of(&[size]), size: size.into() });
+            [b"a", b"b"].map(|bytes| PayloadRef { digest: Digest::of(bytes), size: 200 });
         cache.put(small, &Arc::new(json!(0)));
-        cache.put(large, &Arc::new(json!(0)));
+        // 200 bytes of JSON, seven times as much as a value.
+        cache.put(large, &Arc::new(json!(vec![0; 100])));
         assert!(cache.get(&large.digest).is_none());
         assert!(cache.get(&small.digest).is_some(), "and drives nothing else out");
     }

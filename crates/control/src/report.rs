@@ -87,7 +87,11 @@ fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended
 }
 
 /// A value as events keep it, or why it cannot be kept.
-fn kept(value: Value, len_max: usize, large: &mut Vec<Arc<Large>>) -> Result<Payload, ToolError> {
+fn kept(
+    value: Arc<Value>,
+    len_max: usize,
+    large: &mut Vec<Arc<Large>>,
+) -> Result<Payload, ToolError> {
     if !is_shallow(&value) {
         let message = format!("the output is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
         return Err(ToolError::new(ErrorKind::Schema, message));
@@ -97,9 +101,9 @@ fn kept(value: Value, len_max: usize, large: &mut Vec<Arc<Large>>) -> Result<Pay
         ToolError::new(ErrorKind::StorageQuota, message)
     })?;
     if len <= PAYLOAD_INLINE_MAX {
-        return Ok(Payload::inline(value));
+        return Ok(Payload::Inline(value));
     }
-    let moved = Large::of(Arc::new(value));
+    let moved = Large::of(value);
     let reference = moved.reference;
     large.push(Arc::new(moved));
     Ok(Payload::Ref(reference))
@@ -116,7 +120,7 @@ mod tests {
         let mut large = Vec::new();
         // A JSON string has two quotes more.
         let output = Value::String("x".repeat(len - 2));
-        let found = match ended(Outcome::Completed { output }, LEN_MAX, &mut large) {
+        let found = match ended(Outcome::completed(output), LEN_MAX, &mut large) {
             Ended::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
             Ended::Completed { output: Payload::Ref(reference) } => {
                 assert_eq!(large[0].reference, reference);
@@ -130,7 +134,7 @@ mod tests {
     #[test]
     fn an_output_nested_too_deeply_to_be_read_again_is_a_failure() {
         let output = (0..=PAYLOAD_DEPTH_MAX).fold(Value::Null, |it, _| Value::Array(vec![it]));
-        match ended(Outcome::Completed { output }, LEN_MAX, &mut Vec::new()) {
+        match ended(Outcome::completed(output), LEN_MAX, &mut Vec::new()) {
             Ended::Failed { error, output: None } => assert_eq!(error.kind, ErrorKind::Schema),
             other => panic!("{other:?}"),
         }

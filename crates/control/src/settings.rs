@@ -32,8 +32,7 @@ pub struct Settings {
     pub events_max: u64,
     /// How many workers may lose a command before it fails.
     pub attempts_max: u32,
-    /// How many bytes of large values are kept in memory, by the length of their JSON; as values they
-    /// take about eight times as much.
+    /// How many bytes of memory the large values that were used lately may take.
     pub payload_bytes_max: usize,
 }
 
@@ -53,7 +52,7 @@ impl Default for Settings {
             runs_max: noetl_engine::RUNS_MAX,
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
-            payload_bytes_max: 2 * 1024 * 1024,
+            payload_bytes_max: 16 * 1024 * 1024,
         }
     }
 }

@@ -151,7 +151,7 @@ fn report(lease: &Lease, worker: &str, outcome: Outcome) -> Report {
 }
 
 fn completed(output: Value) -> Outcome {
-    Outcome::Completed { output }
+    Outcome::completed(output)
 }
 
 /// Does what a lease says, as its configuration tells.

@@ -75,18 +75,29 @@ pub fn traceparent(trace: Option<&Value>) -> Option<&str> {
     trace?.get("traceparent")?.as_str()
 }
 
-/// How a command ended.
+/// How a command ended. Its output is shared, not copied, on the way to the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
     Completed {
-        output: Value,
+        output: Arc<Value>,
     },
     Failed {
         error: ToolError,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        output: Option<Value>,
+        output: Option<Arc<Value>>,
     },
+}
+
+impl Outcome {
+    pub fn completed(output: Value) -> Self {
+        Self::Completed { output: Arc::new(output) }
+    }
+
+    /// A failure that left nothing to look at.
+    pub fn failed(error: ToolError) -> Self {
+        Self::Failed { error, output: None }
+    }
 }
 
 /// A command as workers of the public protocol name it: `<execution>:<step>:<event>`, and for an item

@@ -14,6 +14,7 @@ mod cutoff;
 mod envelope;
 mod error;
 mod event;
+mod footprint;
 mod id;
 mod payload;
 mod schedule;
@@ -34,6 +35,9 @@ pub use error::{ErrorKind, ToolError};
 pub use event::{
     Below, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,
     ScopeTarget, SkipReason, TaskAddress, TimerPurpose,
+};
+pub use footprint::{
+    Footprint, TooLarge, Unmeasured, VALUE_ELEMENTS_MAX, VALUE_MEMORY_MAX, ValueLimits,
 };
 pub use id::{
     Attempt, CatalogId, CommandId, EventId, ExecutionId, ParseIdError, Pool, RunId, Seq, StepName,

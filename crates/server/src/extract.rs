@@ -4,8 +4,9 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use noetl_model::{Footprint, Unmeasured, ValueLimits};
 use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
@@ -17,6 +18,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let request = measured(request, state).await?;
         let Json(body) = Json::from_request(request, state).await?;
         Ok(Self(body))
     }
@@ -49,8 +51,41 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     }
 }
 
+/// A body that is not short is measured from here on, before anything is built of it.
+const MEASURED_FROM: usize = 64 * 1024;
+
+/// Reads a body that may be long, and refuses one whose values would take too much memory.
+async fn measured<S: Send + Sync>(request: Request, state: &S) -> Result<Request, ApiError> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length <= MEASURED_FROM) {
+        return Ok(request);
+    }
+    let (parts, body) = request.into_parts();
+    let whole = Request::from_parts(parts.clone(), body);
+    let bytes = Bytes::from_request(whole, state).await.map_err(JsonRejection::from)?;
+    check_size(&bytes)?;
+    Ok(Request::from_parts(parts, bytes.into()))
+}
+
+fn check_size(body: &[u8]) -> Result<(), ApiError> {
+    if body.len() <= MEASURED_FROM {
+        return Ok(());
+    }
+    match Footprint::of_json(body, ValueLimits::default()) {
+        Err(Unmeasured::TooLarge(limit)) => Err(ApiError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "value-too-large",
+            format!("the body cannot be held: {limit}"),
+        )),
+        // What is wrong with it otherwise is told when it is read.
+        Ok(_) | Err(Unmeasured::NotJson(_)) => Ok(()),
+    }
+}
+
 /// What a body says.
 pub(crate) fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    check_size(body)?;
     serde_json::from_slice(body).map_err(|error| {
         if error.is_data() {
             ApiError::invalid("invalid-body", error.to_string())
@@ -81,5 +116,22 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for InQuery<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Query(value) = Query::from_request_parts(parts, state).await?;
         Ok(Self(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse as _;
+    use serde::de::IgnoredAny;
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_would_be_a_huge_value_is_refused_before_it_is_read() {
+        let zeros =
+            |count: usize| format!("{{\"reports\": [{}0]}}", "0,".repeat(count)).into_bytes();
+        assert!(json::<IgnoredAny>(&zeros(100_000)).is_ok());
+        let refused = json::<IgnoredAny>(&zeros(8_000_000)).expect_err("it has too many elements");
+        assert_eq!(refused.into_response().status(), StatusCode::PAYLOAD_TOO_LARGE);
     }
 }

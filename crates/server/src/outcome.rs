@@ -3,6 +3,8 @@
 //! A tool's result is `{status, data, error, stdout, stderr, …}`, wrapped as
 //! `{result: {status, context: <that>}}`.
 
+use std::sync::Arc;
+
 use noetl_model::{ErrorKind, Logs, Outcome, ToolError};
 use serde_json::{Value, json};
 
@@ -84,7 +86,7 @@ pub(crate) fn returned(context: &Value) -> Returned {
         None if envelope.get("reference").is_some() => {
             let message = "the result was too large to be sent with its event";
             let error = ToolError::new(ErrorKind::StorageQuota, message);
-            let outcome = Outcome::Failed { error, output: None };
+            let outcome = Outcome::failed(error);
             return Returned::Ended { outcome, logs: Logs::default() };
         }
         None => envelope,
@@ -95,11 +97,12 @@ pub(crate) fn returned(context: &Value) -> Returned {
     let word = tool.get("status").or_else(|| envelope.get("status")).and_then(Value::as_str);
     let output = tool.get("data").cloned().unwrap_or_else(|| without_status(tool));
     let outcome = match ToolStatus::of(word) {
-        ToolStatus::Success => Outcome::Completed { output },
+        ToolStatus::Success => Outcome::completed(output),
         status @ (ToolStatus::Error | ToolStatus::Timeout) => {
             let message = tool.get("error").map_or_else(|| "the tool failed".to_owned(), text);
             let error = ToolError::new(status.kind(), message);
-            Outcome::Failed { error, output: Some(output).filter(|it| !it.is_null()) }
+            let output = Some(output).filter(|it| !it.is_null()).map(Arc::new);
+            Outcome::Failed { error, output }
         }
     };
     Returned::Ended { outcome, logs: logs(tool) }
@@ -108,17 +111,17 @@ pub(crate) fn returned(context: &Value) -> Returned {
 /// What `call.error` and `command.failed` say.
 pub(crate) fn failed(context: &Value) -> Outcome {
     let message = context.get("error").map_or_else(|| "the command failed".to_owned(), text);
-    Outcome::Failed { error: ToolError::new(ErrorKind::Exception, message), output: None }
+    Outcome::failed(ToolError::new(ErrorKind::Exception, message))
 }
 
 /// What `command.completed` says, if no result came before it.
 pub(crate) fn completed(context: &Value, status: Option<&str>) -> Outcome {
     let word = context.get("status").and_then(Value::as_str).or(status);
     match ToolStatus::of(word) {
-        ToolStatus::Success => Outcome::Completed { output: Value::Null },
+        ToolStatus::Success => Outcome::completed(Value::Null),
         status @ (ToolStatus::Error | ToolStatus::Timeout) => {
             let error = ToolError::new(status.kind(), "the tool failed without saying why");
-            Outcome::Failed { error, output: None }
+            Outcome::failed(error)
         }
     }
 }
@@ -221,6 +224,6 @@ mod tests {
         let outcome = completed(&json!({ "status": "error" }), None);
         assert!(matches!(outcome, Outcome::Failed { .. }));
         let outcome = completed(&json!({}), Some("success"));
-        assert_eq!(outcome, Outcome::Completed { output: Value::Null });
+        assert_eq!(outcome, Outcome::completed(Value::Null));
     }
 }

@@ -187,10 +187,10 @@ impl Remains<'_> {
 
     async fn outcome(&self, applied: &Applied) -> Result<Outcome, String> {
         Ok(match applied {
-            Applied::Completed(output) => Outcome::Completed { output: self.value(output).await? },
+            Applied::Completed(output) => Outcome::completed(self.value(output).await?),
             Applied::Failed { error, output } => {
                 let output = match output {
-                    Some(output) => Some(self.value(output).await?),
+                    Some(output) => Some(Arc::new(self.value(output).await?)),
                     None => None,
                 };
                 Outcome::Failed { error: error.clone(), output }

@@ -26,7 +26,7 @@ pub struct Append {
     pub timers: Vec<TimerChange>,
     pub outbox: Vec<Message>,
     /// Large values the events refer to: JSON bytes by their digest. Storing one twice is fine.
-    pub payloads: Vec<(Digest, Vec<u8>)>,
+    pub payloads: Vec<(Digest, Arc<Vec<u8>>)>,
     /// The key an execution is started under; of no meaning to one that is there already.
     pub key: Option<StartKey>,
 }

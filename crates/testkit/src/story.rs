@@ -219,11 +219,11 @@ impl Story {
     ) -> Result<Vec<Event>, Refusal> {
         let ended = match outcome {
             Outcome::Completed { output } => {
-                Ended::Completed { output: self.keep(Payload::inline(output)) }
+                Ended::Completed { output: self.keep(Payload::Inline(output)) }
             }
             Outcome::Failed { error, output } => Ended::Failed {
                 error,
-                output: output.map(|output| self.keep(Payload::inline(output))),
+                output: output.map(|output| self.keep(Payload::Inline(output))),
             },
         };
         self.tell(&Input::Report {

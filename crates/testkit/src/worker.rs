@@ -27,10 +27,7 @@ impl ScriptedWorker {
         let config = match rendered(lease, resolve) {
             Ok(config) => config,
             Err(message) => {
-                return Outcome::Failed {
-                    error: ToolError::new(ErrorKind::Template, message),
-                    output: None,
-                };
+                return Outcome::failed(ToolError::new(ErrorKind::Template, message));
             }
         };
         let (step, label) = (lease.step.to_string(), lease.label.clone());
@@ -40,10 +37,10 @@ impl ScriptedWorker {
         let result = config.get("result").cloned();
         match config.get("fail") {
             Some(fail) if fail["times"].as_u64().is_none_or(|times| before < times) => {
-                Outcome::Failed { error: error_of(fail), output: result }
+                Outcome::Failed { error: error_of(fail), output: result.map(Arc::new) }
             }
             Some(_) | None => {
-                Outcome::Completed { output: result.unwrap_or_else(|| json!({ "status": "ok" })) }
+                Outcome::completed(result.unwrap_or_else(|| json!({ "status": "ok" })))
             }
         }
     }

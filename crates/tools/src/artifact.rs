@@ -46,7 +46,7 @@ impl Artifact {
         let reference = Reference::read(given)
             .ok_or_else(|| keys.wrong(key, "a reference such as `{{ step._ref }}`", given))?;
         let value = self.results.fetch(&reference).await?;
-        Ok(Ended::completed(Arc::unwrap_or_clone(value)))
+        Ok(Ended::completed_with(value))
     }
 }
 

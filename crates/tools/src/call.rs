@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::credentials::UsedCredentials;
+use crate::memory::CallMemory;
 use crate::redactor::Redactor;
 
 /// One kind of work a worker can do.
@@ -41,6 +42,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// The credentials that the tool has been given so far.
     pub used: UsedCredentials,
+    /// The memory that its values may take.
+    pub memory: CallMemory,
 }
 
 impl Call {
@@ -63,16 +66,22 @@ pub struct Ended {
 
 impl Ended {
     pub fn completed(output: Value) -> Self {
+        Self::completed_with(Arc::new(output))
+    }
+
+    /// A success with an output that others hold, too.
+    pub fn completed_with(output: Arc<Value>) -> Self {
         Self { outcome: Outcome::Completed { output }, logs: Logs::default() }
     }
 
     pub fn failed(error: ToolError) -> Self {
-        Self { outcome: Outcome::Failed { error, output: None }, logs: Logs::default() }
+        Self { outcome: Outcome::failed(error), logs: Logs::default() }
     }
 
     /// A failure that left something to look at, such as the body of a 404.
     pub fn failed_with(error: ToolError, output: Value) -> Self {
-        Self { outcome: Outcome::Failed { error, output: Some(output) }, logs: Logs::default() }
+        let output = Some(Arc::new(output));
+        Self { outcome: Outcome::Failed { error, output }, logs: Logs::default() }
     }
 
     /// The answer of a tool that was told to stop.
@@ -93,10 +102,10 @@ impl Ended {
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         if !redactor.is_idle() {
             match &mut self.outcome {
-                Outcome::Completed { output } => redactor.json(output),
+                Outcome::Completed { output } => redactor.json(Arc::make_mut(output)),
                 Outcome::Failed { error, output } => {
                     redact_error(redactor, error);
-                    output.iter_mut().for_each(|output| redactor.json(output));
+                    output.iter_mut().for_each(|output| redactor.json(Arc::make_mut(output)));
                 }
             }
             for stream in [&mut self.logs.stdout, &mut self.logs.stderr] {

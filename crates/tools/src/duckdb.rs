@@ -9,11 +9,13 @@ use async_trait::async_trait;
 use noetl_duckdb::{Connection, Produced as Gave};
 use noetl_model::ToolError;
 use serde_json::Value;
+use tokio::runtime::Handle;
 
 use self::engine::{Engine, Place};
 pub(crate) use self::failure::of as said_by;
 use crate::call::{Call, Ended, Tool};
 use crate::keys::Keys;
+use crate::memory::CallMemory;
 use crate::sql::lex::Dialect;
 use crate::sql::params::{Bound, Params};
 use crate::sql::result::{Budget, Produced, output};
@@ -50,8 +52,12 @@ impl Work {
         })
     }
 
-    fn run(&self, connection: &Connection) -> Result<Vec<Produced>, ToolError> {
-        let mut budget = Budget::new();
+    fn run(
+        &self,
+        connection: &Connection,
+        memory: &CallMemory,
+    ) -> Result<Vec<Produced>, ToolError> {
+        let mut budget = Budget::new(memory);
         if self.whole {
             engine::execute(connection, "BEGIN")?;
         }
@@ -71,12 +77,14 @@ impl Work {
 fn query(
     connection: &Connection,
     bound: &Bound,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<Produced, ToolError> {
+    // This is a thread that may wait.
+    let runtime = Handle::current();
     let mut rows = Vec::new();
     let mut spent = Ok(());
     let gave = connection.run(&bound.sql, &bound.values, |row: Vec<Value>| {
-        spent = budget.spend(row.iter().map(size).sum());
+        spent = runtime.block_on(budget.spend(&row));
         rows.push(row);
         spent.is_ok()
     });
@@ -85,15 +93,6 @@ fn query(
         Gave::Rows { columns } => Produced::Rows { columns, rows },
         Gave::Affected(count) => Produced::Affected(count),
     })
-}
-
-fn size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-        Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(fields) => fields.values().map(size).sum(),
-    }
 }
 
 impl Duckdb {
@@ -106,7 +105,9 @@ impl Duckdb {
         let form = script::row_form(keys)?;
         let work = Work::read(keys).await?;
         let place = Place::read(keys)?;
-        let results = self.engine.work(place, &call.cancel, move |it| work.run(it)).await?;
+        let memory = call.memory.clone();
+        let work = move |connection: &Connection| work.run(connection, &memory);
+        let results = self.engine.work(place, &call.cancel, work).await?;
         Ok(Ended::completed(output(results, form)))
     }
 }

@@ -19,6 +19,7 @@ use serde_json::Map;
 use crate::call::{Call, Ended, Tool};
 use crate::credentials::Credentials;
 use crate::keys::Keys;
+use crate::memory::CallMemory;
 use crate::outgoing::{self, Outgoing, Request, Response};
 use auth::{Auth, Proof};
 pub(crate) use keychain::Keychain;
@@ -52,11 +53,13 @@ impl Http {
     ) -> Result<serde_json::Value, ToolError> {
         let ready = self.ready(call, keys).await?;
         let name = outgoing::named(&ready.request);
-        let response = self.send(ready).await?;
+        let response = self.send(ready, &call.memory).await?;
         match response::error(&name, &response) {
             Some(error) => Err(error),
-            None => serde_json::from_slice(&response.body)
-                .map_err(|reason| response::not_as_wanted(&name, &reason)),
+            None => {
+                let value = call.memory.json(&response.body, 1).await;
+                value.map_err(|reason| response::not_as_wanted(&name, &reason))
+            }
         }
     }
 
@@ -72,13 +75,13 @@ impl Http {
 
     /// The token of a grant, noted with the call that gets to see it.
     async fn token(&self, call: &Call, grant: &Grant) -> Result<String, ToolError> {
-        let token = self.tokens.get(grant, &self.outgoing).await?;
+        let token = self.tokens.get(grant, &self.outgoing, &call.memory).await?;
         call.used.note(&Map::from_iter([("token".to_owned(), token.clone().into())]));
         Ok(token)
     }
 
-    async fn send(&self, ready: Ready) -> Result<Response, ToolError> {
-        let response = self.outgoing.send(ready.request).await?;
+    async fn send(&self, ready: Ready, memory: &CallMemory) -> Result<Response, ToolError> {
+        let response = self.outgoing.send(ready.request, memory).await?;
         self.learn(response.status, ready.grant.as_deref());
         Ok(response)
     }
@@ -96,23 +99,27 @@ impl Http {
         let ready = self.ready(call, keys).await?;
         let name = outgoing::named(&ready.request);
         let (response, saved) = match save_to {
-            None => (self.send(ready).await?, None),
+            None => (self.send(ready, &call.memory).await?, None),
             Some(path) => {
                 let file = Path::new(&path);
-                let (response, saved) = self.outgoing.save(ready.request, file).await?;
+                let (response, saved) =
+                    self.outgoing.save(ready.request, file, &call.memory).await?;
                 self.learn(response.status, ready.grant.as_deref());
                 (response, saved)
             }
         };
+        let error = response::error(&name, &response);
         let output = match &saved {
-            Some(saved) => response::saved_output(&response, saved),
-            None => response::output(&response, wanted)
-                .map_err(|reason| response::not_as_wanted(&name, &reason))?,
+            Some(saved) => Ok(response::saved_output(&response, saved)),
+            None => response::output(response, wanted, &call.memory).await,
         };
-        Ok(match response::error(&name, &response) {
-            None => Ended::completed(output),
-            Some(error) => Ended::failed_with(error, output),
-        })
+        match (error, output) {
+            (None, Ok(output)) => Ok(Ended::completed(output)),
+            (Some(error), Ok(output)) => Ok(Ended::failed_with(error, output)),
+            // The status matters more than a body that cannot be kept.
+            (Some(error), Err(_)) => Err(error),
+            (None, Err(reason)) => Err(response::not_as_wanted(&name, &reason)),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
 use crate::credentials::{Credentials, UsedCredentials};
+use crate::memory::MemoryBudget;
 use crate::nats::connection::Connections;
 
 /// What messages are fetched from.
@@ -130,6 +131,7 @@ fn call_of(subscription: ExecutionId, config: Map<String, Value>) -> Call {
         timeout: Duration::MAX,
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
+        memory: MemoryBudget::default().call(),
     }
 }
 

@@ -39,7 +39,9 @@ impl Nats {
         }
         let stream = async_nats::jetstream::new(client.clone());
         let output = match operation.subject {
-            Subject::Keys { bucket, work } => keys::work(&stream, &bucket, work).await,
+            Subject::Keys { bucket, work } => {
+                keys::work(&stream, &bucket, work, &call.memory).await
+            }
             Subject::Objects { bucket, work } => objects::work(&stream, &bucket, work).await,
             Subject::Messages(work) => messages::work(&client, &stream, work, call).await,
         }?;

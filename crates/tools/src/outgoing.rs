@@ -18,6 +18,7 @@ use reqwest::{Client, Method, StatusCode, redirect};
 use tokio::sync::OnceCell;
 use url::Url;
 
+use crate::memory::{CallMemory, too_large};
 use egress::{Blocked, Resolver};
 
 pub(crate) use save::Saved;
@@ -110,9 +111,13 @@ impl Outgoing {
     }
 
     /// Sends a request, follows its redirects if asked to, and reads the whole response.
-    pub(crate) async fn send(&self, request: Request) -> Result<Response, ToolError> {
+    pub(crate) async fn send(
+        &self,
+        request: Request,
+        memory: &CallMemory,
+    ) -> Result<Response, ToolError> {
         let (request, response) = self.open(request).await?;
-        read(&request, response).await
+        read(&request, response, memory).await
     }
 
     /// The same, with the body of a success put into a file, whole or not at all.
@@ -120,10 +125,11 @@ impl Outgoing {
         &self,
         request: Request,
         path: &Path,
+        memory: &CallMemory,
     ) -> Result<(Response, Option<Saved>), ToolError> {
         let (request, response) = self.open(request).await?;
         if !response.status().is_success() {
-            return Ok((read(&request, response).await?, None));
+            return Ok((read(&request, response, memory).await?, None));
         }
         save::save(&request, response, path).await
     }
@@ -244,8 +250,12 @@ fn body_withheld(request: &Request, target: &Url, status: StatusCode) -> ToolErr
     ToolError::new(ErrorKind::Connection, message)
 }
 
-/// Reads the whole body, or fails: part of a body is no body.
-async fn read(request: &Request, mut response: reqwest::Response) -> Result<Response, ToolError> {
+/// Reads the whole body, or fails: part of a body is no body. Each part waits for its room in memory.
+async fn read(
+    request: &Request,
+    mut response: reqwest::Response,
+    memory: &CallMemory,
+) -> Result<Response, ToolError> {
     let (status, headers) = (response.status(), response.headers().clone());
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failed(request, &error))? {
@@ -254,6 +264,8 @@ async fn read(request: &Request, mut response: reqwest::Response) -> Result<Resp
                 format!("{} answers with more than {BODY_BYTES_MAX} bytes", named(request));
             return Err(ToolError::new(ErrorKind::ClientError, message));
         }
+        let held = memory.reserve(chunk.len()).await;
+        held.map_err(|limit| too_large(&format!("the body of {}", named(request)), &limit))?;
         body.extend_from_slice(&chunk);
     }
     Ok(Response { status, headers, body })

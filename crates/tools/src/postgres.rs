@@ -25,6 +25,7 @@ use self::target::Target;
 use crate::call::{Call, Ended, Tool};
 use crate::credentials::Credentials;
 use crate::keys::Keys;
+use crate::memory::CallMemory;
 use crate::sql::lex::Dialect;
 use crate::sql::params::Params;
 use crate::sql::result::{Budget, Produced, RowForm, output};
@@ -80,7 +81,7 @@ impl Postgres {
         let session = self.pools.session(&work.target, work.limits, &work.settings).await;
         let mut session = session.map_err(|error| failure::redacted(error, &secrets))?;
         let ended = tokio::select! {
-            ended = run(keys, &work, &session) => ended,
+            ended = run(keys, &work, &session, &call.memory) => ended,
             () = call.cancel.cancelled() => {
                 session.stop(CANCEL_WAIT).await;
                 return Ok(Ended::stopped(session.notices()));
@@ -100,7 +101,12 @@ impl Postgres {
 }
 
 /// Runs the statements in order, up to the first that fails.
-async fn run(keys: Keys<'_>, work: &Work, session: &Session) -> Result<Vec<Produced>, ToolError> {
+async fn run(
+    keys: Keys<'_>,
+    work: &Work,
+    session: &Session,
+    memory: &CallMemory,
+) -> Result<Vec<Produced>, ToolError> {
     let statements = statements(Dialect::Postgres, &work.script);
     if let Some(index) = left_open(Dialect::Postgres, &statements) {
         return Err(keys.error(format!(
@@ -108,7 +114,7 @@ async fn run(keys: Keys<'_>, work: &Work, session: &Session) -> Result<Vec<Produ
             index + 1
         )));
     }
-    let mut budget = Budget::new();
+    let mut budget = Budget::new(memory);
     let mut results = Vec::with_capacity(statements.len());
     if work.whole {
         session.execute("BEGIN").await?;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::Call;
 use crate::credentials::{Credentials, UsedCredentials};
 use crate::keys::Keys;
+use crate::memory::CallMemory;
 use crate::settings::Whereabouts;
 
 /// How many configurations are kept parsed.
@@ -61,6 +62,7 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) timeout_default: Duration,
     pub(crate) cancel: CancellationToken,
     pub(crate) used: UsedCredentials,
+    pub(crate) memory: CallMemory,
     pub(crate) whereabouts: &'a Whereabouts,
 }
 
@@ -79,7 +81,7 @@ impl Templates {
         circumstances: Circumstances<'_>,
     ) -> Result<Call, ToolError> {
         let config = self.parse(lease.tool, &lease.config)?;
-        let Circumstances { timeout_default, cancel, used, whereabouts } = circumstances;
+        let Circumstances { timeout_default, cancel, used, memory, whereabouts } = circumstances;
         let mut call = Call {
             config: Map::new(),
             input: Map::new(),
@@ -92,6 +94,7 @@ impl Templates {
             timeout: timeout_default,
             cancel,
             used,
+            memory,
         };
         let keychain = Arc::new(config.keychain(&call, credentials).await?);
         let nothing = Map::new();
@@ -109,6 +112,7 @@ impl Templates {
         };
         call.timeout = timeout(lease, &rest)?.unwrap_or(timeout_default);
         (call.config, call.input) = (rest, input);
+        call.memory.reserve_rendered(&call.config, &call.input).await?;
         Ok(call)
     }
 

@@ -51,8 +51,7 @@ struct Request<'a> {
 }
 
 /// How the code of a request ended.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug)]
 enum End {
     /// Null if there was no result.
     Value(Value),
@@ -93,7 +92,7 @@ impl Python {
             ));
         }
         let source = Source::read(keys, cwd.as_deref(), &call.label)?;
-        let source = source.load(keys, &self.outgoing).await?;
+        let source = source.load(keys, &self.outgoing, &call.memory).await?;
         let mut env: BTreeMap<String, String> =
             call.environment().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         env.extend(keys.texts(&["env"])?);
@@ -120,7 +119,8 @@ impl Python {
             prepared = prepared => prepared?,
             () = call.cancel.cancelled() => return Ok(Ended::stopped(Logs::default())),
         };
-        let talk = interpreter.run(&request, &call.used.redactor(), &call.cancel).await;
+        let held = (&call.used.redactor(), &call.memory);
+        let talk = interpreter.run(&request, held, &call.cancel).await;
         let logs = interpreter.take_logs();
         pool.give_back(interpreter);
         Ok(match talk {

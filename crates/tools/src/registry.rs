@@ -14,6 +14,7 @@ use crate::credentials::{Credentials, FixedCredentials, Noted, UsedCredentials};
 use crate::duckdb::Duckdb;
 use crate::duckdb::engine::Engine;
 use crate::http::{Http, Keychain};
+use crate::memory::{CallMemory, MemoryBudget};
 use crate::nats::Nats;
 use crate::nats::connection::Connections;
 use crate::noop::Noop;
@@ -43,6 +44,7 @@ pub struct Registry {
     /// For templates that name them.
     credentials: Arc<dyn Credentials>,
     whereabouts: Whereabouts,
+    memory: MemoryBudget,
 }
 
 /// Why a tool was stopped.
@@ -55,8 +57,13 @@ impl Registry {
     /// A registry without tools and without credentials.
     pub fn empty() -> Self {
         let credentials = Arc::new(FixedCredentials::default());
-        let whereabouts = Whereabouts::default();
-        Self { tools: BTreeMap::new(), templates: Templates::new(), credentials, whereabouts }
+        Self {
+            tools: BTreeMap::new(),
+            templates: Templates::new(),
+            credentials,
+            whereabouts: Whereabouts::default(),
+            memory: MemoryBudget::default(),
+        }
     }
 
     /// The tools that every worker has.
@@ -78,7 +85,8 @@ impl Registry {
         };
         let (credentials, whereabouts) =
             (Arc::new(Keychain(http.clone())), settings.whereabouts.clone());
-        Self { credentials, whereabouts, ..Self::empty() }
+        let memory = settings.memory.clone();
+        Self { credentials, whereabouts, memory, ..Self::empty() }
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
             .with(ToolKind::Nats, Nats::new(connections.clone(), settings.credentials.clone()))
@@ -106,28 +114,34 @@ impl Registry {
         self
     }
 
+    /// The memory budget that all calls share.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.memory
+    }
+
     pub fn kinds(&self) -> impl Iterator<Item = ToolKind> {
         self.tools.keys().copied()
     }
 
     /// Runs the command of a lease to its end. `bindings` are the lease's, with references resolved;
     /// the credentials that the tool asks for are noted in `used`, and their secrets are taken out of
-    /// everything that is returned.
+    /// everything that is returned. What is returned is held by `memory`.
     pub async fn run(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
-        used: &UsedCredentials,
+        (used, memory): (&UsedCredentials, &CallMemory),
         cancel: &CancellationToken,
     ) -> Ended {
-        self.run_lease(lease, bindings, used, cancel).await.redacted(&used.redactor())
+        let ended = self.run_lease(lease, bindings, (used, memory), cancel).await;
+        memory.settle(ended.redacted(&used.redactor())).await
     }
 
     async fn run_lease(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
-        used: &UsedCredentials,
+        (used, memory): (&UsedCredentials, &CallMemory),
         cancel: &CancellationToken,
     ) -> Ended {
         let Some(tool) = self.tools.get(&lease.tool) else {
@@ -137,6 +151,7 @@ impl Registry {
             timeout_default: TIMEOUT_DEFAULT,
             cancel: cancel.child_token(),
             used: used.clone(),
+            memory: memory.clone(),
             whereabouts: &self.whereabouts,
         };
         let preparing = self.templates.prepare(lease, bindings, &*self.credentials, circumstances);
@@ -153,7 +168,7 @@ impl Registry {
             Some(tool) => run_in_time(tool.as_ref(), call, &call.cancel.clone()).await,
             None => Ended::failed(self.unavailable(kind)),
         };
-        ended.redacted(&call.used.redactor())
+        call.memory.settle(ended.redacted(&call.used.redactor())).await
     }
 
     fn unavailable(&self, kind: ToolKind) -> ToolError {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::call::{Call, Ended, Tool};
 use crate::keys::{Keys, scalar_text};
+use crate::memory::CallMemory;
 use crate::outgoing::Outgoing;
 use crate::settings::Settings;
 use crate::shell::{self, Shell};
@@ -36,7 +37,7 @@ impl Script {
         let arguments = arguments(keys)?;
         let source = Source::read(keys, cwd.as_deref(), &call.label)?;
         let source = tokio::select! {
-            source = source.load(keys, &self.outgoing) => source?,
+            source = source.load(keys, &self.outgoing, &call.memory) => source?,
             () = call.cancel.cancelled() => {
                 return Ok(Ended::stopped(noetl_model::Logs::default()));
             }
@@ -49,9 +50,12 @@ impl Script {
         let env = keys.texts(&["env"])?;
         let script = shell::Script { tool: "script", commands: vec![argv], cwd, env, stdin };
         let mut ended = self.shell.run_script(&script, call).await?;
-        if let Outcome::Completed { output: Value::Object(output) } = &mut ended.outcome {
+        if let Outcome::Completed { output } = &mut ended.outcome
+            && let Value::Object(output) = Arc::make_mut(output)
+        {
+            let printed = printed(output.get("stdout"), &call.memory).await?;
             output.insert("status".into(), json!("success"));
-            output.insert("output".into(), printed(output.get("stdout")));
+            output.insert("output".into(), printed);
         }
         if keys.value(&["job"]).is_some() {
             ended.logs.stderr.push_str("`job` has no effect: the script runs on the worker\n");
@@ -118,9 +122,9 @@ fn written(code: &str) -> Result<tempfile::NamedTempFile, ToolError> {
 }
 
 /// What was printed, as JSON where it is some.
-fn printed(stdout: Option<&Value>) -> Value {
+async fn printed(stdout: Option<&Value>, memory: &CallMemory) -> Result<Value, ToolError> {
     let text = stdout.and_then(Value::as_str).unwrap_or_default().trim();
-    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+    memory.json_or_text(text.as_bytes()).await
 }
 
 #[async_trait]

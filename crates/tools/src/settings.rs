@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::credentials::{Credentials, FixedCredentials};
+use crate::memory::MemoryBudget;
 use crate::outgoing::Egress;
 use crate::results::{NoResults, Results};
 
@@ -53,6 +54,8 @@ pub struct Settings {
     /// Where libraries that were installed for this user are.
     pub library_places: Vec<PathBuf>,
     pub whereabouts: Whereabouts,
+    /// How much memory the values of all calls may take together.
+    pub memory: MemoryBudget,
 }
 
 impl Settings {
@@ -72,6 +75,11 @@ impl Settings {
                 worker: said("WORKER_ID").cloned(),
                 server_url: said("NOETL_SERVER_URL").cloned(),
             },
+            memory: said("NOETL_TOOLS_MEMORY_MB")
+                .and_then(|megabytes| megabytes.parse::<usize>().ok())
+                .map_or_else(MemoryBudget::of_machine, |megabytes| {
+                    MemoryBudget::new(megabytes.saturating_mul(1024 * 1024))
+                }),
             library_places: library_place(|name| said(name).cloned()).into_iter().collect(),
             environment: variables
                 .iter()

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::keys::Keys;
+use crate::memory::CallMemory;
 use crate::outgoing::{Outgoing, Request};
 
 /// The largest script that is run.
@@ -85,6 +86,7 @@ impl Source {
         self,
         keys: Keys<'_>,
         outgoing: &Outgoing,
+        memory: &CallMemory,
     ) -> Result<Script, ToolError> {
         let (bytes, filename) = match self {
             Source::Inline(script) => return Ok(script),
@@ -102,7 +104,7 @@ impl Source {
                 (bytes, filename)
             }
             Source::Http { url, timeout } => {
-                (fetch(keys, outgoing, &url, timeout).await?, url.to_string())
+                (fetch(keys, (outgoing, memory), &url, timeout).await?, url.to_string())
             }
         };
         if SCRIPT_BYTES_MAX < bytes.len() {
@@ -129,16 +131,16 @@ fn guess(script: Keys<'_>, uri: Option<&str>) -> String {
 
 async fn fetch(
     keys: Keys<'_>,
-    outgoing: &Outgoing,
+    (outgoing, memory): (&Outgoing, &CallMemory),
     url: &Url,
     timeout: Duration,
 ) -> Result<Vec<u8>, ToolError> {
-    let response = tokio::time::timeout(timeout, outgoing.send(Request::get(url.clone())))
+    let response = tokio::time::timeout(timeout, outgoing.send(Request::get(url.clone()), memory))
         .await
         .map_err(|_| {
-        let message = format!("the script did not arrive within {timeout:?}");
-        ToolError::new(ErrorKind::Timeout, message)
-    })??;
+            let message = format!("the script did not arrive within {timeout:?}");
+            ToolError::new(ErrorKind::Timeout, message)
+        })??;
     if !response.status.is_success() {
         let code = response.status.as_u16();
         return Err(keys.error(format!("HTTP {code} instead of the script at {url}")));

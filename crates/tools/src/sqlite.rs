@@ -26,7 +26,8 @@ impl Sqlite {
         let form = script::row_form(keys)?;
         let whole = keys.flag(&["transaction"])?.unwrap_or(false);
         let mut database = Database::open(keys, &call.cancel).await?;
-        let results = run(keys, &script, &params, whole, &mut database).await;
+        let mut budget = Budget::new(&call.memory);
+        let results = run(keys, &script, &params, whole, (&mut database, &mut budget)).await;
         database.close().await;
         Ok(Ended::completed(output(results?, form)))
     }
@@ -37,7 +38,7 @@ async fn run(
     script: &str,
     params: &Params,
     whole: bool,
-    database: &mut Database,
+    (database, budget): (&mut Database, &mut Budget<'_>),
 ) -> Result<Vec<Produced>, ToolError> {
     let statements = statements(Dialect::Sqlite, script);
     if let Some(index) = left_open(Dialect::Sqlite, &statements) {
@@ -46,14 +47,13 @@ async fn run(
             index + 1
         )));
     }
-    let mut budget = Budget::new();
     let mut results = Vec::with_capacity(statements.len());
     if whole {
         database.execute("BEGIN").await?;
     }
     for (index, statement) in statements.iter().enumerate() {
         let bound = params.bind(keys, Dialect::Sqlite, statement.sql)?;
-        let produced = database.query(&bound, &mut budget).await;
+        let produced = database.query(&bound, budget).await;
         results.push(
             produced.map_err(|error| {
                 statement_failed(error, index, statements.len(), statement.line)

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use crate::call::{Call, Ended, Tool};
 use crate::credentials::Credentials;
 use crate::keys::Keys;
+use crate::memory::CallMemory;
 use crate::nats::connection::{Connections, Place};
-use crate::nats::keys::parsed;
 use crate::nats::messages::shown;
 use crate::nats::missing;
 use order::{Acknowledge, Disposal, Order, Poll};
@@ -42,7 +42,7 @@ impl Subscription {
         let place = Place::read(call, keys, self.credentials.as_ref()).await?;
         let client = self.connections.get(place).await?;
         let output = match order {
-            Order::Poll(poll) => take(&client, &poll).await,
+            Order::Poll(poll) => take(&client, &poll, &call.memory).await,
             Order::Dispose { disposal, ack_ids } => dispose(&client, disposal, &ack_ids).await,
         }?;
         Ok(Ended::completed(output))
@@ -61,7 +61,7 @@ impl Tool for Subscription {
 
 /// Takes messages until the batch is full or the time is over. They are acknowledged only once all of
 /// them are here.
-async fn take(client: &Client, poll: &Poll) -> Result<Value, ToolError> {
+async fn take(client: &Client, poll: &Poll, memory: &CallMemory) -> Result<Value, ToolError> {
     let context = jetstream::new(client.clone());
     let stream = context
         .get_stream(&poll.stream)
@@ -76,7 +76,10 @@ async fn take(client: &Client, poll: &Poll) -> Result<Value, ToolError> {
     while let Some(message) = fetched.next().await {
         taken.push(message.map_err(|error| broken(&error))?);
     }
-    let messages = taken.iter().map(told).collect::<Result<Vec<Value>, ToolError>>()?;
+    let mut messages = Vec::with_capacity(taken.len());
+    for message in &taken {
+        messages.push(told(message, memory).await?);
+    }
     let acked = match poll.acknowledge {
         Acknowledge::Here => {
             for message in &taken {
@@ -92,23 +95,25 @@ async fn take(client: &Client, poll: &Poll) -> Result<Value, ToolError> {
     };
     let pending =
         messages.last().map_or(json!(0), |message| message["metadata"]["pending"].clone());
-    Ok(json!({
+    let mut output = json!({
         "status": "success", "source": "nats", "operation": "poll", "count": messages.len(),
         "acked": acked == taken.len(), "ack_mode": poll.acknowledge.as_str(), "ack_ids": ack_ids,
         "metrics": { "received": taken.len(), "acked": acked, "pending": pending },
-        "messages": messages,
-    }))
+        "messages": null,
+    });
+    output["messages"] = Value::Array(messages);
+    Ok(output)
 }
 
-fn told(message: &Message) -> Result<Value, ToolError> {
+async fn told(message: &Message, memory: &CallMemory) -> Result<Value, ToolError> {
     let place = message.info().map_err(|error| {
         let message = format!("subscription: a message without its place: {error}");
         ToolError::new(ErrorKind::Parse, message)
     })?;
     let headers = message.headers.as_ref().map(shown).unwrap_or_default();
-    Ok(json!({
+    let mut told = json!({
         "id": format!("{}:{}", place.stream, place.stream_sequence),
-        "data": parsed(&message.payload),
+        "data": null,
         "headers": headers,
         "attributes": headers,
         "metadata": {
@@ -121,7 +126,9 @@ fn told(message: &Message) -> Result<Value, ToolError> {
             "pending": place.pending,
         },
         "ack_id": message.reply.as_ref().map(|reply| reply.as_str()),
-    }))
+    });
+    told["data"] = memory.json_or_text(&message.payload).await?;
+    Ok(told)
 }
 
 /// Tells the broker what became of messages that were taken before, one by one.

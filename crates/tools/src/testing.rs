@@ -10,7 +10,7 @@ use noetl_model::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Call, Ended, Settings};
+use crate::{Call, Ended, MemoryBudget, Settings};
 
 /// The settings of the machine the tests run on.
 pub(crate) fn settings() -> Settings {
@@ -38,6 +38,7 @@ pub(crate) fn call_with(config: Value, input: Value, variables: Value) -> Call {
         timeout: Duration::from_secs(60),
         cancel: CancellationToken::new(),
         used: Default::default(),
+        memory: MemoryBudget::default().call(),
     }
 }
 

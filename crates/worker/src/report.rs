@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use noetl_api::{ControlError, ControlPlane, ReportAnswer};
 use noetl_model::{ErrorKind, Lease, Logs, Outcome, Report, ToolError};
+use noetl_tools::CallMemory;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backoff::Backoff;
@@ -25,6 +26,8 @@ const BATCHES_MAX: usize = 2;
 /// A report on its way, and who waits for what follows.
 pub(crate) struct HandedIn {
     pub(crate) report: Report,
+    /// Held until the report has been answered.
+    pub(crate) memory: CallMemory,
     pub(crate) next: Option<oneshot::Sender<Assigned>>,
 }
 
@@ -80,7 +83,7 @@ impl Reporter {
             Err(reason) => vec![ReportAnswer::Refused { reason }; reports.len()],
         };
         let mut refused = Vec::new();
-        for (HandedIn { report, next }, answer) in batch.into_iter().zip(answers) {
+        for (HandedIn { report, memory, next }, answer) in batch.into_iter().zip(answers) {
             let held = held_of(&report);
             match answer {
                 ReportAnswer::Accepted => self.holding.release(&held),
@@ -94,7 +97,7 @@ impl Reporter {
                 }
                 ReportAnswer::Refused { reason } => {
                     tracing::warn!(?held, reason, "report refused");
-                    refused.push(HandedIn { report: refusal(report, &reason), next });
+                    refused.push(HandedIn { report: refusal(report, &reason), memory, next });
                 }
             }
         }
@@ -180,12 +183,13 @@ impl io::Write for Counted {
 fn refusal(report: Report, reason: &str) -> Report {
     let message = format!("the control plane refused the report: {reason}");
     let error = ToolError::new(ErrorKind::Unknown, message);
-    Report { outcome: Outcome::Failed { error, output: None }, logs: Logs::default(), ..report }
+    Report { outcome: Outcome::failed(error), logs: Logs::default(), ..report }
 }
 
 #[cfg(test)]
 mod tests {
     use noetl_model::{Attempt, CommandId, ExecutionId, WorkerId};
+    use noetl_tools::MemoryBudget;
     use serde_json::json;
 
     use super::*;
@@ -196,11 +200,11 @@ mod tests {
             command: CommandId(1),
             attempt: Attempt(1),
             worker: WorkerId::new("w"),
-            outcome: Outcome::Completed { output: json!("x".repeat(size)) },
+            outcome: Outcome::completed(json!("x".repeat(size))),
             logs: Logs::default(),
             next: None,
         };
-        HandedIn { report, next: None }
+        HandedIn { report, memory: MemoryBudget::default().call(), next: None }
     }
 
     #[test]

@@ -11,12 +11,18 @@ use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{
     ErrorKind, Lease, Outcome, Payload, PayloadRef, Report, ToolError, WorkerId, traceparent,
 };
-use noetl_tools::{Ended, Registry, UsedCredentials};
+use noetl_tools::{CallMemory, Ended, Registry, UsedCredentials};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::backoff::Backoff;
+
+/// A command that is done: its report, and the memory that the report's output takes.
+pub(crate) struct Done {
+    pub(crate) report: Report,
+    pub(crate) memory: CallMemory,
+}
 
 /// Runs a command to its end; a tool that panics has failed. Nothing if the command was lost.
 pub(crate) async fn run(
@@ -25,8 +31,8 @@ pub(crate) async fn run(
     worker: &WorkerId,
     lease: Lease,
     lost: &CancellationToken,
-) -> Option<Report> {
-    let used = UsedCredentials::default();
+) -> Option<Done> {
+    let (used, memory) = (UsedCredentials::default(), registry.memory().call());
     let span = tracing::info_span!(
         "tool",
         execution = %lease.execution,
@@ -37,8 +43,8 @@ pub(crate) async fn run(
         error = tracing::field::Empty,
     );
     let running = async {
-        match lost.run_until_cancelled(resolve(control, &lease)).await? {
-            Ok(bindings) => Some(registry.run(&lease, bindings, &used, lost).await),
+        match lost.run_until_cancelled(resolve(control, &lease, &memory)).await? {
+            Ok(bindings) => Some(registry.run(&lease, bindings, (&used, &memory), lost).await),
             Err(error) => Some(Ended::failed(error)),
         }
     };
@@ -51,7 +57,7 @@ pub(crate) async fn run(
     if let Outcome::Failed { error, .. } = &ended.outcome {
         span.record("error", error.kind.as_str());
     }
-    (!lost.is_cancelled()).then(|| Report {
+    let report = Report {
         execution: lease.execution,
         command: lease.command,
         attempt: lease.attempt,
@@ -59,14 +65,17 @@ pub(crate) async fn run(
         outcome: ended.outcome,
         logs: ended.logs,
         next: None,
-    })
+    };
+    (!lost.is_cancelled()).then_some(Done { report, memory })
 }
 
-/// The values of a lease's bindings; those that are far away are fetched.
+/// The values of a lease's bindings; those that are far away are fetched, once there is room for them.
 async fn resolve(
     control: &dyn ControlPlane,
     lease: &Lease,
+    memory: &CallMemory,
 ) -> Result<BTreeMap<String, Arc<Value>>, ToolError> {
+    memory.reserve_inputs(stored_bytes(lease)).await;
     let values = lease.bindings.0.iter().map(|(name, payload)| async move {
         let value = match payload {
             Payload::Inline(value) => value.clone(),
@@ -77,7 +86,18 @@ async fn resolve(
         };
         Ok((name.clone(), value))
     });
-    Ok(try_join_all(values).await?.into_iter().collect())
+    let values: BTreeMap<String, Arc<Value>> = try_join_all(values).await?.into_iter().collect();
+    memory.hold_inputs(values.values().map(AsRef::as_ref)).await?;
+    Ok(values)
+}
+
+/// The length of the JSON that has to be fetched for a lease.
+fn stored_bytes(lease: &Lease) -> usize {
+    let stored = lease.bindings.0.values().map(|payload| match payload {
+        Payload::Inline(_) => 0,
+        Payload::Ref(reference) => usize::try_from(reference.size).unwrap_or(usize::MAX),
+    });
+    stored.fold(0, usize::saturating_add)
 }
 
 async fn fetch(

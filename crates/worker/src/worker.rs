@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use noetl_api::{ControlError, ControlPlane, LeaseRequest};
 use noetl_model::{Lease, Pool, Report, WorkerId};
-use noetl_tools::Registry;
+use noetl_tools::{CallMemory, Registry};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use crate::attend;
 use crate::backoff::Backoff;
 use crate::holding::{Assigned, Holding};
 use crate::report::{HandedIn, Reporter, WAITING_MAX};
-use crate::run;
+use crate::run::{self, Done};
 
 /// How long a slot goes on with what follows in an execution before others get their turn.
 const GO_ON_MAX: Duration = Duration::from_millis(250);
@@ -194,13 +194,13 @@ impl Desk {
         let mut assigned = Some(assigned);
         while let Some(Assigned { lease, lost }) = assigned.take() {
             let run = run::run(self.control.as_ref(), &self.registry, &self.worker, lease, &lost);
-            let Some(report) = run.await else { break };
+            let Some(Done { report, memory }) = run.await else { break };
             let goes_on = begun.elapsed() < GO_ON_MAX && !self.shutdown.is_cancelled();
             assigned = if goes_on {
                 let report = Report { next: Some(self.pool.clone()), ..report };
-                self.hand_in_for_more(report).await
+                self.hand_in_for_more(report, memory).await
             } else {
-                self.hand_in(HandedIn { report, next: None }).await;
+                self.hand_in(HandedIn { report, memory, next: None }).await;
                 None
             };
         }
@@ -208,9 +208,9 @@ impl Desk {
     }
 
     /// Hands in a report and waits for what follows, if anything does and the worker is not to stop.
-    async fn hand_in_for_more(&self, report: Report) -> Option<Assigned> {
+    async fn hand_in_for_more(&self, report: Report, memory: CallMemory) -> Option<Assigned> {
         let (next, following) = oneshot::channel();
-        self.hand_in(HandedIn { report, next: Some(next) }).await;
+        self.hand_in(HandedIn { report, memory, next: Some(next) }).await;
         self.shutdown.run_until_cancelled(following).await?.ok()
     }
 

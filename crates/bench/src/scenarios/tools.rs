@@ -115,7 +115,8 @@ async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64)
         let (begun, before) = (Instant::now(), Usage::of(own)?);
         for _ in 0..calls {
             let (used, cancel) = (UsedCredentials::default(), CancellationToken::new());
-            let ended = registry.run(&lease, BTreeMap::new(), &used, &cancel).await;
+            let memory = registry.memory().call();
+            let ended = registry.run(&lease, BTreeMap::new(), (&used, &memory), &cancel).await;
             let is_good = matches!(ended.outcome, Outcome::Completed { .. });
             ensure!(is_good, "the tool failed: {:?}", ended.outcome);
         }

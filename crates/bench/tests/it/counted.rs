@@ -111,7 +111,7 @@ fn done(worker: &WorkerId, pool: &Pool, lease: &Lease) -> Report {
         command: lease.command,
         attempt: lease.attempt,
         worker: worker.clone(),
-        outcome: Outcome::Completed { output: json!({ "ok": true }) },
+        outcome: Outcome::completed(json!({ "ok": true })),
         logs: Logs::default(),
         next: Some(pool.clone()),
     }

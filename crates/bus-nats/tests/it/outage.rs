@@ -86,7 +86,7 @@ fn completed(lease: &Lease, worker: &WorkerId) -> Report {
         command: lease.command,
         attempt: lease.attempt,
         worker: worker.clone(),
-        outcome: Outcome::Completed { output: Value::Null },
+        outcome: Outcome::completed(Value::Null),
         logs: Logs::default(),
         next: None,
     }

@@ -58,9 +58,9 @@ workflow:
 
 /// The attempts of the last execution's only command, and how it ended.
 fn attempts(sandbox: &Sandbox) -> (u64, Value) {
-    let ledger = std::fs::read_to_string(sandbox.path("ledger")).unwrap();
+    let ledger = std::fs::read_to_string(sandbox.path("ledger")).expect("the step writes it");
     let document = sandbox.json(&["executions", "get", "last", "-o", "json"]);
-    (u64::try_from(ledger.lines().count()).unwrap(), document)
+    (u64::try_from(ledger.lines().count()).expect("a count fits"), document)
 }
 
 #[test]

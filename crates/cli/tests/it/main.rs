@@ -18,6 +18,7 @@ mod history;
 mod intake;
 mod kill;
 mod leaks;
+mod memory;
 mod oracle;
 mod payloads;
 mod playbooks;

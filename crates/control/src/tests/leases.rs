@@ -21,6 +21,26 @@ async fn one_command(plane: &Running) -> (ExecutionId, Lease) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_large_output_is_shared_and_not_copied_on_its_way_to_the_log() {
+    let plane = World::new().running();
+    let (execution, leased) = one_command(&plane).await;
+    let output = Arc::new(json!("x".repeat(100_000)));
+    let outcome = Outcome::Completed { output: output.clone() };
+    let said = plane.control.report(report(&leased, "a", outcome)).await.unwrap();
+    assert_eq!(said, ReportAnswer::Accepted);
+    let log = log(&plane.control, execution).await;
+    let reference = log.iter().find_map(|recorded| match &recorded.event {
+        Event::CommandCompleted { output: noetl_model::Payload::Ref(reference), .. } => {
+            Some(*reference)
+        }
+        _ => None,
+    });
+    let kept = plane.control.payload(reference.expect("it is stored apart").digest).await.unwrap();
+    assert!(Arc::ptr_eq(&kept, &output), "the value in the cache is the one that was reported");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_report_twice_is_answered_the_same() {
     let plane = World::new().running();
     let (execution, leased) = one_command(&plane).await;

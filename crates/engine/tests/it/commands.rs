@@ -16,7 +16,7 @@ fn begun() -> Story {
 }
 
 fn done(value: u32) -> Outcome {
-    Outcome::Completed { output: json!(value) }
+    Outcome::completed(json!(value))
 }
 
 #[test]

@@ -16,7 +16,7 @@ const FAN_OUT: &str = "
 fn fanned_out() -> Story {
     let mut story = Story::begin(&playbook(FAN_OUT), StoryOptions::default());
     story.claim(CommandId(0), 1, "w").expect("it is this one's turn");
-    let outcome = noetl_model::Outcome::Completed { output: serde_json::json!(1) };
+    let outcome = noetl_model::Outcome::completed(serde_json::json!(1));
     story.report(CommandId(0), 1, "w", outcome).expect("it is this one's turn");
     story.claim(CommandId(1), 1, "w").expect("it is this one's turn");
     story
@@ -54,7 +54,7 @@ fn a_claim_after_the_end_is_refused_and_a_late_report_is_harmless() {
     let finished = Refusal::Finished(ExecutionStatus::Cancelled);
     assert_eq!(story.claim(CommandId(2), 1, "w"), Err(finished));
     let seq = story.state.seq();
-    let outcome = noetl_model::Outcome::Completed { output: serde_json::json!(1) };
+    let outcome = noetl_model::Outcome::completed(serde_json::json!(1));
     assert_eq!(story.report(CommandId(1), 1, "w", outcome), Ok(Vec::new()));
     assert_eq!(story.state.seq(), seq);
 }
@@ -77,7 +77,7 @@ fn timers_of_an_ended_execution_are_gone() {
     let mut story = fanned_out();
     story.claim(CommandId(2), 1, "w").unwrap();
     let error = noetl_model::ToolError::new(noetl_model::ErrorKind::Exception, "busy");
-    let outcome = noetl_model::Outcome::Failed { error, output: None };
+    let outcome = noetl_model::Outcome::failed(error);
     story.report(CommandId(2), 1, "w", outcome).unwrap();
     assert!(story.next_timer().is_some());
     story.tell(&Input::Cancel { reason: "stop".into(), below: Below::Cancelled }).unwrap();

@@ -340,7 +340,7 @@ fn two_thousand_items_leave_the_state_as_small_as_twenty() {
         for _ in 0..count - 10 {
             let command = story.next_ready().expect("items are left");
             story.claim(command, 1, "w").unwrap();
-            let outcome = noetl_model::Outcome::Completed { output: json!({ "n": 1 }) };
+            let outcome = noetl_model::Outcome::completed(json!({ "n": 1 }));
             story.report(command, 1, "w", outcome).unwrap();
         }
         serde_json::to_string(&story.state).expect("a state is data").len()

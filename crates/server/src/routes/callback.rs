@@ -1,5 +1,7 @@
 //! Jobs that run elsewhere, and say here how they ended.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -91,10 +93,10 @@ impl Callback {
             "stdout_uri": self.stdout_uri,
             "stderr_uri": self.stderr_uri,
         });
-        let Some(kind) = self.state.error() else { return Outcome::Completed { output } };
+        let Some(kind) = self.state.error() else { return Outcome::completed(output) };
         let reason = self.reason.as_deref().unwrap_or("no reason given");
         let message = format!("job {} ended as {}: {reason}", self.job_name, self.state.name());
-        Outcome::Failed { error: ToolError::new(kind, message), output: Some(output) }
+        Outcome::Failed { error: ToolError::new(kind, message), output: Some(Arc::new(output)) }
     }
 }
 

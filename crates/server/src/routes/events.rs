@@ -179,7 +179,7 @@ async fn report(
 /// Whether a worker is done and the job it has begun is not: a container that was started and gave
 /// no result says by a callback how it ended.
 fn is_pending(issued: &Issued, outcome: &Outcome) -> bool {
-    issued.tool == ToolKind::Container && *outcome == Outcome::Completed { output: Value::Null }
+    issued.tool == ToolKind::Container && *outcome == Outcome::completed(Value::Null)
 }
 
 /// Where the id of a command may stand.

@@ -72,7 +72,7 @@ fn report(lease: &Lease, output: Value) -> Report {
         command: lease.command,
         attempt: lease.attempt,
         worker: WorkerId::new("w"),
-        outcome: Outcome::Completed { output },
+        outcome: Outcome::completed(output),
         logs: Default::default(),
         next: None,
     }

@@ -137,7 +137,7 @@ async fn a_value_is_found_whichever_shard_has_it() {
     let (subject, _keep) = subject().await;
     let bytes = b"\"large\"".to_vec();
     let digest = Digest::of(&bytes);
-    let payloads = vec![(digest, bytes.clone())];
+    let payloads = vec![(digest, Arc::new(bytes.clone()))];
     assert_eq!(subject.append(Append { payloads, ..start(ExecutionId(7)) }).await, Ok(()));
     assert_eq!(subject.store.payload(&digest).await.unwrap(), Some(bytes));
 }

@@ -1,6 +1,7 @@
 //! Every statement fits the schema, and none that is asked often walks a table.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use noetl_model::{
     Attempt, CommandId, Digest, ExecutionId, ExecutionStatus, Message, Parent, Pool, Seq, TimerId,
@@ -231,7 +232,7 @@ fn of_execution(number: i64) -> Append {
         queue: vec![add_to(pool(), 1), add_to(pool(), 2), claimed],
         timers: vec![TimerChange::Set { timer: TimerId(1), due_at: at(number.unsigned_abs()) }],
         outbox: vec![Message::CommandCancelled { command: CommandId(1) }],
-        payloads: vec![(Digest::of(&bytes), bytes)],
+        payloads: vec![(Digest::of(&bytes), Arc::new(bytes))],
         key: Some(StartKey {
             scope: "0".into(),
             name: number.to_string(),

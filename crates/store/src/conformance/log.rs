@@ -1,5 +1,7 @@
 //! Rules of the event log.
 
+use std::sync::Arc;
+
 use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq};
 
 use super::Subject;
@@ -60,7 +62,7 @@ pub async fn batch_is_all_or_nothing_per_execution(subject: Subject) {
     // The second command is a conflict, after rows of every other kind could have been written.
     let refused = Append {
         queue: vec![add(2), add(1)],
-        payloads: vec![(digest, bytes)],
+        payloads: vec![(digest, Arc::new(bytes))],
         ..events_after(B, Seq(1), 2)
     };
     let answers = subject.append_all(&[start(A), refused, start(C)]).await;
@@ -153,7 +155,7 @@ pub async fn payloads_are_found_by_digest_and_stored_once(subject: Subject) {
     let find = async |digest| subject.store.payload(&digest).await.expect("the store answers");
     assert_eq!(find(digest).await, None);
     for execution in [A, B] {
-        let payloads = vec![(digest, bytes.clone()), (digest, bytes.clone())];
+        let payloads = vec![(digest, Arc::new(bytes.clone())), (digest, Arc::new(bytes.clone()))];
         assert_eq!(subject.append(Append { payloads, ..start(execution) }).await, Ok(()));
         assert_eq!(find(digest).await.as_ref(), Some(&bytes));
     }

@@ -1,5 +1,7 @@
 //! Rules of variables, runtimes, named results, objects, and of their end.
 
+use std::sync::Arc;
+
 use noetl_model::{Digest, ExecutionId, Timestamp};
 use serde_json::{Value, json};
 
@@ -245,7 +247,7 @@ pub async fn a_value_goes_with_its_last_name_unless_a_log_refers_to_it(subject: 
     put(&subject, &named("short", 1, "[1]", 10), "[1]").await;
     put(&subject, &named("long", 2, "[1]", 90), "[1]").await;
     put(&subject, &named("logged", 3, "[2]", 10), "[2]").await;
-    let payloads = vec![(Digest::of(b"[2]"), b"[2]".to_vec())];
+    let payloads = vec![(Digest::of(b"[2]"), Arc::new(b"[2]".to_vec()))];
     let appended = subject.store.append(&[Append { payloads, ..start(A) }]).await.expect(SAYS);
     assert_eq!(appended, [Ok(())]);
     put(&subject, &named("again", 4, "[2]", 10), "[2]").await;

@@ -26,7 +26,7 @@ async fn check(config: Value, expected: Expect) {
 
 async fn output(tool: &Duckdb, config: Value) -> Value {
     match tool.run(&call(config)).await.outcome {
-        Outcome::Completed { output } => output,
+        Outcome::Completed { output } => (*output).clone(),
         Outcome::Failed { error, .. } => panic!("{error:?}"),
     }
 }

@@ -13,6 +13,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
+use crate::memory::CallMemory;
 use crate::outgoing::{Connection, Outgoing, Redirects, Request, named};
 
 /// How long before its end a token is not used any more.
@@ -59,13 +60,14 @@ impl Tokens {
         &self,
         grant: &Grant,
         outgoing: &Outgoing,
+        memory: &CallMemory,
     ) -> Result<String, ToolError> {
         let slot = self.slot(grant);
         let mut kept = slot.lock().await;
         if let Some(kept) = kept.as_ref().filter(|kept| Instant::now() < kept.until) {
             return Ok(kept.token.clone());
         }
-        let fresh = grant.ask(outgoing).await?;
+        let fresh = grant.ask(outgoing, memory).await?;
         Ok(kept.insert(fresh).token.clone())
     }
 
@@ -95,11 +97,11 @@ struct Refused {
 }
 
 impl Grant {
-    async fn ask(&self, outgoing: &Outgoing) -> Result<Kept, ToolError> {
+    async fn ask(&self, outgoing: &Outgoing, memory: &CallMemory) -> Result<Kept, ToolError> {
         let asked = Instant::now();
         let request = self.request();
         let name = named(&request);
-        let response = outgoing.send(request).await?;
+        let response = outgoing.send(request, memory).await?;
         if !response.status.is_success() {
             // Only the word that the standard defines is told; what else is said may quote the secret.
             let why = serde_json::from_slice::<Refused>(&response.body);

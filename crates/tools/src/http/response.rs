@@ -2,12 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use noetl_model::{ErrorKind, ToolError};
+use noetl_model::{ErrorKind, ToolError, Unmeasured};
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Keys;
+use crate::memory::{CallMemory, too_large};
 use crate::outgoing::{Response, Saved};
 
 /// What the body is to be taken for: `response_type`.
@@ -34,21 +35,29 @@ impl Wanted {
     }
 }
 
+/// How many of a body its output holds: `body` and `data`.
+const BODIES: usize = 2;
+
 /// `{status_code, headers, body, data}`, where `data` is the body once more.
-pub(super) fn output(response: &Response, wanted: Wanted) -> Result<Value, serde_json::Error> {
-    let content_type = header(&response.headers, CONTENT_TYPE);
+pub(super) async fn output(
+    response: Response,
+    wanted: Wanted,
+    memory: &CallMemory,
+) -> Result<Value, Unmeasured> {
+    let Response { status, headers, body } = response;
+    let content_type = header(&headers, CONTENT_TYPE).unwrap_or_default();
     // The body of an error is whatever it is; that it is no JSON is not the problem.
     let wanted = match wanted {
-        Wanted::Json if !response.status.is_success() => Wanted::Auto,
+        Wanted::Json if !status.is_success() => Wanted::Auto,
         wanted => wanted,
     };
-    let body = body(&response.body, content_type.unwrap_or_default(), wanted)?;
-    Ok(json!({
-        "status_code": response.status.as_u16(),
-        "headers": headers(&response.headers),
-        "body": body,
-        "data": body,
-    }))
+    let body = read_body(body, content_type, wanted, memory).await?;
+    let mut output = Map::new();
+    output.insert("status_code".to_owned(), status.as_u16().into());
+    output.insert("headers".to_owned(), Value::Object(told_headers(&headers)));
+    output.insert("body".to_owned(), body.clone());
+    output.insert("data".to_owned(), body);
+    Ok(Value::Object(output))
 }
 
 /// The same with the place of the body instead of it.
@@ -57,28 +66,56 @@ pub(super) fn saved_output(response: &Response, saved: &Saved) -> Value {
     let body = json!({ "file": saved.path, "size": saved.size, "content_type": content_type });
     json!({
         "status_code": response.status.as_u16(),
-        "headers": headers(&response.headers),
+        "headers": told_headers(&response.headers),
         "body": body,
         "data": body,
     })
 }
 
-fn body(bytes: &[u8], content_type: &str, wanted: Wanted) -> Result<Value, serde_json::Error> {
-    let text = || Value::String(String::from_utf8_lossy(bytes).into_owned());
-    let binary = || json!({"base64": STANDARD.encode(bytes), "content_type": content_type, "size": bytes.len()});
+async fn read_body(
+    bytes: Vec<u8>,
+    content_type: &str,
+    wanted: Wanted,
+    memory: &CallMemory,
+) -> Result<Value, Unmeasured> {
     match wanted {
-        Wanted::Text => Ok(text()),
-        Wanted::Binary => Ok(binary()),
+        Wanted::Text => text(bytes, memory).await,
+        Wanted::Binary => binary(&bytes, content_type, memory).await,
         Wanted::Json if bytes.is_empty() => Ok(Value::Null),
-        Wanted::Json => serde_json::from_slice(bytes),
+        Wanted::Json => memory.json(&bytes, BODIES).await,
         Wanted::Auto if bytes.is_empty() && content_type.contains("json") => Ok(Value::Null),
-        Wanted::Auto if is_binary(content_type) => Ok(binary()),
-        Wanted::Auto => Ok(match (serde_json::from_slice(bytes), std::str::from_utf8(bytes)) {
-            (Ok(value), _) => value,
-            (Err(_), Err(_)) if !content_type.contains("charset") => binary(),
-            (Err(_), _) => text(),
-        }),
+        Wanted::Auto if is_binary(content_type) => binary(&bytes, content_type, memory).await,
+        Wanted::Auto => match memory.json(&bytes, BODIES).await {
+            Ok(value) => Ok(value),
+            Err(limit @ Unmeasured::TooLarge(_)) => Err(limit),
+            Err(Unmeasured::NotJson(_)) => {
+                let is_text = content_type.contains("charset") || str::from_utf8(&bytes).is_ok();
+                match is_text {
+                    true => text(bytes, memory).await,
+                    false => binary(&bytes, content_type, memory).await,
+                }
+            }
+        },
     }
+}
+
+/// The bytes become the text; what is not UTF-8 is replaced.
+async fn text(bytes: Vec<u8>, memory: &CallMemory) -> Result<Value, Unmeasured> {
+    // The bytes of the body are reserved already.
+    memory.reserve(bytes.len()).await.map_err(Unmeasured::TooLarge)?;
+    let text = String::from_utf8(bytes);
+    Ok(Value::String(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())))
+}
+
+async fn binary(
+    bytes: &[u8],
+    content_type: &str,
+    memory: &CallMemory,
+) -> Result<Value, Unmeasured> {
+    let length = bytes.len().div_ceil(3) * 4;
+    memory.reserve(BODIES * length).await.map_err(Unmeasured::TooLarge)?;
+    let size = bytes.len();
+    Ok(json!({"base64": STANDARD.encode(bytes), "content_type": content_type, "size": size}))
 }
 
 fn is_binary(content_type: &str) -> bool {
@@ -97,7 +134,7 @@ fn is_binary(content_type: &str) -> bool {
 }
 
 /// By lower-case name; one that is repeated is joined with commas.
-fn headers(headers: &HeaderMap) -> Map<String, Value> {
+fn told_headers(headers: &HeaderMap) -> Map<String, Value> {
     headers
         .keys()
         .map(|name| {
@@ -136,6 +173,13 @@ pub(super) fn error(name: &str, response: &Response) -> Option<ToolError> {
     Some(error)
 }
 
-pub(super) fn not_as_wanted(name: &str, reason: &serde_json::Error) -> ToolError {
-    ToolError::new(ErrorKind::Parse, format!("{name} answers with what is not JSON: {reason}"))
+/// The error of a body that cannot be read, or not be kept.
+pub(super) fn not_as_wanted(name: &str, reason: &Unmeasured) -> ToolError {
+    match reason {
+        Unmeasured::TooLarge(limit) => too_large(&format!("the body of {name}"), limit),
+        Unmeasured::NotJson(reason) => {
+            let message = format!("{name} answers with what is not JSON: {reason}");
+            ToolError::new(ErrorKind::Parse, message)
+        }
+    }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::operation::KeyWork;
 use super::{failed, missing};
+use crate::memory::CallMemory;
 
 /// How many keys are listed.
 const KEYS_MAX: usize = 10_000;
@@ -16,6 +17,7 @@ pub(super) async fn work(
     stream: &Context,
     bucket: &str,
     work: KeyWork,
+    memory: &CallMemory,
 ) -> Result<Value, ToolError> {
     let store = stream.get_key_value(bucket).await;
     let store = store.map_err(|_| missing("bucket", bucket, "make it with `nats kv add`"))?;
@@ -26,8 +28,12 @@ pub(super) async fn work(
         KeyWork::Get { key } => {
             let found = store.get(key.as_str()).await.map_err(|error| lost(&error))?;
             let status = if found.is_some() { "success" } else { "not_found" };
-            let value = found.map(|bytes| parsed(&bytes));
-            Ok(json!({ "status": status, "bucket": bucket, "key": key, "value": value }))
+            let mut output =
+                json!({ "status": status, "bucket": bucket, "key": key, "value": null });
+            if let Some(bytes) = found {
+                output["value"] = memory.json_or_text(&bytes).await?;
+            }
+            Ok(output)
         }
         KeyWork::Put { key, value } => {
             let revision = store.put(&key, value.into()).await.map_err(|error| {
@@ -98,12 +104,6 @@ fn within(pattern: &str, text: &str) -> bool {
             text.len() >= head.len() + tail.len() && text.starts_with(head) && text.ends_with(tail)
         }
     }
-}
-
-/// JSON if it is, else text.
-pub(crate) fn parsed(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }
 
 #[cfg(test)]

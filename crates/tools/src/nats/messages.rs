@@ -12,10 +12,10 @@ use futures::StreamExt as _;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value, json};
 
-use super::keys::parsed;
 use super::operation::{Letter, MessageWork, Which};
 use super::{failed, missing};
 use crate::call::Call;
+use crate::memory::CallMemory;
 
 /// The header by which a stream knows a message that was sent before.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
@@ -28,14 +28,15 @@ pub(super) async fn work(
 ) -> Result<Value, ToolError> {
     match work {
         MessageWork::Publish(letter) => publish(client, letter).await,
-        MessageWork::Request { letter, wait } => request(client, letter, wait).await,
+        MessageWork::Request { letter, wait } => request(client, letter, wait, &call.memory).await,
         MessageWork::Store(letter) => store(stream, letter, call).await,
         MessageWork::Consume { stream: name, consumer, batch, wait, ack } => {
             let found = open(stream, &name).await?;
-            consume(&found, &name, &consumer, batch, wait, ack).await
+            let pull = Pull { stream: &name, consumer: &consumer, batch, wait, ack };
+            consume(&found, &pull, &call.memory).await
         }
         MessageWork::Read { stream: name, which } => {
-            read(&open(stream, &name).await?, &name, which).await
+            read(&open(stream, &name).await?, &name, which, &call.memory).await
         }
         MessageWork::Describe { stream: name } => {
             let mut found = open(stream, &name).await?;
@@ -76,7 +77,12 @@ async fn publish(client: &Client, letter: Letter) -> Result<Value, ToolError> {
     Ok(json!({ "status": "success", "subject": subject }))
 }
 
-async fn request(client: &Client, letter: Letter, wait: Duration) -> Result<Value, ToolError> {
+async fn request(
+    client: &Client,
+    letter: Letter,
+    wait: Duration,
+    memory: &CallMemory,
+) -> Result<Value, ToolError> {
     let Letter { subject, data, headers } = letter;
     let request =
         Request::new().payload(data.into()).headers(header_map(headers)?).timeout(Some(wait));
@@ -90,10 +96,10 @@ async fn request(client: &Client, letter: Letter, wait: Duration) -> Result<Valu
         failed(kind, &format!("request to `{subject}`"), &error)
     })?;
     let headers = answer.headers.as_ref().map(shown).unwrap_or_default();
-    Ok(json!({
-        "status": "success", "subject": subject, "data": parsed(&answer.payload),
-        "headers": headers,
-    }))
+    let mut output =
+        json!({ "status": "success", "subject": subject, "data": null, "headers": headers });
+    output["data"] = memory.json_or_text(&answer.payload).await?;
+    Ok(output)
 }
 
 /// A stream that counts repetitions takes the message of one command once.
@@ -120,54 +126,76 @@ async fn store(stream: &Context, letter: Letter, call: &Call) -> Result<Value, T
     }))
 }
 
-async fn consume(
-    stream: &Stream,
-    name: &str,
-    consumer: &str,
+/// Which messages of a stream are taken, and how.
+struct Pull<'a> {
+    stream: &'a str,
+    consumer: &'a str,
     batch: u64,
     wait: Duration,
     ack: bool,
+}
+
+/// Takes messages. They are acknowledged only once all of them are here, so that none is lost if one
+/// is too large to be kept.
+async fn consume(
+    stream: &Stream,
+    pull: &Pull<'_>,
+    memory: &CallMemory,
 ) -> Result<Value, ToolError> {
+    let &Pull { stream: name, consumer, batch, wait, ack } = pull;
     let broken = |error: &dyn std::fmt::Display| {
         ToolError::new(ErrorKind::Connection, format!("nats: cannot consume: {error}"))
     };
-    let pull: PullConsumer = stream
+    let puller: PullConsumer = stream
         .get_consumer(consumer)
         .await
         .map_err(|_| missing("pull consumer", consumer, "make it with `nats consumer add`"))?;
     let max = usize::try_from(batch).expect("bounded by BATCH_MAX");
-    let mut fetched = pull.batch().max_messages(max).expires(wait).messages().await;
+    let mut fetched = puller.batch().max_messages(max).expires(wait).messages().await;
     let fetched = fetched.as_mut().map_err(|error| broken(error))?;
     let mut messages = Vec::new();
+    let mut taken = Vec::new();
     while let Some(message) = fetched.next().await {
         let message = message.map_err(|error| broken(&error))?;
-        messages.push(told(&message)?);
-        if ack {
+        messages.push(told(&message, memory).await?);
+        taken.push(message);
+    }
+    if ack {
+        for message in &taken {
             message.ack().await.map_err(|error| broken(&error))?;
         }
     }
-    Ok(json!({
+    let mut output = json!({
         "status": "success", "stream": name, "consumer": consumer, "count": messages.len(),
-        "messages": messages, "acked": ack,
-    }))
+        "messages": null, "acked": ack,
+    });
+    output["messages"] = Value::Array(messages);
+    Ok(output)
 }
 
-fn told(message: &jetstream::Message) -> Result<Value, ToolError> {
+async fn told(message: &jetstream::Message, memory: &CallMemory) -> Result<Value, ToolError> {
     let info = message.info().map_err(|error| {
         ToolError::new(ErrorKind::Parse, format!("nats: a message without its place: {error}"))
     })?;
-    Ok(json!({
+    let mut told = json!({
         "subject": message.subject.as_str(),
         "stream_seq": info.stream_sequence,
         "consumer_seq": info.consumer_sequence,
         "delivered": info.delivered,
         "pending": info.pending,
-        "data": parsed(&message.payload),
+        "data": null,
         "headers": message.headers.as_ref().map(shown).unwrap_or_default(),
-    }))
+    });
+    told["data"] = memory.json_or_text(&message.payload).await?;
+    Ok(told)
 }
 
-async fn read(stream: &Stream, name: &str, which: Which) -> Result<Value, ToolError> {
+async fn read(
+    stream: &Stream,
+    name: &str,
+    which: Which,
+    memory: &CallMemory,
+) -> Result<Value, ToolError> {
     let doing = "cannot read the message";
     let message = match &which {
         Which::Seq(seq) => {
@@ -188,11 +216,12 @@ async fn read(stream: &Stream, name: &str, which: Which) -> Result<Value, ToolEr
             })?
         }
     };
-    Ok(json!({
+    let mut output = json!({
         "status": "success", "stream": name, "subject": message.subject.as_str(),
-        "seq": message.sequence, "data": parsed(&message.payload),
-        "headers": shown(&message.headers),
-    }))
+        "seq": message.sequence, "data": null, "headers": shown(&message.headers),
+    });
+    output["data"] = memory.json_or_text(&message.payload).await?;
+    Ok(output)
 }
 
 fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ToolError> {

@@ -19,7 +19,7 @@ use super::literal::{identifier, literal};
 use super::pool::Pool;
 use super::target::{SslMode, Target};
 use super::tls::Tls;
-use super::value::to_json;
+use super::value::{footprint, to_json};
 use crate::keys::Keys;
 use crate::sql::params::Bound;
 use crate::sql::result::{Budget, Produced};
@@ -28,6 +28,8 @@ use crate::sql::result::{Budget, Produced};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many notices of a call are kept.
 const NOTICES_MAX: usize = 1000;
+/// From which length on the text of a value is measured before the value is built.
+const MEASURED_FROM: usize = 16 * 1024;
 /// Leaves nothing of a call behind for the next one.
 const RESET: &str = "RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; UNLISTEN *; \
      SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
@@ -154,7 +156,7 @@ impl Session {
     pub(crate) async fn query(
         &self,
         bound: &Bound,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<Produced, ToolError> {
         let (columns, sql) = self.describe(bound).await?;
         let stream =
@@ -165,8 +167,10 @@ impl Session {
         while let Some(message) = stream.try_next().await.map_err(|error| failure::of(&error))? {
             match message {
                 SimpleQueryMessage::Row(row) => {
-                    budget.spend(size(&row))?;
-                    rows.push(values(&columns, &row));
+                    check_size(&columns, &row, budget)?;
+                    let row = values(&columns, &row);
+                    budget.spend(&row).await?;
+                    rows.push(row);
                 }
                 SimpleQueryMessage::CommandComplete(count) => affected += count,
                 _ => {}
@@ -244,8 +248,20 @@ fn with_arguments(bound: &Bound, kinds: &[Type]) -> Result<String, ToolError> {
     ))
 }
 
-fn size(row: &SimpleQueryRow) -> usize {
-    (0..row.len()).filter_map(|index| row.get(index)).map(str::len).sum()
+/// Refuses a row in which the text of a list or of JSON is that of a value that is too large.
+fn check_size(
+    columns: &[(String, Type)],
+    row: &SimpleQueryRow,
+    budget: &Budget<'_>,
+) -> Result<(), ToolError> {
+    for (index, (_, kind)) in columns.iter().enumerate() {
+        let Some(text) = row.try_get(index).ok().flatten() else { continue };
+        let limits = budget.limits();
+        if text.len() > MEASURED_FROM {
+            budget.check(footprint(kind, text, limits))?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn values(columns: &[(String, Type)], row: &SimpleQueryRow) -> Vec<Value> {

@@ -30,7 +30,7 @@ async fn run(mut config: Value) -> Ended {
 
 async fn output(config: Value) -> Value {
     match run(config).await.outcome {
-        Outcome::Completed { output } => output,
+        Outcome::Completed { output } => (*output).clone(),
         Outcome::Failed { error, .. } => panic!("{error:?}"),
     }
 }

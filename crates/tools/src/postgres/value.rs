@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use noetl_model::{Footprint, Unmeasured, ValueLimits};
 use serde_json::{Number, Value};
 use tokio_postgres::types::{Kind, Type};
 
@@ -32,6 +33,25 @@ pub(crate) fn to_json(kind: &Type, text: &str) -> Value {
             Kind::Domain(base) => to_json(base, text),
             _ => as_text(),
         },
+    }
+}
+
+/// The size of what [`to_json`] makes of a text.
+pub(crate) fn footprint(
+    kind: &Type,
+    text: &str,
+    limits: ValueLimits,
+) -> Result<Footprint, Unmeasured> {
+    match (kind.kind(), kind) {
+        (_, &Type::JSON | &Type::JSONB) => Footprint::of_json(text.as_bytes(), limits),
+        (Kind::Array(element), _) => {
+            let delimiter = if *element == Type::BOX { ';' } else { ',' };
+            let elements = text.matches(delimiter).count() + 1;
+            let memory = elements * size_of::<Value>() + text.len();
+            Ok(Footprint { elements, memory })
+        }
+        (Kind::Domain(base), _) => footprint(base, text, limits),
+        _ => Ok(Footprint { elements: 1, memory: size_of::<Value>() + text.len() }),
     }
 }
 

@@ -15,6 +15,7 @@ fn prepare(lease: &Lease, values: Value) -> Result<Call, ToolError> {
         timeout_default: Duration::from_secs(300),
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
+        memory: crate::MemoryBudget::default().call(),
         whereabouts: &Whereabouts {
             worker: Some("w-1".to_owned()),
             server_url: Some("http://plane:8082".to_owned()),

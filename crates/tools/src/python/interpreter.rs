@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
-use noetl_model::{ErrorKind, Logs, PAYLOAD_MAX, ToolError};
+use noetl_model::{ErrorKind, Logs, PAYLOAD_MAX, TooLarge, ToolError, Unmeasured};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{End, Raised, Request};
 use crate::capture::{Captured, while_reading};
 use crate::group::{self, Group};
+use crate::memory::{CallMemory, too_large};
 use crate::redactor::Redactor;
 
 /// How many calls an interpreter serves before another takes its place.
@@ -70,11 +71,20 @@ struct Marked<'a> {
     mark: &'a str,
 }
 
+/// The first frame of a reply.
 #[derive(Deserialize)]
 struct Reply {
     /// Whether the call left nothing behind.
     clean: bool,
-    end: End,
+    end: ReplyEnd,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ReplyEnd {
+    /// The JSON of the result is the next frame.
+    Value,
+    Error(Raised),
 }
 
 impl Interpreter {
@@ -126,7 +136,7 @@ impl Interpreter {
     pub(super) async fn run(
         &mut self,
         request: &Request<'_>,
-        redactor: &Redactor,
+        (redactor, memory): (&Redactor, &CallMemory),
         cancel: &CancellationToken,
     ) -> Talk {
         self.stdout.redact(redactor);
@@ -137,32 +147,20 @@ impl Interpreter {
         let request = serde_json::to_vec(&Marked { request, mark: &mark })
             .expect("a request has only text keys");
         let replied = tokio::select! {
-            replied = self.exchange(&request, mark.as_bytes()) => replied,
+            replied = self.exchange(&request, mark.as_bytes(), memory) => replied,
             () = cancel.cancelled() => {
                 self.kill().await;
                 return Talk::Stopped;
             }
         };
         match replied {
-            Ok(reply) => Talk::Replied(self.take_reply(&reply)),
-            Err(error) => Talk::Broke(self.post_mortem(&error).await),
-        }
-    }
-
-    fn take_reply(&mut self, reply: &[u8]) -> End {
-        match serde_json::from_slice::<Reply>(reply) {
-            Ok(reply) => {
-                if reply.clean && self.calls < CALLS_MAX {
+            Ok((clean, end)) => {
+                if clean && self.calls < CALLS_MAX {
                     self.fitness = Fitness::Fit;
                 }
-                reply.end
+                Talk::Replied(end)
             }
-            Err(error) => End::Error(Raised {
-                kind: ErrorKind::Parse,
-                code: "UnreadableResult".into(),
-                message: format!("the result cannot be read as JSON: {error}"),
-                details: None,
-            }),
+            Err(error) => Talk::Broke(self.post_mortem(&error).await),
         }
     }
 
@@ -174,13 +172,25 @@ impl Interpreter {
         Logs { stdout: self.stdout.take_text(), stderr: self.stderr.take_text() }
     }
 
-    /// Sends a request and reads its reply, and meanwhile what is printed.
-    async fn exchange(&mut self, request: &[u8], mark: &[u8]) -> io::Result<Vec<u8>> {
+    /// Sends a request and reads its reply, and meanwhile what is printed; whether the call left
+    /// nothing behind, and how it ended.
+    async fn exchange(
+        &mut self,
+        request: &[u8],
+        mark: &[u8],
+        memory: &CallMemory,
+    ) -> io::Result<(bool, End)> {
         let printing =
             async { tokio::join!(self.stdout.read_to_mark(mark), self.stderr.read_to_mark(mark)) };
         let replying = async {
             write_frame(&mut self.channel, request).await?;
-            read_frame(&mut self.channel).await
+            let Reply { clean, end } =
+                serde_json::from_slice(&read_frame(&mut self.channel).await?)?;
+            let end = match end {
+                ReplyEnd::Value => read_value(&mut self.channel, memory).await?,
+                ReplyEnd::Error(raised) => End::Error(raised),
+            };
+            Ok((clean, end))
         };
         while_reading(replying, printing).await
     }
@@ -208,13 +218,46 @@ async fn write_frame(channel: &mut UnixStream, body: &[u8]) -> io::Result<()> {
 }
 
 async fn read_frame(channel: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let length = read_length(channel).await?;
+    read_body(channel, length).await
+}
+
+async fn read_length(channel: &mut UnixStream) -> io::Result<usize> {
     let length = channel.read_u32().await? as usize;
     if REPLY_BYTES_MAX < length {
         return Err(io::Error::other(format!("a reply of {length} bytes")));
     }
+    Ok(length)
+}
+
+async fn read_body(channel: &mut UnixStream, length: usize) -> io::Result<Vec<u8>> {
     let mut body = vec![0; length];
     channel.read_exact(&mut body).await?;
     Ok(body)
+}
+
+/// Reads a result, text and value each once there is room for it.
+async fn read_value(channel: &mut UnixStream, memory: &CallMemory) -> io::Result<End> {
+    let length = read_length(channel).await?;
+    let refused = |limit: &TooLarge| {
+        let ToolError { kind, message, .. } = too_large("the result", limit);
+        End::Error(Raised { kind, code: "TooLarge".into(), message, details: None })
+    };
+    if let Err(limit) = memory.reserve(length).await {
+        tokio::io::copy(&mut channel.take(length as u64), &mut tokio::io::sink()).await?;
+        return Ok(refused(&limit));
+    }
+    let text = read_body(channel, length).await?;
+    Ok(match memory.json(&text, 1).await {
+        Ok(value) => End::Value(value),
+        Err(Unmeasured::TooLarge(limit)) => refused(&limit),
+        Err(Unmeasured::NotJson(error)) => End::Error(Raised {
+            kind: ErrorKind::Parse,
+            code: "UnreadableResult".into(),
+            message: format!("the result cannot be read as JSON: {error}"),
+            details: None,
+        }),
+    })
 }
 
 fn cannot_start(program: &str, error: &io::Error) -> ToolError {

@@ -1,7 +1,7 @@
 """Runs the code of python steps, one call after the other, for the worker that started it.
 
 Fd 0 is a socket to the worker: frames of a 4-byte big-endian length and that much JSON, one request
-and one reply per call. What user code prints goes to fds 1 and 2, which the worker reads; at the end
+and one reply per call, after which a result has a frame of its own. What user code prints goes to fds 1 and 2, which the worker reads; at the end
 of a call the request's mark is written to both, so that the worker knows whose output it was.
 """
 
@@ -354,19 +354,19 @@ def failure(code, message, details):
 
 
 def answer(request):
-    """How a request ended, whatever its code does: JSON of `{"value": …}` or `{"error": …}`."""
+    """How a request ended, whatever its code does: `{"error": …}` or nothing, and the result's JSON."""
     try:
         value = to_json(run(request))
     except Failure as told:
-        return error_json(told.reply)
+        return error_json(told.reply), None
     except BaseException as error:
         reply = describe(error, request["filename"])
         print((reply["details"] or {}).get("traceback", reply["message"]), file=sys.stderr)
-        return error_json(reply)
+        return error_json(reply), None
     if len(value) > REPLY_BYTES_MAX:
         message = f"the result has {len(value)} bytes of JSON; at most {REPLY_BYTES_MAX} are allowed"
-        return error_json(failure("TooLarge", message, None))
-    return b'{"value":%b}' % value
+        return error_json(failure("TooLarge", message, None)), None
+    return b'"value"', value
 
 
 def error_json(reply):
@@ -445,7 +445,8 @@ def receive(channel):
 
 
 def send(channel, body):
-    channel.write(struct.pack(">I", len(body)) + body)
+    channel.write(struct.pack(">I", len(body)))
+    channel.write(body)
     channel.flush()
 
 
@@ -459,7 +460,7 @@ def respond(request, surroundings):
         surroundings.enter(request)
         return answer(request)
     except OSError as error:
-        return error_json(failure(type(error).__name__, f"cwd: {error}", None))
+        return error_json(failure(type(error).__name__, f"cwd: {error}", None)), None
     finally:
         surroundings.restore(request)
 
@@ -477,13 +478,16 @@ def serve():
     process = os.getpid()
     send(channel, b"{}")
     while (request := receive(channel)) is not None:
-        end = respond(request, surroundings)
+        end, value = respond(request, surroundings)
         if os.getpid() != process:
             os._exit(0)  # A fork that the script made came back here.
         clean = b"true" if surroundings.is_clean() else b"false"
         for fd in outputs:
             write_all(fd, request["mark"].encode())
         send(channel, b'{"clean":%b,"end":%b}' % (clean, end))
+        if value is not None:
+            send(channel, value)
+            del value
 
 
 serve()

@@ -194,7 +194,7 @@ result = [
         check(
             "result = []\nfor _ in range(150):\n    result = [result]",
             expect![[r#"
-                failed parse: the result cannot be read as JSON: recursion limit exceeded at line 1 column 155
+                failed parse: the result cannot be read as JSON: recursion limit exceeded at line 1 column 128
                 code UnreadableResult
             "#]],
         )
@@ -273,6 +273,20 @@ mod names {
             code ModuleNotFoundError
         "#]]
         .assert_eq(&libs(json!({"x": "nowhere"}), "result = 1").await);
+    }
+
+    #[tokio::test]
+    async fn a_result_that_is_a_large_value_is_refused_and_its_interpreter_is_kept() {
+        let python = python();
+        let mut call = call(json!({"code": "import os\nresult = [os.getpid()] * 300000"}));
+        call.memory = crate::MemoryBudget::new(16 * 1024 * 1024).call();
+        let ended = python.run(&call).await;
+        let Outcome::Failed { error, .. } = ended.outcome else { panic!("it completed") };
+        assert_eq!(error.kind, noetl_model::ErrorKind::StorageQuota);
+        let message = "the result cannot be held: it takes more than 8 MiB of memory";
+        assert!(error.message.starts_with(message), "{error}");
+        call.config["code"] = json!("result = [0] * 10");
+        assert!(matches!(python.run(&call).await.outcome, Outcome::Completed { .. }));
     }
 
     #[tokio::test]
@@ -473,7 +487,7 @@ mod process {
         for code in codes {
             let code = format!("import os\n{code}\nresult = os.getpid()");
             match python.run(&call(json!({"code": code}))).await.outcome {
-                Outcome::Completed { output } => pids.push(output),
+                Outcome::Completed { output } => pids.push((*output).clone()),
                 Outcome::Failed { error, .. } => panic!("{error}"),
             }
         }

@@ -58,7 +58,8 @@ async fn told(tool: ToolKind, config: Value, within_ms: u64) -> String {
     let lease = Lease { timeout_ms: Some(within_ms), ..lease(tool, config) };
     let cancel = CancellationToken::new();
     let registry = Registry::standard(settings());
-    let ended = registry.run(&lease, BTreeMap::new(), &UsedCredentials::default(), &cancel).await;
+    let (used, memory) = (UsedCredentials::default(), registry.memory().call());
+    let ended = registry.run(&lease, BTreeMap::new(), (&used, &memory), &cancel).await;
     match ended.outcome {
         Outcome::Completed { output } => format!("completed {output}"),
         Outcome::Failed { error, .. } => {

@@ -5,10 +5,54 @@ use super::*;
 use crate::testing::{eventually, is_alive, lease, settings, show};
 
 async fn run(lease: &Lease) -> Ended {
-    let cancel = CancellationToken::new();
-    Registry::standard(settings())
-        .run(lease, BTreeMap::new(), &UsedCredentials::default(), &cancel)
-        .await
+    let registry = Registry::standard(settings());
+    run_in(&registry, lease).await
+}
+
+async fn run_in(registry: &Registry, lease: &Lease) -> Ended {
+    let (used, memory) = (UsedCredentials::default(), registry.memory().call());
+    registry.run(lease, BTreeMap::new(), (&used, &memory), &CancellationToken::new()).await
+}
+
+/// A worker whose calls may hold 8 MiB each.
+fn small_worker() -> Registry {
+    Registry::standard(Settings { memory: MemoryBudget::new(16 * 1024 * 1024), ..settings() })
+}
+
+#[tokio::test]
+async fn a_value_that_is_too_large_for_the_budget_fails_its_call_whatever_the_tool() {
+    let zeros = "import json\nprint(json.dumps([0] * 300000))";
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) \
+                SELECT i, i AS j FROM n";
+    for (tool, config) in [
+        (ToolKind::Python, json!({"code": "result = [0] * 300000"})),
+        (ToolKind::Script, json!({"code": zeros, "interpreter": "python3"})),
+        (ToolKind::Sqlite, json!({"query": rows})),
+        (ToolKind::Shell, json!({"command": "head -c 9000000 /dev/zero | tr '\\0' x"})),
+        (ToolKind::Noop, json!({"result": vec![0; 200_000]})),
+    ] {
+        let registry = small_worker();
+        let free = registry.memory().free();
+        let ended = run_in(&registry, &lease(tool, config)).await;
+        let Outcome::Failed { error, .. } = ended.outcome else { panic!("{tool} completed") };
+        assert_eq!(error.kind, ErrorKind::StorageQuota, "{tool}: {error}");
+        let limit = "it takes more than 8 MiB of memory, the limit for one call";
+        assert!(error.message.contains(limit), "{tool}: {error}");
+        assert_eq!(registry.memory().free(), free, "{tool} gives its memory back");
+    }
+}
+
+#[tokio::test]
+async fn calls_share_one_budget_and_all_come_to_their_end() {
+    let registry = small_worker();
+    let free = registry.memory().free();
+    // Ten calls of 4.3 MB each do not fit at once.
+    let lease = lease(ToolKind::Python, json!({"code": "result = [0] * 60000"}));
+    let running = (0..10).map(|_| run_in(&registry, &lease));
+    for ended in futures::future::join_all(running).await {
+        assert!(matches!(ended.outcome, Outcome::Completed { .. }), "{ended:?}");
+    }
+    assert_eq!(registry.memory().free(), free);
 }
 
 #[tokio::test]
@@ -90,8 +134,7 @@ async fn run_with_secret(lease: &Lease) -> Ended {
     let variable = ("NOETL_CREDENTIAL_DB".to_owned(), credential.to_owned());
     let credentials = Arc::new(FixedCredentials::from_environment([variable]));
     let settings = Settings { credentials, ..settings() };
-    let (used, cancel) = (UsedCredentials::default(), CancellationToken::new());
-    Registry::standard(settings).run(lease, BTreeMap::new(), &used, &cancel).await
+    run_in(&Registry::standard(settings), lease).await
 }
 
 #[track_caller]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::rhai::serde::to_dynamic;
 use ::rhai::{Dynamic, Engine, EvalAltResult};
-use noetl_model::ToolError;
+use noetl_model::{ToolError, Unmeasured};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -14,42 +14,41 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::engine::current_requests;
+use crate::memory::{CallMemory, too_large};
 use crate::outgoing::{Outgoing, Request, Response};
 
 type Answer = Result<Dynamic, Box<EvalAltResult>>;
 
-/// What scripts send requests with. They run on a thread of their own, which waits.
+/// The means by which the scripts of a call send requests. They run on a thread that may wait.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) outgoing: Arc<Outgoing>,
     pub(super) runtime: Handle,
     pub(super) stop: CancellationToken,
+    pub(super) memory: CallMemory,
+}
+
+/// Adds the functions; each sends for the call that its thread serves.
+pub(super) fn add_to(engine: &mut Engine) {
+    for (name, method) in [("http_get", Method::GET), ("http_delete", Method::DELETE)] {
+        let of = method.clone();
+        engine.register_fn(name, move |url: &str| -> Answer {
+            current_requests().send(of.clone(), url, None, None)
+        });
+        engine.register_fn(format!("{name}_auth"), move |url: &str, token: &str| -> Answer {
+            current_requests().send(method.clone(), url, None, Some(token))
+        });
+    }
+    engine.register_fn("http_post", |url: &str, body: Dynamic| -> Answer {
+        current_requests().send(Method::POST, url, Some(&body), None)
+    });
+    engine.register_fn("http_post_auth", |url: &str, body: Dynamic, token: &str| -> Answer {
+        current_requests().send(Method::POST, url, Some(&body), Some(token))
+    });
 }
 
 impl Requests {
-    pub(super) fn add_to(self, engine: &mut Engine) {
-        for (name, method) in [("http_get", Method::GET), ("http_delete", Method::DELETE)] {
-            let (requests, of) = (self.clone(), method.clone());
-            engine.register_fn(name, move |url: &str| -> Answer {
-                requests.send(of.clone(), url, None, None)
-            });
-            let requests = self.clone();
-            engine.register_fn(format!("{name}_auth"), move |url: &str, token: &str| -> Answer {
-                requests.send(method.clone(), url, None, Some(token))
-            });
-        }
-        let requests = self.clone();
-        engine.register_fn("http_post", move |url: &str, body: Dynamic| -> Answer {
-            requests.send(Method::POST, url, Some(&body), None)
-        });
-        engine.register_fn(
-            "http_post_auth",
-            move |url: &str, body: Dynamic, token: &str| -> Answer {
-                self.send(Method::POST, url, Some(&body), Some(token))
-            },
-        );
-    }
-
     fn send(
         &self,
         method: Method,
@@ -73,26 +72,32 @@ impl Requests {
             value.set_sensitive(true);
             request.headers.insert(AUTHORIZATION, value);
         }
-        let sending = self.stop.run_until_cancelled(self.outgoing.send(request));
-        match self.runtime.block_on(sending) {
-            Some(Ok(response)) => to_dynamic(told(&response)),
-            Some(Err(error)) => Err(failed(&error)),
+        let exchange = async {
+            let response = self.outgoing.send(request, &self.memory).await?;
+            self.told(&response).await
+        };
+        match self.runtime.block_on(self.stop.run_until_cancelled(exchange)) {
+            Some(Ok(answer)) => to_dynamic(answer),
+            Some(Err(error)) => Err(error.to_string().into()),
             None => Err("stopped".into()),
         }
     }
-}
 
-fn failed(error: &ToolError) -> Box<EvalAltResult> {
-    error.to_string().into()
-}
-
-/// `{status, headers, body, data}`: the body as text, and what it says if that is JSON.
-fn told(response: &Response) -> Value {
-    let headers = response.headers.iter().map(|(name, value)| {
-        (name.to_string(), Value::from(String::from_utf8_lossy(value.as_bytes()).into_owned()))
-    });
-    let headers: Map<String, Value> = headers.collect();
-    let body = String::from_utf8_lossy(&response.body);
-    let data: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
-    json!({ "status": response.status.as_u16(), "headers": headers, "body": body, "data": data })
+    /// `{status, headers, body, data}`: the body as text, and what it says if that is JSON.
+    async fn told(&self, response: &Response) -> Result<Value, ToolError> {
+        let headers = response.headers.iter().map(|(name, value)| {
+            (name.to_string(), Value::from(String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        });
+        let headers: Map<String, Value> = headers.collect();
+        let status = response.status.as_u16();
+        let data = match self.memory.json(&response.body, 1).await {
+            Ok(data) => data,
+            Err(Unmeasured::NotJson(_)) => Value::Null,
+            Err(Unmeasured::TooLarge(limit)) => return Err(too_large("the body", &limit)),
+        };
+        let body = String::from_utf8_lossy(&response.body).into_owned();
+        let mut told = json!({ "status": status, "headers": headers, "body": null, "data": null });
+        (told["body"], told["data"]) = (Value::String(body), data);
+        Ok(told)
+    }
 }

@@ -85,6 +85,58 @@ async fn a_script_that_asks_for_too_much_is_stopped() {
 }
 
 #[tokio::test]
+async fn threads_and_compiled_scripts_are_used_again() {
+    let rhai = rhai();
+    for n in 0..100 {
+        let call = call_with(json!({"code": "n * 2"}), json!({"n": n}), json!({}));
+        assert_eq!(show(&rhai.run(&call).await), format!("completed {}\n", n * 2));
+    }
+    assert_eq!((rhai.threads.started(), rhai.scripts.compiled()), (1, 1));
+}
+
+#[tokio::test]
+async fn scripts_that_run_at_once_have_a_thread_each_up_to_the_limit() {
+    let mut rhai = rhai();
+    rhai.threads = Threads::new(3);
+    let calls: Vec<Call> = (0..9).map(|_| call(json!({"code": "sleep_ms(20); 1"}))).collect();
+    let ended = futures::future::join_all(calls.iter().map(|call| rhai.run(call))).await;
+    assert!(ended.iter().all(|ended| show(ended) == "completed 1\n"), "{ended:?}");
+    assert_eq!(rhai.threads.started(), 3);
+}
+
+#[tokio::test]
+async fn a_call_sees_nothing_of_the_one_before_it() {
+    let rhai = rhai();
+    let first = call_with(
+        json!({"code": "let mine = secret; fn leak() { 1 } print(mine); mine"}),
+        json!({"secret": "s"}),
+        json!({"other": "v"}),
+    );
+    assert_eq!(show(&rhai.run(&first).await), "completed \"s\"\nstdout| s\n");
+    for code in ["mine", "secret", "other", "leak()"] {
+        let shown = show(&rhai.run(&call(json!({"code": code}))).await);
+        assert!(shown.starts_with("failed exception: "), "{code}: {shown}");
+        assert!(!shown.contains("stdout|"), "{code}: {shown}");
+    }
+    // A script that is stopped leaves its thread to the next.
+    let stopped = call(json!({"code": "loop { }"}));
+    stopped.cancel.cancel();
+    rhai.run(&stopped).await;
+    assert_eq!(show(&rhai.run(&call(json!({"code": "1"}))).await), "completed 1\n");
+    assert_eq!(rhai.threads.started(), 1);
+}
+
+#[tokio::test]
+async fn a_script_that_cannot_be_compiled_is_not_kept() {
+    let rhai = rhai();
+    for _ in 0..2 {
+        let shown = show(&rhai.run(&call(json!({"code": "let = 1"}))).await);
+        assert!(shown.starts_with("failed exception: Syntax error"), "{shown}");
+    }
+    assert_eq!(rhai.scripts.compiled(), 2);
+}
+
+#[tokio::test]
 async fn a_script_stops_when_it_is_told_to() {
     for code in ["loop { }", "sleep(600)"] {
         let call = call(json!({"code": code}));

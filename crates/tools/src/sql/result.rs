@@ -1,11 +1,18 @@
 //! What a script's results look like to a playbook: those of the last statement at the top, and those
 //! of each statement under `command_0`, `command_1`, ….
 
-use noetl_model::{ErrorKind, ToolError};
+use noetl_model::{ErrorKind, Footprint, TooLarge, ToolError, Unmeasured, ValueLimits};
 use serde_json::{Map, Value, json};
 
-/// What the rows of one call may take together.
+use crate::memory::{CallMemory, too_large};
+
+/// The bytes that the texts of the rows of one call may take together.
 pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How many of a row the output of a script holds: at the top and under its statement's number.
+const COPIES: usize = 2;
+/// The bytes of a row beside its values, and of the name of each.
+const ROW_BYTES: usize = 160;
+const COLUMN_BYTES: usize = 80;
 
 /// What one statement gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +61,12 @@ fn view(produced: Produced, form: RowForm) -> Value {
                 RowForm::List => rows.into_iter().map(Value::Array).collect(),
                 RowForm::Map => rows.into_iter().map(|row| by_column(&columns, row)).collect(),
             };
-            json!({"status": "success", "columns": columns, "rows": rows, "row_count": count})
+            let mut view = json!({
+                "status": "success", "columns": columns, "rows": null, "row_count": count,
+            });
+            // Moved, where `json!` would copy.
+            view["rows"] = Value::Array(rows);
+            view
         }
     }
 }
@@ -78,30 +90,62 @@ pub(crate) fn distinct(columns: Vec<String>) -> Vec<String> {
     taken
 }
 
-/// What is left of [`RESULT_BYTES_MAX`].
-pub(crate) struct Budget {
+/// The room that is left for the rows of one call: of [`RESULT_BYTES_MAX`], and of memory, which is reserved
+/// row by row.
+pub(crate) struct Budget<'m> {
+    memory: &'m CallMemory,
+    found: Footprint,
     left: usize,
 }
 
-impl Budget {
-    pub(crate) fn new() -> Self {
-        Self { left: RESULT_BYTES_MAX }
+impl<'m> Budget<'m> {
+    pub(crate) fn new(memory: &'m CallMemory) -> Self {
+        Self { memory, found: Footprint::default(), left: RESULT_BYTES_MAX }
     }
 
-    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), ToolError> {
-        match self.left.checked_sub(bytes) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => Err(ToolError::new(
-                ErrorKind::StorageQuota,
-                format!(
-                    "the rows take more than {RESULT_BYTES_MAX} bytes: add a LIMIT, or move them with the `transfer` tool"
-                ),
-            )),
+    /// Waits for the room of a row.
+    pub(crate) async fn spend(&mut self, row: &[Value]) -> Result<(), ToolError> {
+        self.left = self.left.checked_sub(row.iter().map(size).sum()).ok_or_else(|| {
+            let message = format!(
+                "the rows take more than {RESULT_BYTES_MAX} bytes: add a LIMIT, or move them with the `transfer` tool"
+            );
+            ToolError::new(ErrorKind::StorageQuota, message)
+        })?;
+        let found = row.iter().map(Footprint::of).fold(Footprint::default(), Footprint::and);
+        let names = Footprint { elements: 1, memory: ROW_BYTES + row.len() * COLUMN_BYTES };
+        let found = found.and(names).times(COPIES);
+        self.found = self.found.and(found);
+        self.memory.limits().check(self.found).map_err(|limit| too_many(&limit))?;
+        self.memory.reserve(found.memory).await.map_err(|limit| too_many(&limit))
+    }
+
+    /// Refuses a value whose text says that it would be too large, before it is built.
+    pub(crate) fn check(&self, found: Result<Footprint, Unmeasured>) -> Result<(), ToolError> {
+        match found {
+            Ok(found) => self.memory.limits().check(found).map_err(|limit| too_many(&limit)),
+            Err(Unmeasured::TooLarge(limit)) => Err(too_many(&limit)),
+            Err(Unmeasured::NotJson(_)) => Ok(()),
         }
     }
+
+    pub(crate) fn limits(&self) -> ValueLimits {
+        self.memory.limits()
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields.values().map(size).sum(),
+    }
+}
+
+fn too_many(limit: &TooLarge) -> ToolError {
+    let mut error = too_large("the rows", limit);
+    error.message.push_str("; add a LIMIT, or move them with the `transfer` tool");
+    error
 }
 
 #[cfg(test)]

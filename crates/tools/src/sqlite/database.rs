@@ -79,23 +79,28 @@ impl Database {
     pub(crate) async fn query(
         &mut self,
         bound: &Bound,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<Produced, ToolError> {
         let columns = self.columns(&bound.sql).await?;
         if columns.is_empty() {
-            let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
-            let done = query.execute(&mut self.connection).await;
-            let affected = done.map_err(|error| failure::of(&error))?.rows_affected();
+            let affected = self.change(bound).await?;
             return Ok(Produced::Affected(if changes(&bound.sql) { affected } else { 0 }));
         }
         let mut rows = Vec::new();
         let mut found = self.rows(bound);
         while let Some(row) = found.try_next().await? {
-            budget.spend(row.iter().map(size).sum())?;
+            budget.spend(&row).await?;
             rows.push(row);
         }
         drop(found);
         Ok(Produced::Rows { columns, rows })
+    }
+
+    /// Runs one statement that returns no rows; how many it changed.
+    pub(crate) async fn change(&mut self, bound: &Bound) -> Result<u64, ToolError> {
+        let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
+        let done = query.execute(&mut self.connection).await;
+        Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
     }
 
     /// Runs one statement that returns rows, each read as it is asked for.
@@ -164,11 +169,4 @@ fn value(row: &SqliteRow, index: usize) -> Value {
 fn bytes(row: &SqliteRow, index: usize, text: impl FnOnce(Vec<u8>) -> String) -> Value {
     let bytes = row.try_get_unchecked::<Vec<u8>, _>(index);
     bytes.map_or(Value::Null, |bytes| Value::String(text(bytes)))
-}
-
-fn size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => 8,
-    }
 }

@@ -15,7 +15,7 @@ async fn check(config: Value, expected: Expect) {
 
 async fn output(config: Value) -> Value {
     match run(config).await.outcome {
-        Outcome::Completed { output } => output,
+        Outcome::Completed { output } => (*output).clone(),
         Outcome::Failed { error, .. } => panic!("{error:?}"),
     }
 }

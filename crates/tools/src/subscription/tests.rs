@@ -44,7 +44,7 @@ async fn run(server: &NatsServer, mut config: Value) -> Ended {
 
 async fn output(server: &NatsServer, config: Value) -> Value {
     match run(server, config).await.outcome {
-        noetl_model::Outcome::Completed { output } => output,
+        noetl_model::Outcome::Completed { output } => (*output).clone(),
         noetl_model::Outcome::Failed { error, .. } => panic!("{error}"),
     }
 }

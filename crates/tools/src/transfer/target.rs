@@ -24,7 +24,6 @@ use crate::postgres::session::Session;
 use crate::sql::lex::Dialect;
 use crate::sql::params::Bound;
 use crate::sql::redact::Secrets;
-use crate::sql::result::Budget;
 use crate::sqlite::database::Database;
 
 /// What is written to, ready to be.
@@ -211,7 +210,7 @@ async fn drain_sqlite(
             }
             for rows in chunk.rows.chunks(Table::rows_at_once(&chunk.columns)) {
                 let insert = insert(table, Dialect::Sqlite, &chunk.columns, rows);
-                database.query(&insert, &mut Budget::new()).await?;
+                database.change(&insert).await?;
             }
             if !at_once {
                 database.execute("COMMIT").await?;

@@ -26,7 +26,7 @@ async fn run(config: Value) -> Ended {
 
 async fn output(config: Value) -> Value {
     match run(config.clone()).await.outcome {
-        Outcome::Completed { output } => output,
+        Outcome::Completed { output } => (*output).clone(),
         Outcome::Failed { error, .. } => panic!("{config}: {error:?}"),
     }
 }

@@ -213,7 +213,7 @@ fn noop(command: u64, result: Value) -> Lease {
 }
 
 fn completed(output: Value) -> Outcome {
-    Outcome::Completed { output }
+    Outcome::completed(output)
 }
 
 fn message(outcome: &Outcome) -> &str {

@@ -116,3 +116,41 @@ async fn nobody_there_is_a_connection_error() {
     assert_eq!((error.kind, error.retryable), (ErrorKind::Connection, true));
     assert!(error.message.contains("cannot connect"), "{error}");
 }
+
+/// A call of a worker whose calls may hold 8 MiB each.
+async fn run_small(answer: Vec<u8>) -> (Ended, crate::MemoryBudget) {
+    let budget = crate::MemoryBudget::new(16 * 1024 * 1024);
+    let server = Server::start(vec![answer]).await;
+    let mut call = call(json!({"url": format!("http://{}/a", server.address)}));
+    call.memory = budget.call();
+    (http(Egress::Any).run(&call).await, budget)
+}
+
+#[tokio::test]
+async fn a_short_body_that_is_a_large_value_is_refused_before_it_is_built() {
+    // 600 kB of text; 300,000 values, twice.
+    let body = format!("[{}0]", "0,".repeat(300_000));
+    let (ended, budget) = run_small(answer("200 OK", &[], &body)).await;
+    let Outcome::Failed { error, output: None } = ended.outcome else { panic!("completed") };
+    assert_eq!(error.kind, ErrorKind::StorageQuota);
+    let message = "cannot be held: it takes more than 8 MiB of memory, the limit for one call; ask \
+                   for less at once, or raise `tools.memory_mb`";
+    assert!(error.message.starts_with("the body of GET http://127.0.0.1:"), "{error}");
+    assert!(error.message.ends_with(message), "{error}");
+    assert_eq!(budget.free(), 8 * 1024 * 1024, "nothing is held any more");
+}
+
+#[tokio::test]
+async fn a_body_longer_than_the_budget_is_not_read_to_its_end() {
+    let (ended, _) = run_small(answer("200 OK", &[], &"x".repeat(9 * 1024 * 1024))).await;
+    let Outcome::Failed { error, .. } = ended.outcome else { panic!("completed") };
+    assert_eq!(error.kind, ErrorKind::StorageQuota);
+}
+
+#[tokio::test]
+async fn the_status_of_an_error_matters_more_than_a_body_that_cannot_be_kept() {
+    let body = format!("[{}0]", "0,".repeat(300_000));
+    let (ended, _) = run_small(answer("404 Not Found", &[], &body)).await;
+    let Outcome::Failed { error, output: None } = ended.outcome else { panic!("completed") };
+    assert_eq!((error.kind, error.status), (ErrorKind::NotFound, Some(404)));
+}

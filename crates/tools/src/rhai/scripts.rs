@@ -1,0 +1,64 @@
+//! Compiled scripts that were used lately: the same step runs over and over.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::rhai::{AST, EvalAltResult};
+use lru::LruCache;
+use noetl_model::Digest;
+
+use super::engine::Interpreter;
+
+/// How many compiled scripts are kept.
+const SCRIPTS_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+/// A script longer than this is compiled each time.
+const SCRIPT_BYTES_MAX: usize = 64 * 1024;
+
+pub(super) struct Scripts {
+    kept: Mutex<LruCache<Digest, Arc<AST>>>,
+    compiled: AtomicUsize,
+}
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        Self { kept: Mutex::new(LruCache::new(SCRIPTS_MAX)), compiled: AtomicUsize::new(0) }
+    }
+
+    /// A script, compiled unless it was lately.
+    pub(super) fn get(
+        &self,
+        code: &str,
+        interpreter: &Interpreter,
+    ) -> Result<Arc<AST>, Box<EvalAltResult>> {
+        if code.len() > SCRIPT_BYTES_MAX {
+            return self.compile(code, interpreter);
+        }
+        let digest = Digest::of(code.as_bytes());
+        if let Some(script) = self.lock().get(&digest) {
+            return Ok(script.clone());
+        }
+        let script = self.compile(code, interpreter)?;
+        self.lock().put(digest, script.clone());
+        Ok(script)
+    }
+
+    fn compile(
+        &self,
+        code: &str,
+        interpreter: &Interpreter,
+    ) -> Result<Arc<AST>, Box<EvalAltResult>> {
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        interpreter.compile(code).map(Arc::new)
+    }
+
+    /// How many times a script was compiled.
+    #[cfg(test)]
+    pub(super) fn compiled(&self) -> usize {
+        self.compiled.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<Digest, Arc<AST>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

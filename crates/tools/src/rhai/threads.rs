@@ -1,0 +1,128 @@
+//! Threads that run scripts, one script after the other.
+//!
+//! Scripts need a deeper stack than the runtime's own threads have, and may wait. A thread is started
+//! when no other is idle, up to a limit; a script beyond it waits for its turn.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::engine::Interpreter;
+
+/// How many scripts run at once.
+pub(super) const THREADS_MAX: usize = 256;
+/// How long a thread without work waits for some.
+const IDLE_WAIT: Duration = Duration::from_secs(10);
+/// Room for the calls of the interpreter in itself, also in an unoptimized build.
+const STACK_BYTES: usize = 32 * 1024 * 1024;
+
+/// Work for a thread. What it returns is called when the thread is free again.
+pub(super) type Job = Box<dyn FnOnce(&mut Interpreter) -> Reply + Send>;
+pub(super) type Reply = Box<dyn FnOnce() + Send>;
+
+/// The threads of a worker; clones share them. They end when the last is dropped.
+#[derive(Clone)]
+pub(super) struct Threads {
+    shared: Arc<Shared>,
+    /// Ends the threads with the last of its owners.
+    _end: Arc<End>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+    threads_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    /// All threads there have been.
+    started: usize,
+    ended: bool,
+}
+
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.work.notify_all();
+    }
+}
+
+impl Threads {
+    pub(super) fn new(threads_max: usize) -> Self {
+        let shared =
+            Arc::new(Shared { state: Mutex::default(), work: Condvar::new(), threads_max });
+        Self { _end: Arc::new(End(shared.clone())), shared }
+    }
+
+    /// Has a thread run a job, now or when one is free.
+    pub(super) fn run(&self, job: Job) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        let is_busy = state.waiting.len() >= state.idle;
+        if is_busy && state.threads < self.shared.threads_max {
+            match self.start() {
+                Ok(()) => {
+                    state.threads += 1;
+                    state.started += 1;
+                }
+                // The others go on; without any, nobody would.
+                Err(error) if state.threads == 0 => return Err(error),
+                Err(error) => tracing::warn!(%error, "no further thread for scripts"),
+            }
+        }
+        state.waiting.push_back(job);
+        drop(state);
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    fn start(&self) -> io::Result<()> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name("rhai".into()).stack_size(STACK_BYTES);
+        thread.spawn(move || {
+            let mut interpreter = Interpreter::new();
+            shared.lock().idle += 1;
+            while let Some(job) = shared.next() {
+                let done = catch_unwind(AssertUnwindSafe(|| job(&mut interpreter)));
+                shared.lock().idle += 1;
+                match done {
+                    Ok(reply) => reply(),
+                    Err(_panic) => interpreter = Interpreter::new(),
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn started(&self) -> usize {
+        self.shared.lock().started
+    }
+}
+
+impl Shared {
+    /// Waits for a job, as one of the idle threads; nothing if none has come for a while, or none will.
+    fn next(&self) -> Option<Job> {
+        let waiting = self.work.wait_timeout_while(self.lock(), IDLE_WAIT, |state| {
+            state.waiting.is_empty() && !state.ended
+        });
+        let mut state = waiting.unwrap_or_else(PoisonError::into_inner).0;
+        state.idle -= 1;
+        let job = state.waiting.pop_front();
+        if job.is_none() {
+            state.threads -= 1;
+        }
+        job
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
