@@ -129,8 +129,8 @@ impl Control {
     ) -> Result<ChildCall, LoadError> {
         let playbook = self.playbook_of(state).await?;
         let (log, now) = (Log::stored(state.id(), state.seq()), self.parts.stamps.now());
-        self.satisfy(log, &mut Fetched::default(), |loaded| {
-            child_request(state, command, self.given(&playbook, loaded, now))
+        self.satisfy(log, &mut Fetched::default(), |asked| {
+            child_request(state, command, self.given(&playbook, asked, now))
         })
         .await
     }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::PlaybookCache;
 use crate::clock::SkewGauge;
 use crate::commit::{Committer, Wakes};
+use crate::deciders::Deciders;
 use crate::draft::Stamps;
 use crate::follow::Followers;
 use crate::lease::ReadyKey;
@@ -43,6 +44,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) tasks: Tasks,
     pub(crate) mailboxes: Mailboxes,
+    pub(crate) deciders: Deciders,
     pub(crate) committer: Committer,
     pub(crate) wakes: Wakes,
     pub(crate) followers: Followers,
@@ -74,6 +76,7 @@ impl Control {
             rewinds: Rewinds::default(),
             tasks: Tasks::default(),
             mailboxes: Mailboxes::default(),
+            deciders: Deciders::new(),
             committer: Committer::default(),
             wakes: Wakes::default(),
             followers: Followers::default(),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{
-    Changes, Decision, Execution, Fork, Given, Loaded, Needs, Turn, Unforkable, changed, decide,
-    fits, fork, merge, start,
+    Changes, Decision, Effort, Execution, Fork, Given, Loaded, Needs, Turn, Unforkable, changed,
+    decide, fits, fork, merge, start,
 };
 use noetl_model::{
     CatalogId, Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload,
@@ -274,8 +274,8 @@ impl Control {
         let state = state.shared_with(setting.fork);
         let log = Log::stored(setting.origin, state.seq());
         let events = self
-            .satisfy(log, &mut fetched, |loaded| {
-                fork(&state, &wish, self.given(setting.playbook, loaded, now))
+            .satisfy(log, &mut fetched, |asked| {
+                fork(&state, &wish, self.given(setting.playbook, asked, now))
             })
             .await?;
         let events = events.map_err(ForkError::Unforkable)?;
@@ -307,8 +307,8 @@ impl Control {
         let log = Log::stored(setting.origin, expected);
         let turn = Some(Turn { after, changes: setting.changes });
         let now = self.parts.stamps.now();
-        let ask = |loaded: &Loaded| {
-            let given = Given { turn, ..self.given(setting.playbook, loaded, now) };
+        let ask = |asked: (&Loaded, Effort)| {
+            let given = Given { turn, ..self.given(setting.playbook, asked, now) };
             match (input, before) {
                 (Cause::Input(input), Some(state)) => decide(state, input, given),
                 (Cause::Start(request), _) => start(setting.fork, request, given),
@@ -317,7 +317,7 @@ impl Control {
             }
         };
         let decision: Result<Decision, LoadError> =
-            self.satisfy(log, fetched, |loaded| -> Result<Decision, Needs> { ask(loaded) }).await;
+            self.satisfy(log, fetched, |asked| -> Result<Decision, Needs> { ask(asked) }).await;
         fetched.loaded.loops.clear();
         Ok(match decision? {
             Decision::Accepted(events) | Decision::Refused { recorded: events, .. } => events,

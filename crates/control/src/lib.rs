@@ -14,6 +14,7 @@ mod children;
 mod clock;
 mod commit;
 mod control;
+mod deciders;
 mod draft;
 mod error;
 mod follow;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{
-    Decision, Execution, Gathering, Given, Loaded, LoopEnd, LoopOutput, Needs, Piece,
+    Decision, Effort, Execution, Gathering, Given, Loaded, LoopEnd, LoopOutput, Needs, Piece,
 };
 use noetl_model::{
     Digest, ExecutionId, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Recorded, Seq, Timestamp,
@@ -55,11 +55,11 @@ impl Control {
     pub(crate) fn given<'a>(
         &self,
         playbook: &'a Playbook,
-        loaded: &'a Loaded,
+        (loaded, effort): (&'a Loaded, Effort),
         now: Timestamp,
     ) -> Given<'a> {
         let Settings { runs_max, events_max, attempts_max, .. } = self.parts.settings;
-        Given { playbook, now, loaded, runs_max, events_max, attempts_max, turn: None }
+        Given { playbook, now, loaded, effort, runs_max, events_max, attempts_max, turn: None }
     }
 
     /// Decides on a draft, fetching what the decision asks for.
@@ -71,8 +71,8 @@ impl Control {
     ) -> Result<Decision, LoadError> {
         let mut fetched = std::mem::take(&mut draft.fetched);
         let decision = self
-            .satisfy(draft.log(), &mut fetched, |loaded| {
-                decide(&draft.state, self.given(playbook, loaded, draft.now))
+            .satisfy(draft.log(), &mut fetched, |asked| {
+                decide(&draft.state, self.given(playbook, asked, draft.now))
             })
             .await;
         // What the items have produced is true of this moment only.
@@ -82,16 +82,23 @@ impl Control {
         decision
     }
 
-    /// Asks, fetches what is lacking, and asks again.
+    /// Asks, fetches what is lacking, and asks again. An answer that takes some effort is worked out
+    /// where it holds up nobody.
     pub(crate) async fn satisfy<T>(
         &self,
         log: Log<'_>,
         fetched: &mut Fetched,
-        ask: impl Fn(&Loaded) -> Result<T, Needs> + Send + Sync,
+        ask: impl Fn((&Loaded, Effort)) -> Result<T, Needs> + Send + Sync,
     ) -> Result<T, LoadError> {
+        let mut effort = Effort::Brief;
         for _ in 0..NEED_ROUNDS_MAX {
-            match ask(&fetched.loaded) {
+            let answer = match effort {
+                Effort::Brief => ask((&fetched.loaded, effort)),
+                Effort::Whole => self.parts.deciders.slow(|| ask((&fetched.loaded, effort))).await,
+            };
+            match answer {
                 Ok(answer) => return Ok(answer),
+                Err(Needs::Effort) => effort = Effort::Whole,
                 Err(Needs::Payloads(digests)) => {
                     for digest in digests {
                         let value = self.value_of(log, fetched, digest).await?;

@@ -188,8 +188,8 @@ impl Control {
     ) -> Result<Draft, StartError> {
         let now = self.parts.stamps.now();
         let decision = self
-            .satisfy(Log::stored(execution, Seq::ZERO), &mut Fetched::default(), |loaded| {
-                start(execution, request, self.given(playbook, loaded, now))
+            .satisfy(Log::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
+                start(execution, request, self.given(playbook, asked, now))
             })
             .await?;
         let events = match decision {

@@ -11,6 +11,7 @@ mod notifying;
 mod races;
 mod rewinds;
 mod schedules;
+mod slow;
 mod vacancies;
 mod waiting;
 

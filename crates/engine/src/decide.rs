@@ -6,6 +6,7 @@
 mod draft;
 mod end;
 mod fork;
+mod halt;
 mod join;
 mod loops;
 mod step;
@@ -26,6 +27,7 @@ use crate::{Decision, Ended, Execution, Given, Input, Needs, Refusal, Start};
 
 use draft::Draft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
+use halt::{Halt, give_up, give_up_start, settle};
 
 /// Decides how an execution begins.
 pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<Decision, Needs> {
@@ -47,15 +49,23 @@ pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<
         prev: None,
     };
     let state = begin(execution, &started).expect("a start begins an execution");
-    let mut draft = Draft::new(state, given, vec![started.event]);
-    draft.begin()?;
-    Ok(Decision::Accepted(draft.into_events()))
+    let opened = || Draft::new(state.clone(), given, vec![started.event.clone()]);
+    let mut draft = opened();
+    let begun = draft.begin();
+    let decided = begun.map(|()| Decision::Accepted(draft.into_events()));
+    settle(decided, given.effort, |exceeded| give_up_start(opened(), exceeded))
 }
 
 /// Decides what follows from `input`, given everything that has happened so far.
 ///
 /// Pure: the same state, input and surroundings give the same events.
 pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Needs> {
+    let decided = follow(state, input, given);
+    settle(decided, given.effort, |exceeded| give_up(state, input, given, exceeded))
+}
+
+/// The one match over what the outside says.
+fn follow(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Halt> {
     if state.status.is_terminal() {
         return Ok(after_the_end(state, input));
     }
@@ -161,7 +171,7 @@ fn claim(
     attempt: Attempt,
     worker: &WorkerId,
     lease: Duration,
-) -> Result<Decision, Needs> {
+) -> Result<Decision, Halt> {
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(refused(Refusal::CommandFinished(command)));
     };
@@ -184,7 +194,7 @@ fn report(
     attempt: Attempt,
     worker: &WorkerId,
     (ended, logs): (&Ended, &Logs),
-) -> Result<Decision, Needs> {
+) -> Result<Decision, Halt> {
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(repeated(&draft.state, command, attempt, worker));
     };
@@ -204,22 +214,25 @@ fn lease_exhausted(
     mut draft: Draft<'_>,
     command: CommandId,
     attempt: Attempt,
-) -> Result<Decision, Needs> {
+) -> Result<Decision, Halt> {
     let held = draft.state.commands.get(&command).map(|open| open.attempt());
     if held != Some(attempt) || attempt.0 < draft.given.attempts_max {
         return Ok(Decision::Accepted(Vec::new()));
     }
-    let error = ToolError::new(
-        ErrorKind::WorkerLost,
-        format!(
-            "the worker process ended or stopped answering {attempt} times while it ran this \
-             command, which is the limit; the log of the worker, or of its machine, tells why"
-        ),
-    );
-    let ended = Ended::Failed { error, output: None };
     // No worker's attempt: what the last of them may still report is late.
-    draft.command_ended(command, attempt.next(), &ended, Logs::default())?;
+    let late = attempt.next();
+    draft.command_ended(command, late, &lost_workers(late), Logs::default())?;
     Ok(Decision::Accepted(draft.into_events()))
+}
+
+/// The end of a command before an attempt that nobody may make any more.
+fn lost_workers(attempt: Attempt) -> Ended {
+    let lost = attempt.0.saturating_sub(1);
+    let message = format!(
+        "the worker process ended or stopped answering {lost} times while it ran this command, \
+         which is the limit; the log of the worker, or of its machine, tells why"
+    );
+    Ended::Failed { error: ToolError::new(ErrorKind::WorkerLost, message), output: None }
 }
 
 fn child_started(mut draft: Draft<'_>, command: CommandId, child: ExecutionId) -> Decision {
@@ -234,7 +247,7 @@ fn child_started(mut draft: Draft<'_>, command: CommandId, child: ExecutionId) -
     }
 }
 
-fn child_ended(mut draft: Draft<'_>, command: CommandId, ended: &Ended) -> Result<Decision, Needs> {
+fn child_ended(mut draft: Draft<'_>, command: CommandId, ended: &Ended) -> Result<Decision, Halt> {
     if !draft.state.commands.contains_key(&command) {
         // Told before, or cancelled since.
         return Ok(Decision::Accepted(Vec::new()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use noetl_expr::{RenderError, Template};
+use noetl_expr::{Budget, RenderError, Template};
 use noetl_model::{
     Attempt, CatalogId, CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, Timestamp,
     ToolError, ToolKind, WorkerId,
@@ -13,7 +13,7 @@ use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
 
 use crate::state::{Holder, OpenCommand};
-use crate::{Execution, Given, Needs};
+use crate::{Effort, Execution, Given, Needs, TURN_WORK_MAX};
 
 /// The words under which a task's parameters may stand.
 const INPUT_WORDS: [&str; 2] = ["input", "args"];
@@ -183,8 +183,16 @@ pub fn child_request(
         }
     }
     let variables = Bound::load(open, given)?;
-    let request = render_request(&config_of(step, task, open), &variables)
-        .and_then(|config| request_of(&config, &variables, state, command));
+    let budget = Budget::new(given.effort.work_max());
+    let rendered = render_request(&config_of(step, task, open), &variables, &budget);
+    let request = match (budget.is_exceeded(), given.effort) {
+        (false, _) => rendered.and_then(|config| request_of(&config, &variables, state, command)),
+        (true, Effort::Brief) => return Err(Needs::Effort),
+        (true, Effort::Whole) => Err(ToolError::new(
+            ErrorKind::Template,
+            format!("its templates took more than {TURN_WORK_MAX} units of work (TURN_WORK_MAX)"),
+        )),
+    };
     Ok(match request {
         Ok(request) => ChildCall::Start(request),
         Err(error) => ChildCall::Invalid(error),
@@ -192,7 +200,11 @@ pub fn child_request(
 }
 
 /// Renders `input` first; its keys are variables for everything else.
-fn render_request(config: &Value, variables: &Bound) -> Result<Map<String, Value>, ToolError> {
+fn render_request(
+    config: &Value,
+    variables: &Bound,
+    budget: &Budget,
+) -> Result<Map<String, Value>, ToolError> {
     let template_error =
         |error: RenderError| ToolError::new(ErrorKind::Template, error.to_string());
     let parsed = |value: &Value| {
@@ -200,7 +212,7 @@ fn render_request(config: &Value, variables: &Bound) -> Result<Map<String, Value
             .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
     };
     let input = match config.get("input") {
-        Some(input) => parsed(input)?.render(variables).map_err(template_error)?,
+        Some(input) => parsed(input)?.render_within(variables, budget).map_err(template_error)?,
         None => Value::Null,
     };
     let mut inner = variables.clone();
@@ -211,7 +223,7 @@ fn render_request(config: &Value, variables: &Bound) -> Result<Map<String, Value
     if let Some(rest) = rest.as_object_mut() {
         rest.remove("input");
     }
-    let rendered = parsed(&rest)?.render(&inner).map_err(template_error)?;
+    let rendered = parsed(&rest)?.render_within(&inner, budget).map_err(template_error)?;
     let Value::Object(mut rendered) = rendered else { return Ok(Map::new()) };
     if !input.is_null() {
         rendered.insert("input".to_owned(), input);

@@ -31,7 +31,9 @@ pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
 pub use gather::{Gathered, Gathering, LoopEnd, LoopOutput, LoopWriter, Piece};
-pub use given::{ATTEMPTS_MAX, Decision, EVENTS_MAX, Given, Loaded, Needs, RUNS_MAX, Turn};
+pub use given::{
+    ATTEMPTS_MAX, Decision, EVENTS_MAX, Effort, Given, Loaded, Needs, RUNS_MAX, TURN_WORK_MAX, Turn,
+};
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{
     ChildCall, ChildPlaybook, ChildRequest, Possession, child_request, held_at, lease_of,

@@ -4,15 +4,17 @@
 //! item, the pipeline's tasks and variables, `ctx`, finished steps, the workload. Only what a
 //! template mentions is fetched, and of maps only the parts that it mentions.
 
+mod copies;
 mod view;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
 
-use noetl_expr::{Condition, Template};
+use noetl_expr::{Condition, RenderError, Template};
 use noetl_model::{
-    Bindings, Digest, ErrorKind, ItemSource, Origin, Payload, RunId, ToolError, ToolKind,
+    Bindings, Digest, ErrorKind, ItemSource, Origin, Payload, RunId, StepName, ToolError, ToolKind,
 };
 use noetl_playbook::{FrameProcess, OutputView, Step};
 use serde_json::{Map, Value, json};
@@ -21,6 +23,7 @@ use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult, Variables};
 use crate::value::put_at;
 use crate::{Execution, Given};
 
+pub(crate) use copies::Work;
 use view::View;
 pub(crate) use view::{EndWay, StepEnd, Words};
 
@@ -31,10 +34,12 @@ pub(crate) enum Trouble {
     Needs(BTreeSet<Digest>),
     /// The template does not work with these values.
     Fails(ToolError),
+    /// The templates of the decision have done more work than they may.
+    Exceeded { step: Option<StepName>, what: String },
 }
 
 impl Trouble {
-    pub(crate) fn template(what: &str, message: impl std::fmt::Display) -> Self {
+    pub(crate) fn template(what: impl Display, message: impl Display) -> Self {
         Trouble::Fails(ToolError::new(ErrorKind::Template, format!("{what}: {message}")))
     }
 }
@@ -57,6 +62,7 @@ pub(crate) enum Moment<'a> {
 pub(crate) struct Scope<'a> {
     pub(crate) state: &'a Execution,
     pub(crate) given: Given<'a>,
+    pub(crate) work: &'a Work,
     pub(crate) run: Option<RunId>,
     pub(crate) item: Option<u64>,
     pub(crate) moment: Moment<'a>,
@@ -64,8 +70,8 @@ pub(crate) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// The scope of the execution as a whole.
-    pub(crate) fn outside(state: &'a Execution, given: Given<'a>) -> Self {
-        Self { state, given, run: None, item: None, moment: Moment::Before }
+    pub(crate) fn outside(state: &'a Execution, given: Given<'a>, work: &'a Work) -> Self {
+        Self { state, given, work, run: None, item: None, moment: Moment::Before }
     }
 
     pub(crate) fn inside(self, run: RunId, item: Option<u64>) -> Self {
@@ -73,15 +79,27 @@ impl<'a> Scope<'a> {
     }
 
     /// Renders a template; `what` names it in an error.
-    pub(crate) fn render(self, what: &str, template: &Template) -> Result<Value, Trouble> {
+    pub(crate) fn render(self, what: impl Display, template: &Template) -> Result<Value, Trouble> {
         let variables = self.fetch(template.variables(), Words::default())?;
-        template.render(&variables).map_err(|error| Trouble::template(what, error))
+        self.within_budget(what, template.render_within(&variables, &self.work.budget))
     }
 
     /// Whether a condition holds; `what` names it in an error.
-    pub(crate) fn holds(self, what: &str, condition: &Condition) -> Result<bool, Trouble> {
+    pub(crate) fn holds(self, what: impl Display, condition: &Condition) -> Result<bool, Trouble> {
         let variables = self.fetch(condition.variables(), Words::of(condition))?;
-        condition.holds(&variables).map_err(|error| Trouble::template(what, error))
+        self.within_budget(what, condition.holds_within(&variables, &self.work.budget))
+    }
+
+    fn within_budget<T>(
+        self,
+        what: impl Display,
+        result: Result<T, RenderError>,
+    ) -> Result<T, Trouble> {
+        if self.work.budget.is_exceeded() {
+            let step = self.current_run().map(|run| run.step.clone());
+            return Err(Trouble::Exceeded { step, what: what.to_string() });
+        }
+        result.map_err(|error| Trouble::template(what, error))
     }
 
     /// The values of some variables, where they are: large ones stay references.
@@ -190,11 +208,16 @@ impl<'a> Reader<'a> {
 
     fn value(&self, name: &str, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
         let view = self.view(name)?;
-        self.pruned(&view, paths)
+        view.shared(self, paths).or_else(|| self.pruned(&view, paths))
     }
 
-    /// The parts of a view that are asked for, in their places.
+    /// The parts of a view that are asked for, in their places; large ones are copied once.
     fn pruned(&self, view: &View<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
+        let parts_of = || view.parts_of(self, paths);
+        self.scope.work.copied(parts_of, paths, || self.cut(view, paths))
+    }
+
+    fn cut(&self, view: &View<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
         if paths.iter().any(Vec::is_empty) {
             let whole = view.whole(self)?;
             return if paths.len() == 1 {

@@ -8,6 +8,7 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
+use crate::budget::{BUDGET, Budget, INSTRUCTION_WORK};
 use crate::value::Node;
 
 /// Bytes of template source in one string.
@@ -40,17 +41,42 @@ const ELEMENT_WORK: usize = 16;
 /// What a template has left to spend while it renders.
 struct Meter {
     left: usize,
+    /// Shared with the other templates of the decision, if it is part of one.
+    budget: Option<Budget>,
+    /// Instructions that the budget has been charged for.
+    charged: u64,
 }
 
-impl Default for Meter {
-    fn default() -> Self {
-        Self { left: WORK_MAX }
+impl Meter {
+    /// Charges the shared budget for text and for the instructions since the last charge.
+    fn spend_shared(&mut self, bytes: usize, instructions: u64) -> Result<(), Error> {
+        let Some(budget) = &self.budget else { return Ok(()) };
+        let fresh = instructions.saturating_sub(self.charged);
+        self.charged = instructions;
+        let units = fresh.saturating_mul(INSTRUCTION_WORK);
+        let units = units.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if budget.spend(units) { Ok(()) } else { Err(over_budget()) }
     }
+}
+
+/// The meter of the template that is being rendered.
+fn meter<'s>(state: &'s mut State<'_, '_>) -> &'s mut Meter {
+    let budget = match state.get_extension::<Meter>() {
+        Some(_) => None,
+        None => state.lookup(BUDGET).and_then(|it| it.downcast_object_ref::<Budget>().cloned()),
+    };
+    state.get_or_insert_extension_with(|| Meter { left: WORK_MAX, budget, charged: 0 })
+}
+
+fn instructions(state: &State<'_, '_>) -> u64 {
+    state.fuel_levels().map_or(0, |(consumed, _)| consumed)
 }
 
 /// Charges for text read or written.
 pub(crate) fn spend_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
-    let meter = state.get_or_insert_extension_with(Meter::default);
+    let instructions = instructions(state);
+    let meter = meter(state);
+    meter.spend_shared(bytes, instructions)?;
     match meter.left.checked_sub(bytes) {
         Some(left) => {
             meter.left = left;
@@ -61,6 +87,12 @@ pub(crate) fn spend_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), 
             Err(refused(format!("more work than the {WORK_MAX} units one template may do")))
         }
     }
+}
+
+/// Units of the shared budget that a rendered text template has not been charged for yet.
+pub(crate) fn uncharged(state: &State<'_, '_>) -> u64 {
+    let charged = state.get_extension::<Meter>().map_or(0, |meter| meter.charged);
+    instructions(state).saturating_sub(charged).saturating_mul(INSTRUCTION_WORK)
 }
 
 /// Charges for elements read or written.
@@ -144,6 +176,10 @@ pub(crate) fn too_deep() -> Error {
 
 pub(crate) fn copied_too_much() -> Error {
     refused(format!("a result larger than {COPY_MAX} bytes"))
+}
+
+fn over_budget() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "the work of all templates together is too much")
 }
 
 fn refused(what: String) -> Error {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::syntax;
-use crate::{ParseError, RenderError, Template, Variables};
+use crate::{Budget, ParseError, RenderError, Template, Variables};
 
 /// A test: a boolean, or a template whose value is looked at for truth.
 ///
@@ -50,6 +50,15 @@ impl Condition {
 
     /// Whether it is true of these variables.
     pub fn holds(&self, variables: &dyn Variables) -> Result<bool, RenderError> {
-        self.template.holds(variables)
+        self.template.holds(variables, None)
+    }
+
+    /// Whether it is true of these variables; the work is charged to a budget.
+    pub fn holds_within(
+        &self,
+        variables: &dyn Variables,
+        budget: &Budget,
+    ) -> Result<bool, RenderError> {
+        self.template.holds(variables, Some(budget))
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! A [`Template`] is a JSON value whose strings may hold Jinja; a [`Condition`] is a test. Both are
 //! compiled once and depend on nothing but the variables they are given: no clock, no environment,
-//! no chance, no files. What an expression makes is bounded (`bounds.rs`); what a variable holds is
-//! not copied until it is needed (`value.rs`).
+//! no chance, no files. What an expression makes is bounded (`bounds.rs`), and so is what several
+//! templates do together (`budget.rs`); what a variable holds is not copied until it is needed
+//! (`value.rs`).
 
 mod bounds;
+mod budget;
 mod condition;
 mod environment;
 mod filters;
@@ -25,6 +27,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
+pub use crate::budget::Budget;
 pub use crate::condition::Condition;
 pub use crate::template::Template;
 pub use crate::value::loop_results;

@@ -11,12 +11,13 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Expression, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::bounds::{TEXT_MAX, text_too_long};
+use crate::bounds::{FUEL_MAX, TEXT_MAX, text_too_long, uncharged};
+use crate::budget::{BUDGET, INSTRUCTION_WORK};
 use crate::environment::ENVIRONMENT;
 use crate::print::to_json;
 use crate::syntax::{self, Fault, Path, PathStep, Reading, Shape};
 use crate::value::{from_variable, loop_results};
-use crate::{ParseError, RenderError, Variables};
+use crate::{Budget, ParseError, RenderError, Variables};
 
 /// A JSON value whose strings may hold templates.
 #[derive(Clone)]
@@ -94,23 +95,36 @@ impl Template {
 
     /// The value with every template replaced by what it gives.
     pub fn render(&self, variables: &dyn Variables) -> Result<Json, RenderError> {
-        self.0.part.render(&self.scope(variables))
+        self.0.part.render(&self.scope(variables, None))
+    }
+
+    /// The value with every template replaced by what it gives; the work is charged to a budget.
+    pub fn render_within(
+        &self,
+        variables: &dyn Variables,
+        budget: &Budget,
+    ) -> Result<Json, RenderError> {
+        self.0.part.render(&self.scope(variables, Some(budget)))
     }
 
     /// Whether it renders to something that counts as true.
-    pub(crate) fn holds(&self, variables: &dyn Variables) -> Result<bool, RenderError> {
+    pub(crate) fn holds(
+        &self,
+        variables: &dyn Variables,
+        budget: Option<&Budget>,
+    ) -> Result<bool, RenderError> {
         match &self.0.part {
             Part::Fixed(json) => Ok(is_true(json)),
-            Part::Leaf(leaf) => leaf.holds(&self.scope(variables)),
+            Part::Leaf(leaf) => leaf.holds(&self.scope(variables, budget)),
             Part::List(parts) => Ok(!parts.is_empty()),
             Part::Map(parts) => Ok(!parts.is_empty()),
         }
     }
 
-    fn scope(&self, variables: &dyn Variables) -> Scope<'_> {
+    fn scope<'t>(&'t self, variables: &dyn Variables, budget: Option<&'t Budget>) -> Scope<'t> {
         let get = |name| variables.get(name).map(|value| (name, value));
         let values = self.0.roots.iter().filter_map(|name| get(name.as_str())).collect();
-        Scope { values, context: OnceCell::new() }
+        Scope { values, context: OnceCell::new(), budget }
     }
 }
 
@@ -228,15 +242,31 @@ struct Scope<'t> {
     values: BTreeMap<&'t str, Arc<Json>>,
     /// The same for the template engine, once it is asked.
     context: OnceCell<Value>,
+    /// Charged for the work, if several templates share one.
+    budget: Option<&'t Budget>,
 }
 
 impl Scope<'_> {
     fn context(&self) -> Value {
         let make = || {
             let values = self.values.iter().map(|(name, value)| (*name, from_variable(value)));
-            Value::from_pairs(values)
+            let budget = self.budget.map(|it| (BUDGET, Value::from_object(it.clone())));
+            Value::from_pairs(values.chain(budget))
         };
         self.context.get_or_init(make).clone()
+    }
+
+    fn spend(&self, units: u64) {
+        if let Some(budget) = self.budget {
+            budget.spend(units);
+        }
+    }
+
+    /// Charges for the copy of a value.
+    fn spend_copy(&self, json: &Json) {
+        if let Some(budget) = self.budget {
+            budget.spend_copy(json);
+        }
     }
 
     /// What a path leads to.
@@ -280,19 +310,32 @@ impl Leaf {
 
     fn render(&self, scope: &Scope<'_>) -> Result<Json, RenderError> {
         match &self.code {
-            Code::Path(path) => Ok(scope.find(path).map_or(Json::Null, Cow::into_owned)),
+            Code::Path(path) => {
+                let found = scope.find(path).unwrap_or(Cow::Owned(Json::Null));
+                scope.spend_copy(&found);
+                Ok(found.into_owned())
+            }
             Code::Expression(expression) => {
+                self.spend_source(scope);
                 let value = expression.eval(scope.context()).and_then(|it| to_json(&it));
-                value.map_err(|error| self.error(&error))
+                let json = value.map_err(|error| self.error(&error))?;
+                scope.spend_copy(&json);
+                Ok(json)
             }
             Code::Text(environment) => Ok(Json::String(self.text(environment, scope)?)),
         }
+    }
+
+    /// Charges for the instructions of an expression, which has no loop: fewer than it has bytes.
+    fn spend_source(&self, scope: &Scope<'_>) {
+        scope.spend(u64::try_from(self.source.len()).unwrap_or(u64::MAX));
     }
 
     fn holds(&self, scope: &Scope<'_>) -> Result<bool, RenderError> {
         match &self.code {
             Code::Path(path) => Ok(scope.find(path).is_some_and(|it| is_true(&it))),
             Code::Expression(expression) => {
+                self.spend_source(scope);
                 let value = expression.eval(scope.context()).map_err(|it| self.error(&it))?;
                 Ok(match value.kind() {
                     ValueKind::String => value.as_str().is_some_and(is_true_text),
@@ -311,10 +354,14 @@ impl Leaf {
         let mut page = Page::default();
         let mut run = || {
             let template = environment.get_template(NAME)?;
-            template.render_captured_to(scope.context(), &mut page)?;
+            let rendered = template.render_captured_to(scope.context(), &mut page)?;
+            scope.spend(uncharged(rendered.state()));
             Ok(())
         };
         let result: Result<(), Error> = run();
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::OutOfFuel) {
+            scope.spend(FUEL_MAX * INSTRUCTION_WORK);
+        }
         match result {
             _ if page.is_full => Err(self.error(&text_too_long())),
             Err(error) => Err(self.error(&error)),

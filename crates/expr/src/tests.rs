@@ -1,6 +1,7 @@
 //! What templates and conditions promise, as tables of what goes in and what comes out.
 
 mod attacks;
+mod budgets;
 mod conditions;
 mod errors;
 mod mentions;

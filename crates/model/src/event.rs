@@ -70,6 +70,8 @@ pub enum SkipReason {
     Guard,
     /// Its admission rules say no.
     Admission,
+    /// The execution ran out of time, or of work it may do, while the step waited for other branches.
+    Stopped,
 }
 
 /// How a loop goes through its items.

@@ -1,8 +1,8 @@
 //! How a request ends when nothing goes wrong: told by the engine alone, children and all.
 
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Ended, Given, Input, Loaded, RUNS_MAX,
-    child_request,
+    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effort, Ended, Given, Input, Loaded,
+    RUNS_MAX, child_request,
 };
 use noetl_model::{
     CommandId, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
@@ -72,6 +72,7 @@ fn wanted(story: &Story, command: CommandId) -> ChildRequest {
         playbook: &story.playbook,
         now: story.now,
         loaded: &loaded,
+        effort: Effort::Whole,
         runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use noetl_engine::Effect;
 use noetl_engine::{
-    ATTEMPTS_MAX, Decision, Ended, Execution, Gathering, Given, Input, Loaded, LoopOutput, Needs,
-    Piece, Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
+    ATTEMPTS_MAX, Decision, Effort, Ended, Execution, Gathering, Given, Input, Loaded, LoopOutput,
+    Needs, Piece, Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
 };
 use noetl_model::{
     Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
@@ -97,6 +97,7 @@ impl Story {
             playbook: &playbook,
             now,
             loaded: &loaded,
+            effort: Effort::Whole,
             runs_max,
             events_max,
             attempts_max,
@@ -139,6 +140,7 @@ impl Story {
                 playbook: &self.playbook,
                 now: self.now,
                 loaded: &loaded,
+                effort: Effort::Whole,
                 runs_max: self.runs_max,
                 events_max: self.events_max,
                 attempts_max: ATTEMPTS_MAX,
@@ -283,6 +285,7 @@ impl Story {
 
     fn fetch(&self, loaded: &mut Loaded, needs: Needs) {
         match needs {
+            Needs::Effort => unreachable!("a story gives every decision its whole effort"),
             Needs::Payloads(digests) => loaded
                 .payloads
                 .extend(digests.into_iter().map(|digest| (digest, self.stored[&digest].clone()))),

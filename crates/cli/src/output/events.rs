@@ -130,6 +130,7 @@ fn why_skipped(reason: SkipReason) -> &'static str {
     match reason {
         SkipReason::Guard => "its `when` is false",
         SkipReason::Admission => "its rules do not admit it",
+        SkipReason::Stopped => "the execution was stopped",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use noetl_expr::Budget;
 use noetl_model::{
     ErrorKind, Event, PAYLOAD_DEPTH_MAX, Payload, RunId, ScopeTarget, StepName, TimerId,
     TimerPurpose, ToolError, is_shallow,
@@ -10,15 +11,16 @@ use noetl_model::{
 use noetl_playbook::{Assignment, AssignmentScope, Step, StepIndex};
 use serde_json::Value;
 
+use super::halt::{Exceeded, Halt};
 use crate::evolve::fold;
-use crate::scope::{Moment, Scope, Trouble};
+use crate::scope::{Moment, Scope, Trouble, Work};
 use crate::value::{assign_in, whole_of};
 use crate::{Execution, Given, Needs};
 
 /// How many events one decision may make; a ring of skipped steps has no end of its own.
 const DECISION_EVENTS_MAX: usize = 100_000;
 
-/// Whether something worked, or why not. What is merely missing has left as [`Needs`] before.
+/// Whether something worked, or why not. What is merely missing has left as [`Halt`] before.
 pub(super) type Attempted<T> = Result<T, ToolError>;
 
 pub(super) struct Draft<'a> {
@@ -29,6 +31,8 @@ pub(super) struct Draft<'a> {
     pub(super) arrivals: BTreeMap<StepIndex, BTreeSet<StepIndex>>,
     /// What loop items have produced in this decision: the log does not have it yet.
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
+    /// The work of all templates.
+    work: Work,
 }
 
 impl<'a> Draft<'a> {
@@ -41,7 +45,8 @@ impl<'a> Draft<'a> {
                 Some((index_of(step)?, from.iter().filter_map(index_of).collect()))
             })
             .collect();
-        let mut draft = Self { state, given, events, arrivals, produced: BTreeMap::new() };
+        let (produced, work) = (BTreeMap::new(), Work::new(Budget::new(given.effort.work_max())));
+        let mut draft = Self { state, given, events, arrivals, produced, work };
         draft.turn();
         draft
     }
@@ -76,7 +81,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn scope(&self) -> Scope<'_> {
-        Scope::outside(&self.state, self.given)
+        Scope::outside(&self.state, self.given, &self.work)
     }
 
     /// The step a run is one of.
@@ -113,13 +118,13 @@ impl<'a> Draft<'a> {
         what: &str,
         (run, item): (RunId, Option<u64>),
         moment: Moment<'_>,
-    ) -> Result<Attempted<Vec<Written>>, Needs> {
+    ) -> Result<Attempted<Vec<Written>>, Halt> {
         // A moment borrows from elsewhere than the state; the scope's lifetime is the shorter.
         evaluated(Scope { moment, ..self.scope().inside(run, item) }, assignments, what)
     }
 
     /// Writes what a `set` block has given, one event per place written to.
-    pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) -> Result<(), Needs> {
+    pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) -> Result<(), Halt> {
         let mut by_target: Vec<(ScopeTarget, BTreeMap<String, Value>)> = Vec::new();
         for Written { scope, key, value } in written {
             let target = targets.of(scope);
@@ -143,7 +148,7 @@ impl<'a> Draft<'a> {
         &self,
         target: ScopeTarget,
         values: BTreeMap<String, Value>,
-    ) -> Result<BTreeMap<String, Value>, Needs> {
+    ) -> Result<BTreeMap<String, Value>, Halt> {
         let known = self.state.variables(target);
         let mut completed: BTreeMap<String, Value> = BTreeMap::new();
         // A variable comes before its parts.
@@ -177,7 +182,7 @@ pub(super) fn evaluated(
     scope: Scope<'_>,
     assignments: &[Assignment],
     what: &str,
-) -> Result<Attempted<Vec<Written>>, Needs> {
+) -> Result<Attempted<Vec<Written>>, Halt> {
     let mut written = Vec::new();
     for assignment in assignments {
         let what = format!("{what} `{}`", assignment.key);
@@ -241,11 +246,12 @@ impl Targets {
 }
 
 /// Separates what is missing, which ends the decision, from what does not work, which is a fact.
-pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Needs> {
+pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Halt> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(Trouble::Fails(error)) => Ok(Err(error)),
-        Err(Trouble::Needs(needs)) => Err(Needs::Payloads(needs)),
+        Err(Trouble::Needs(needs)) => Err(Needs::Payloads(needs).into()),
+        Err(Trouble::Exceeded { step, what }) => Err(Halt::Exceeded(Exceeded { step, what })),
     }
 }
 

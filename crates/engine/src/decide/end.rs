@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use noetl_model::{Below, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError};
 
 use super::draft::Draft;
+use super::halt::Halt;
 use super::refused;
-use crate::{Decision, Needs, Refusal};
+use crate::{Decision, Refusal};
 
 impl Draft<'_> {
     /// Nothing is under way: the final step if there is one, then the end.
-    pub(super) fn come_to_an_end(&mut self) -> Result<(), Needs> {
+    pub(super) fn come_to_an_end(&mut self) -> Result<(), Halt> {
         if let Some(step) = self.given.playbook.final_step {
             let name = &self.given.playbook.step(step).name;
             if !self.state.steps.contains_key(name) {
@@ -70,25 +71,25 @@ impl Draft<'_> {
         Decision::Accepted(self.into_events())
     }
 
-    pub(super) fn step_timed_out(&mut self, run: RunId) -> Result<(), Needs> {
+    pub(super) fn step_timed_out(&mut self, run: RunId) -> Result<(), Halt> {
         if !self.state.runs.contains_key(&run) {
             return Ok(());
         }
         let (_, step) = self.step_of(run);
-        let after = step.timeout.unwrap_or_default();
+        let after = self.timeout_of(step).unwrap_or_default();
         let message = format!("step `{}` took longer than {after:?}", step.name);
         self.cancel_commands("the step has timed out", Below::Cancelled, |of| of == run);
         self.fail_run(run, ToolError::new(ErrorKind::Timeout, message))
     }
 
-    pub(super) fn execution_timed_out(&mut self) {
+    pub(super) fn execution_timed_out(&mut self) -> Result<(), Halt> {
         let after = self.given.playbook.timeout.unwrap_or_default();
         let message = format!("the execution took longer than {after:?}");
-        self.fail_execution(ToolError::new(ErrorKind::Timeout, message));
+        self.abort(ToolError::new(ErrorKind::Timeout, message))
     }
 
     /// The sweeper sees nothing under way. Tries to go on; if that leads nowhere, says so.
-    pub(super) fn stalled(mut self, detail: &str) -> Result<Decision, Needs> {
+    pub(super) fn stalled(mut self, detail: &str) -> Result<Decision, Halt> {
         if self.state.has_open_work() {
             return Ok(Decision::Accepted(Vec::new()));
         }

@@ -14,10 +14,11 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::draft::Draft;
+use super::halt::Halt;
 use crate::evolve::fold;
 use crate::state::{Body, OpenTimer, Pipeline, Run};
 use crate::value::whole_of;
-use crate::{Execution, Given, Needs};
+use crate::{Effort, Execution, Given, Needs};
 
 /// What is different in a fork.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,6 +61,9 @@ pub enum Unforkable {
     /// What was to follow does not follow any more.
     #[error("the changes rule out what has happened before: {0}")]
     RuledOut(String),
+    /// The first decision of the fork takes more work than a decision may do.
+    #[error("{0}")]
+    TooMuchWork(String),
 }
 
 /// Decides how a fork begins. `state` is the fork's: the fold of the shared past under its own id.
@@ -68,6 +72,21 @@ pub fn fork(
     fork: &Fork,
     given: Given<'_>,
 ) -> Result<Result<Vec<Event>, Unforkable>, Needs> {
+    match (decided(state, fork, given), given.effort) {
+        (Ok(events), _) => Ok(events),
+        (Err(Halt::Needs(needs)), _) => Err(needs),
+        (Err(Halt::Exceeded(_)), Effort::Brief) => Err(Needs::Effort),
+        (Err(Halt::Exceeded(exceeded)), Effort::Whole) => {
+            Ok(Err(Unforkable::TooMuchWork(exceeded.reason())))
+        }
+    }
+}
+
+fn decided(
+    state: &Execution,
+    fork: &Fork,
+    given: Given<'_>,
+) -> Result<Result<Vec<Event>, Unforkable>, Halt> {
     if let Err(unfit) = fits(state, given.playbook) {
         return Ok(Err(unfit));
     }
@@ -163,7 +182,7 @@ impl Draft<'_> {
         &mut self,
         commands: Vec<CommandId>,
         timers: Vec<(TimerId, OpenTimer)>,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         for command in commands {
             let Some(task) = self.state.commands.get(&command).map(|open| open.task) else {
                 continue;
@@ -185,7 +204,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn do_again(&mut self, tasks: &[TaskAddress]) -> Result<(), Needs> {
+    fn do_again(&mut self, tasks: &[TaskAddress]) -> Result<(), Halt> {
         for task in tasks {
             self.issue_again(*task)?;
         }

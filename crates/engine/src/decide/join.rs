@@ -1,17 +1,21 @@
 //! Where arcs lead: entering steps, waiting at joins, coming to rest.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use noetl_model::{Event, Payload, RunId, SkipReason, StepName, TimerPurpose};
+use noetl_model::{ErrorKind, Event, Payload, RunId, SkipReason, StepName, TimerPurpose};
 use noetl_playbook::{Step, StepIndex};
 
 use super::draft::{Attempted, Draft, policy_error, settled};
-use crate::Needs;
+use super::halt::Halt;
 use crate::scope::{EndWay, StepEnd};
+
+/// How long the final step may take after a timeout if it does not say.
+const FINAL_STEP_TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
 
 impl Draft<'_> {
     /// Enters the first step of a fresh execution.
-    pub(super) fn begin(&mut self) -> Result<(), Needs> {
+    pub(super) fn begin(&mut self) -> Result<(), Halt> {
         if let Some(timeout) = self.given.playbook.timeout {
             self.set_timer(timeout, TimerPurpose::ExecutionTimeout);
         }
@@ -26,7 +30,7 @@ impl Draft<'_> {
 
     /// Enters every step that has been led to and need not wait, until nothing moves; then ends the
     /// execution if nothing is under way.
-    pub(super) fn advance(&mut self) -> Result<(), Needs> {
+    pub(super) fn advance(&mut self) -> Result<(), Halt> {
         while !self.state.status.is_terminal() {
             if self.runs_away() || self.goes_on_for_ever() {
                 self.give_up();
@@ -87,7 +91,7 @@ impl Draft<'_> {
         }
     }
 
-    fn enter(&mut self, index: StepIndex, from: &BTreeSet<StepIndex>) -> Result<(), Needs> {
+    fn enter(&mut self, index: StepIndex, from: &BTreeSet<StepIndex>) -> Result<(), Halt> {
         let step = self.given.playbook.step(index);
         match self.admission(step)? {
             Ok(None) => {
@@ -116,14 +120,24 @@ impl Draft<'_> {
         let run = RunId(self.state.drawn.runs);
         let from = from.iter().map(|from| self.given.playbook.step(*from).name.clone()).collect();
         self.emit(Event::StepEntered { run, step: step.name.clone(), from });
-        if let Some(timeout) = step.timeout {
+        if let Some(timeout) = self.timeout_of(step) {
             self.set_timer(timeout, TimerPurpose::StepTimeout { run });
         }
         run
     }
 
+    /// How long a run of a step may take. The final step of an execution that has run out of time
+    /// always has a limit, for there is no other any more.
+    pub(super) fn timeout_of(&self, step: &Step) -> Option<Duration> {
+        let playbook = self.given.playbook;
+        let is_final = playbook.final_step.is_some_and(|it| playbook.step(it).name == step.name);
+        let error = self.state.error.as_ref();
+        let is_late = error.is_some_and(|error| error.kind == ErrorKind::Timeout);
+        step.timeout.or_else(|| (is_final && is_late).then_some(FINAL_STEP_TIMEOUT_DEFAULT))
+    }
+
     /// Why a step is passed over, if it is.
-    fn admission(&self, step: &Step) -> Result<Attempted<Option<SkipReason>>, Needs> {
+    fn admission(&self, step: &Step) -> Result<Attempted<Option<SkipReason>>, Halt> {
         if let Some(when) = &step.when {
             match settled(self.scope().holds("`when`", when))? {
                 Ok(true) => {}
@@ -146,7 +160,7 @@ impl Draft<'_> {
         Ok(Ok(None))
     }
 
-    fn begin_body(&mut self, run: RunId) -> Result<(), Needs> {
+    fn begin_body(&mut self, run: RunId) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         match &step.repeat {
             None => self.issue_task(run, None, 0, 0),

@@ -9,6 +9,7 @@ use noetl_playbook::{FrameProcess, Loop, LoopSource};
 use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, settled, shallow};
+use super::halt::Halt;
 use crate::scope::EndWay;
 use crate::state::{Body, LoopRun};
 use crate::value::{Listed, listed};
@@ -27,7 +28,7 @@ const FRAME_ROWS_DEFAULT: u64 = 1;
 
 impl Draft<'_> {
     /// Works out what a loop goes over and begins its first items.
-    pub(super) fn open_loop(&mut self, run: RunId, repeat: &Loop) -> Result<(), Needs> {
+    pub(super) fn open_loop(&mut self, run: RunId, repeat: &Loop) -> Result<(), Halt> {
         let items = match &repeat.source {
             LoopSource::Cursor(_) => Ok(ItemSource::Cursor),
             LoopSource::In(template) => self.items(run, template)?,
@@ -42,7 +43,7 @@ impl Draft<'_> {
         if is_cursor { self.issue_claim(run, 0) } else { self.continue_loop(run) }
     }
 
-    fn items(&self, run: RunId, template: &Template) -> Result<Attempted<ItemSource>, Needs> {
+    fn items(&self, run: RunId, template: &Template) -> Result<Attempted<ItemSource>, Halt> {
         let rendered = settled(self.scope().inside(run, None).render("`loop.in`", template))?;
         let rendered = rendered.and_then(|value| shallow("`loop.in`", value));
         Ok(rendered.and_then(|value| match listed(value) {
@@ -62,7 +63,7 @@ impl Draft<'_> {
         }))
     }
 
-    fn in_flight_max(&self, run: RunId, repeat: &Loop) -> Result<Attempted<u32>, Needs> {
+    fn in_flight_max(&self, run: RunId, repeat: &Loop) -> Result<Attempted<u32>, Halt> {
         let (written, default) = match repeat.mode {
             LoopMode::Sequential => (&None, 1),
             LoopMode::Parallel => (&repeat.in_flight_max, IN_FLIGHT_DEFAULT),
@@ -75,7 +76,7 @@ impl Draft<'_> {
     }
 
     /// How many rows the next claim asks for.
-    pub(super) fn frame_rows(&self, run: RunId) -> Result<u64, Needs> {
+    pub(super) fn frame_rows(&self, run: RunId) -> Result<u64, Halt> {
         let (_, step) = self.step_of(run);
         let written = step.repeat.as_ref().and_then(|repeat| repeat.frame.max_rows.as_ref());
         let rows = self.number(run, written, "`frame.max_rows`", FRAME_ROWS_DEFAULT)?;
@@ -88,7 +89,7 @@ impl Draft<'_> {
         written: Option<&Template>,
         what: &str,
         default: u64,
-    ) -> Result<Attempted<u64>, Needs> {
+    ) -> Result<Attempted<u64>, Halt> {
         let Some(template) = written else { return Ok(Ok(default)) };
         let rendered = settled(self.scope().inside(run, None).render(what, template))?;
         Ok(rendered.and_then(|value| {
@@ -106,7 +107,7 @@ impl Draft<'_> {
     }
 
     /// Begins items while there is room, and ends the loop once all have ended.
-    pub(super) fn continue_loop(&mut self, run: RunId) -> Result<(), Needs> {
+    pub(super) fn continue_loop(&mut self, run: RunId) -> Result<(), Halt> {
         let mut begun = 0;
         loop {
             let repeat = self.loop_run(run);
@@ -128,7 +129,7 @@ impl Draft<'_> {
     }
 
     /// Everything that was begun has ended.
-    fn items_done(&mut self, run: RunId) -> Result<(), Needs> {
+    fn items_done(&mut self, run: RunId) -> Result<(), Halt> {
         let repeat = self.loop_run(run);
         if let Some(error) = &repeat.error
             && self.state.error_mode == ErrorMode::Strict
@@ -145,7 +146,7 @@ impl Draft<'_> {
         }
     }
 
-    fn complete_loop(&mut self, run: RunId) -> Result<(), Needs> {
+    fn complete_loop(&mut self, run: RunId) -> Result<(), Halt> {
         let repeat = self.loop_run(run);
         let stats = repeat.stats();
         let output = match &repeat.items {
@@ -166,7 +167,7 @@ impl Draft<'_> {
     }
 
     /// What the items produced, together.
-    fn gathered(&self, run: RunId) -> Result<LoopOutput, Needs> {
+    fn gathered(&self, run: RunId) -> Result<LoopOutput, Halt> {
         if let Some(output) = self.given.loaded.loops.get(&run) {
             return Ok(output.clone());
         }
@@ -174,11 +175,11 @@ impl Draft<'_> {
         let produced = self.produced.range((run, 0)..=(run, u64::MAX));
         let produced = produced.map(|((_, index), output)| (*index, output.clone())).collect();
         let (after, counts) = (open.entered, open.items());
-        Err(Needs::Loop(Box::new(LoopEnd { run, after, counts, produced })))
+        Err(Needs::Loop(Box::new(LoopEnd { run, after, counts, produced })).into())
     }
 
     /// Asks a cursor loop's tool for the next frame.
-    pub(super) fn issue_claim(&mut self, run: RunId, frame: u64) -> Result<(), Needs> {
+    pub(super) fn issue_claim(&mut self, run: RunId, frame: u64) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         let Some(Loop { source: LoopSource::Cursor(task), .. }) = &step.repeat else {
             unreachable!("only a cursor loop claims frames");
@@ -192,7 +193,7 @@ impl Draft<'_> {
         address: TaskAddress,
         frame: u64,
         ended: &Ended,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let run = address.run;
         let output = match ended {
             Ended::Failed { error, .. } => return self.fail_run(run, error.clone()),

@@ -1,10 +1,13 @@
 //! How a step ends: its `set`, its arcs, and who takes care of a failure.
 
+use std::fmt::{self, Display};
+
 use noetl_model::{Event, Payload, RunId, TimerPurpose, ToolError};
 use noetl_playbook::{Arc, BodyForm, RouterMode, Step, StepIndex};
 use serde_json::{Map, Value, json};
 
 use super::draft::{Attempted, Draft, Targets, Written, evaluated, policy_error, settled};
+use super::halt::Halt;
 use crate::Needs;
 use crate::scope::{EndWay, Moment, Scope, StepEnd};
 use crate::state::{Body, Pipeline};
@@ -17,7 +20,7 @@ struct Fired {
 
 impl Draft<'_> {
     /// All tasks of a run without a loop have succeeded.
-    pub(super) fn complete_tasks(&mut self, run: RunId) -> Result<(), Needs> {
+    pub(super) fn complete_tasks(&mut self, run: RunId) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         let pipeline = self.pipeline(run, None);
         let own = match step.form {
@@ -34,7 +37,7 @@ impl Draft<'_> {
         last_output: Payload,
         own: Option<Payload>,
         way: EndWay,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let (index, step) = self.step_of(run);
         let output = own.clone().unwrap_or(last_output);
         let end = StepEnd { step: &step.name, output: &output, error: None, way };
@@ -60,7 +63,7 @@ impl Draft<'_> {
     }
 
     /// Ends a run as failed, and follows the arcs that take care of it, if any.
-    pub(super) fn fail_run(&mut self, run: RunId, error: ToolError) -> Result<(), Needs> {
+    pub(super) fn fail_run(&mut self, run: RunId, error: ToolError) -> Result<(), Halt> {
         let (index, step) = self.step_of(run);
         let (last, way) = match &self.state.runs.get(&run).expect("the run is open").body {
             Body::Tasks(pipeline) => (pipeline.last_output(), EndWay::Tasks),
@@ -92,7 +95,7 @@ impl Draft<'_> {
         &mut self,
         index: StepIndex,
         end: &StepEnd<'_>,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let step = self.given.playbook.step(index);
         let scope = Scope { moment: Moment::StepEnd(end), ..self.scope() };
         let mut fired = Vec::new();
@@ -100,7 +103,7 @@ impl Draft<'_> {
             // Nothing about a step that did not run can fail the execution.
             let holds = match &arc.when {
                 None => true,
-                Some(when) => settled(scope.holds("an arc's `when`", when))?.unwrap_or(false),
+                Some(when) => settled(scope.holds(self.guard_of(arc), when))?.unwrap_or(false),
             };
             if holds {
                 let written = evaluated(scope, &arc.set, "an arc's `set`")?.unwrap_or_default();
@@ -120,14 +123,14 @@ impl Draft<'_> {
         run: RunId,
         end: &StepEnd<'_>,
         eligible: impl Fn(&Arc) -> bool,
-    ) -> Result<Attempted<Vec<Fired>>, Needs> {
+    ) -> Result<Attempted<Vec<Fired>>, Halt> {
         let moment = Moment::StepEnd(end);
         let scope = Scope { moment, ..self.scope().inside(run, None) };
         let mut fired = Vec::new();
         for arc in step.next.arcs.iter().filter(|arc| eligible(arc)) {
             let holds = match &arc.when {
                 None => Ok(true),
-                Some(when) => settled(scope.holds("an arc's `when`", when))?,
+                Some(when) => settled(scope.holds(self.guard_of(arc), when))?,
             };
             match holds {
                 Ok(false) => continue,
@@ -145,7 +148,13 @@ impl Draft<'_> {
         Ok(Ok(fired))
     }
 
-    fn follow(&mut self, from: StepIndex, fired: Vec<Fired>) -> Result<(), Needs> {
+    /// The guard of an arc, in words.
+    fn guard_of(&self, arc: &Arc) -> impl Display {
+        let to = &self.given.playbook.step(arc.to).name;
+        fmt::from_fn(move |f| write!(f, "`when` of the arc to `{to}`"))
+    }
+
+    fn follow(&mut self, from: StepIndex, fired: Vec<Fired>) -> Result<(), Halt> {
         for Fired { to, written } in fired {
             self.write(written, Targets::EXECUTION)?;
             self.arrive(to, from);
@@ -168,7 +177,7 @@ impl Draft<'_> {
         &self,
         step: &Step,
         pipeline: &Pipeline,
-    ) -> Result<Payload, Needs> {
+    ) -> Result<Payload, Halt> {
         let mut output = Map::new();
         let mut labelled = Map::new();
         let mut needs = std::collections::BTreeSet::new();
@@ -181,12 +190,14 @@ impl Draft<'_> {
                     }
                     labelled.insert(label.clone(), (*value).clone());
                 }
-                Err(Needs::Payloads(lacking)) => needs.extend(lacking),
-                Err(needs @ Needs::Loop(_)) => return Err(needs),
+                Err(Halt::Needs(Needs::Payloads(lacking))) => needs.extend(lacking),
+                Err(halt @ (Halt::Needs(Needs::Loop(_) | Needs::Effort) | Halt::Exceeded(_))) => {
+                    return Err(halt);
+                }
             }
         }
         if !needs.is_empty() {
-            return Err(Needs::Payloads(needs));
+            return Err(Needs::Payloads(needs).into());
         }
         output.extend(labelled);
         Ok(Payload::inline(Value::Object(output)))

@@ -15,6 +15,7 @@ use noetl_playbook::{
 use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, Targets, policy_error, settled};
+use super::halt::Halt;
 use crate::scope::{Moment, Scope};
 use crate::state::{Body, OpenTimer, Pipeline, TaskResult};
 use crate::{Decision, Ended, Needs, Refusal};
@@ -27,7 +28,7 @@ impl Draft<'_> {
         item: Option<u64>,
         task: u32,
         retry: u32,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         let place = match item {
             None => Place::Task(task),
@@ -41,7 +42,7 @@ impl Draft<'_> {
         address: TaskAddress,
         step: &Step,
         task: &Task,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let item = match address.place {
             Place::Item { index, .. } => Some(index),
             Place::Task(_) | Place::Claim { .. } => None,
@@ -81,7 +82,24 @@ impl Draft<'_> {
         attempt: Attempt,
         ended: &Ended,
         logs: Logs,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
+        let task = self.record_end(command, attempt, ended, logs);
+        match task.place {
+            Place::Task(index) => self.task_ended(task, None, index)?,
+            Place::Item { index: item, task: index } => self.task_ended(task, Some(item), index)?,
+            Place::Claim { frame } => self.claim_ended(task, frame, ended)?,
+        }
+        self.advance()
+    }
+
+    /// Records how a command has ended.
+    pub(super) fn record_end(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        ended: &Ended,
+        logs: Logs,
+    ) -> TaskAddress {
         let open = self.state.commands.get(&command).expect("the command is open");
         let (task, tool) = (open.task, open.tool);
         if tool == ToolKind::Playbook {
@@ -96,12 +114,7 @@ impl Draft<'_> {
                 Event::CommandFailed { command, attempt, error, output, logs }
             }
         });
-        match task.place {
-            Place::Task(index) => self.task_ended(task, None, index)?,
-            Place::Item { index: item, task: index } => self.task_ended(task, Some(item), index)?,
-            Place::Claim { frame } => self.claim_ended(task, frame, ended)?,
-        }
-        self.advance()
+        task
     }
 
     /// Writes a task's `set`, asks its rules, and does what they say.
@@ -110,7 +123,7 @@ impl Draft<'_> {
         address: TaskAddress,
         item: Option<u64>,
         index: u32,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let run = address.run;
         let (_, step) = self.step_of(run);
         let task = task_at(step, index);
@@ -160,7 +173,7 @@ impl Draft<'_> {
         task: &Task,
         (run, item): (RunId, Option<u64>),
         result: &TaskResult,
-    ) -> Result<Attempted<()>, Needs> {
+    ) -> Result<Attempted<()>, Halt> {
         let moment = Moment::TaskSet(result);
         let written = self.evaluate_set(&task.set, "`set`", (run, item), moment)?;
         match written {
@@ -176,7 +189,7 @@ impl Draft<'_> {
         address: TaskAddress,
         item: Option<u64>,
         result: &TaskResult,
-    ) -> Result<Attempted<Verdict>, Needs> {
+    ) -> Result<Attempted<Verdict>, Halt> {
         let place = (address.run, item);
         let moment = Moment::Rule { result, tool: task.tool, retry: address.retry };
         match self.matching_rule(task, place, moment)? {
@@ -200,7 +213,7 @@ impl Draft<'_> {
         task: &'t Task,
         (run, item): (RunId, Option<u64>),
         moment: Moment<'_>,
-    ) -> Result<Attempted<Option<&'t Rule>>, Needs> {
+    ) -> Result<Attempted<Option<&'t Rule>>, Halt> {
         let scope = Scope { moment, ..self.scope().inside(run, item) };
         for rule in &task.rules {
             let holds = match &rule.when {
@@ -222,7 +235,7 @@ impl Draft<'_> {
         retry: &Retry,
         (run, item): (RunId, Option<u64>),
         moment: Moment<'_>,
-    ) -> Result<Attempted<Pace>, Needs> {
+    ) -> Result<Attempted<Pace>, Halt> {
         let scope = Scope { moment, ..self.scope().inside(run, item) };
         let attempts = match &retry.attempts {
             Amount::Said(attempts) => Ok(f64::from(*attempts)),
@@ -253,7 +266,7 @@ impl Draft<'_> {
         item: Option<u64>,
         retry: &Pace,
         error: Option<ToolError>,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let done = address.retry + 1;
         if done >= retry.attempts {
             let error = error.unwrap_or_else(|| {
@@ -271,7 +284,7 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn issue_again(&mut self, task: TaskAddress) -> Result<(), Needs> {
+    pub(super) fn issue_again(&mut self, task: TaskAddress) -> Result<(), Halt> {
         match task.place {
             Place::Task(index) => self.issue_task(task.run, None, index, task.retry),
             Place::Item { index, task: n } => self.issue_task(task.run, Some(index), n, task.retry),
@@ -279,7 +292,7 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn timer_fired(mut self, timer: TimerId) -> Result<Decision, Needs> {
+    pub(super) fn timer_fired(mut self, timer: TimerId) -> Result<Decision, Halt> {
         let refused = |refusal| Ok(Decision::Refused { refusal, recorded: Vec::new() });
         let Some(&OpenTimer { purpose, due_at, set_at: _ }) = self.state.timers.get(&timer) else {
             return refused(Refusal::UnknownTimer(timer));
@@ -295,13 +308,13 @@ impl Draft<'_> {
             }
             TimerPurpose::StepTimeout { run } => self.step_timed_out(run)?,
             TimerPurpose::TaskTimeout { task } => self.child_timed_out(task)?,
-            TimerPurpose::ExecutionTimeout => self.execution_timed_out(),
+            TimerPurpose::ExecutionTimeout => self.execution_timed_out()?,
         }
         Ok(Decision::Accepted(self.into_events()))
     }
 
     /// The child that a task waits for has taken too long: the task has failed, and its rules decide.
-    fn child_timed_out(&mut self, task: TaskAddress) -> Result<(), Needs> {
+    fn child_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
         let mut open = self.state.commands.iter();
         let Some((&command, _)) = open.find(|(_, open)| open.task == task) else { return Ok(()) };
         let (_, step) = self.step_of(task.run);
@@ -311,7 +324,7 @@ impl Draft<'_> {
         self.command_ended(command, Attempt(1), &ended, Logs::default())
     }
 
-    fn next_task(&mut self, run: RunId, item: Option<u64>, index: u32) -> Result<(), Needs> {
+    fn next_task(&mut self, run: RunId, item: Option<u64>, index: u32) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         if (index as usize) < step.tasks.len() {
             self.issue_task(run, item, index, 0)
@@ -320,7 +333,7 @@ impl Draft<'_> {
         }
     }
 
-    fn tasks_completed(&mut self, run: RunId, item: Option<u64>) -> Result<(), Needs> {
+    fn tasks_completed(&mut self, run: RunId, item: Option<u64>) -> Result<(), Halt> {
         let Some(index) = item else { return self.complete_tasks(run) };
         let (_, step) = self.step_of(run);
         let pipeline = self.pipeline(run, item);
@@ -339,7 +352,7 @@ impl Draft<'_> {
         run: RunId,
         item: Option<u64>,
         error: ToolError,
-    ) -> Result<(), Needs> {
+    ) -> Result<(), Halt> {
         let Some(index) = item else { return self.fail_run(run, error) };
         self.emit(Event::IterationFailed { run, index, error });
         self.continue_loop(run)
@@ -357,7 +370,7 @@ impl Draft<'_> {
     }
 
     /// A value that may be stored elsewhere.
-    pub(super) fn loaded(&self, payload: &Payload) -> Result<Arc<Value>, Needs> {
+    pub(super) fn loaded(&self, payload: &Payload) -> Result<Arc<Value>, Halt> {
         match payload {
             Payload::Inline(value) => Ok(value.clone()),
             Payload::Ref(reference) => self
@@ -366,7 +379,7 @@ impl Draft<'_> {
                 .payloads
                 .get(&reference.digest)
                 .cloned()
-                .ok_or_else(|| Needs::payload(reference.digest)),
+                .ok_or_else(|| Needs::payload(reference.digest).into()),
         }
     }
 
@@ -446,7 +459,7 @@ fn rendered_number(
     scope: Scope<'_>,
     what: &str,
     template: &Template,
-) -> Result<Attempted<f64>, Needs> {
+) -> Result<Attempted<f64>, Halt> {
     let rendered = settled(scope.render(what, template))?;
     Ok(rendered.and_then(|value| {
         let number = match &value {

@@ -9,6 +9,7 @@ use noetl_playbook::{OutputView, Step, StoreWord};
 use serde_json::{Map, Value, json};
 
 use super::Reader;
+use super::copies::CutFrom;
 use crate::Execution;
 use crate::state::{Pipeline, StepRecord, TaskResult};
 use crate::value::{Aliases, select};
@@ -165,6 +166,67 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The value as it is, if it answers to these paths by its own keys: nothing is copied.
+    pub(super) fn shared(&self, reader: &Reader<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
+        let (payload, aliases) = match self {
+            View::Plain(value) => return Some(value.clone()),
+            View::Variable(payload) => (*payload, Aliases::None),
+            View::Stored(payload) => (*payload, Aliases::Own),
+            View::Step(record, shown) if is_plain(record.error.as_ref(), shown) => {
+                (&record.output, Aliases::Own)
+            }
+            View::End(end, shown) if is_plain(end.error, shown) => (end.output, Aliases::Own),
+            View::Context(state) => {
+                let is_set = |name| state.context.contains_key(name);
+                if !state.context.is_empty()
+                    && paths
+                        .iter()
+                        .map(|path| path.first().copied())
+                        .any(|name| name.is_none_or(is_set))
+                {
+                    return None;
+                }
+                (&state.workload, Aliases::Own)
+            }
+            View::Step(..)
+            | View::End(..)
+            | View::Fields(_)
+            | View::Envelope { .. }
+            | View::Labels { .. }
+            | View::Steps(_) => return None,
+        };
+        let whole = reader.load(payload)?;
+        paths.iter().all(|path| is_own(&whole, path, aliases)).then_some(whole)
+    }
+
+    /// The values that the parts below these paths are cut from, if they are known by them alone.
+    pub(super) fn parts_of(
+        &self,
+        reader: &Reader<'a>,
+        paths: &[Vec<&str>],
+    ) -> Option<(CutFrom, Vec<Arc<Value>>)> {
+        if paths.iter().filter_map(|path| path.first()).any(|word| REFERENCE_WORDS.contains(word)) {
+            return None;
+        }
+        match self {
+            View::Variable(payload) => Some((CutFrom::Variable, vec![reader.load(payload)?])),
+            View::Stored(payload) => Some((CutFrom::Output, vec![reader.load(payload)?])),
+            View::Context(state) => {
+                let of = |path: &Vec<&str>| state.context.get(*path.first()?);
+                let payloads = paths.iter().map(|path| of(path).unwrap_or(&state.workload));
+                let values: Option<Vec<_>> = payloads.map(|it| reader.load(it)).collect();
+                Some((CutFrom::Context, values?))
+            }
+            View::Plain(_)
+            | View::Fields(_)
+            | View::Step(..)
+            | View::End(..)
+            | View::Envelope { .. }
+            | View::Labels { .. }
+            | View::Steps(_) => None,
+        }
+    }
+
     /// The part a path selects, and how much of the path led there.
     pub(super) fn part(&self, reader: &Reader<'a>, path: &[&str]) -> Option<(usize, Value)> {
         match self {
@@ -208,6 +270,21 @@ impl<'a> View<'a> {
                 below(1, View::Step(record, reader.shown(name)).part(reader, rest))
             }
         }
+    }
+}
+
+/// Whether a step's output is seen under no other words than its own keys and the common ones.
+fn is_plain(error: Option<&ToolError>, shown: &OutputView) -> bool {
+    error.is_none() && shown.selected.is_empty()
+}
+
+/// Whether a path leads into a value by a key, or a method, that the value itself has.
+fn is_own(value: &Value, path: &[&str], aliases: Aliases) -> bool {
+    let Some(first) = path.first() else { return true };
+    match value {
+        Value::Object(map) => map.contains_key(*first) && !REFERENCE_WORDS.contains(first),
+        Value::Array(_) => aliases == Aliases::None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effect, Ended, Given, Input, Loaded,
+    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effect, Effort, Ended, Given, Input, Loaded,
     RUNS_MAX, Refusal, child_request, effects_of,
 };
 use noetl_model::{
@@ -36,6 +36,7 @@ fn call(story: &Story) -> ChildCall {
         playbook: &story.playbook,
         now: story.now,
         loaded: &loaded,
+        effort: Effort::Whole,
         runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,

@@ -1,6 +1,7 @@
 //! The rules of an execution, as stories: a playbook, what its tasks produce, the history.
 
 mod audit;
+mod budgets;
 mod children;
 mod commands;
 mod endings;

@@ -108,6 +108,7 @@ fn steps() -> Vec<Event> {
         Event::StepEntered { run: RUN, step: step(), from: vec![StepName::new("start")] },
         Event::StepSkipped { step: step(), reason: SkipReason::Guard },
         Event::StepSkipped { step: step(), reason: SkipReason::Admission },
+        Event::StepSkipped { step: step(), reason: SkipReason::Stopped },
         Event::StepAwaited { step: step(), from: StepName::new("left") },
         Event::StepCompleted { run: RUN, step: step(), output: None },
         Event::StepCompleted { run: RUN, step: step(), output: Some(output()) },

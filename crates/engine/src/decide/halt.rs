@@ -1,0 +1,157 @@
+//! Decisions that cannot be finished as they stand: data is missing, or there is too much work.
+
+use noetl_model::{
+    Attempt, CommandId, ErrorKind, Event, Logs, RunId, SkipReason, StepName, TimerId, ToolError,
+};
+
+use super::draft::Draft;
+use super::lost_workers;
+use crate::{Decision, Effort, Execution, Given, Input, Needs, TURN_WORK_MAX};
+
+/// Why a decision cannot be finished as it stands.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// It is made again once this is there.
+    Needs(Needs),
+    Exceeded(Exceeded),
+}
+
+impl From<Needs> for Halt {
+    fn from(needs: Needs) -> Self {
+        Halt::Needs(needs)
+    }
+}
+
+/// The template at which a decision had done more work than it may.
+#[derive(Debug)]
+pub(super) struct Exceeded {
+    pub(super) step: Option<StepName>,
+    /// The template, in words.
+    pub(super) what: String,
+}
+
+impl Exceeded {
+    fn error(&self) -> ToolError {
+        let at = self.step.as_ref().map(|step| format!("step `{step}`: ")).unwrap_or_default();
+        let message = format!(
+            "{at}the templates of one decision took more than {TURN_WORK_MAX} units of work \
+             (TURN_WORK_MAX) at {}; have a step compute it, and test its result",
+            self.what
+        );
+        ToolError::new(ErrorKind::Template, message)
+    }
+
+    /// The same as a reason, for a decision that cannot fail an execution.
+    pub(super) fn reason(&self) -> String {
+        self.error().message
+    }
+}
+
+/// Finishes a decision that was halted: says what it lacks, or fails the execution.
+pub(super) fn settle(
+    decided: Result<Decision, Halt>,
+    effort: Effort,
+    give_up: impl FnOnce(&Exceeded) -> Decision,
+) -> Result<Decision, Needs> {
+    match (decided, effort) {
+        (Ok(decision), _) => Ok(decision),
+        (Err(Halt::Needs(needs)), _) => Err(needs),
+        (Err(Halt::Exceeded(_)), Effort::Brief) => Err(Needs::Effort),
+        (Err(Halt::Exceeded(exceeded)), Effort::Whole) => Ok(give_up(&exceeded)),
+    }
+}
+
+/// Records an input whose consequences take too much work, and fails the execution.
+pub(super) fn give_up(
+    state: &Execution,
+    input: &Input,
+    given: Given<'_>,
+    exceeded: &Exceeded,
+) -> Decision {
+    let fresh = || {
+        let mut draft = Draft::new(state.clone(), given, Vec::new());
+        draft.record_input(input);
+        draft
+    };
+    let mut draft = fresh();
+    match draft.abort(exceeded.error()) {
+        Ok(()) => Decision::Accepted(draft.into_events()),
+        // The final step takes too much work as well, or data that is not here.
+        Err(Halt::Exceeded(_) | Halt::Needs(_)) => {
+            let mut draft = fresh();
+            draft.fail_execution(exceeded.error());
+            Decision::Accepted(draft.into_events())
+        }
+    }
+}
+
+/// Fails an execution whose start takes too much work.
+pub(super) fn give_up_start(mut draft: Draft<'_>, exceeded: &Exceeded) -> Decision {
+    draft.fail_execution(exceeded.error());
+    Decision::Accepted(draft.into_events())
+}
+
+impl Draft<'_> {
+    /// Records what an input says, without anything that follows from it.
+    fn record_input(&mut self, input: &Input) {
+        match input {
+            Input::Report { command, attempt, ended, logs, .. } => {
+                self.record_end(*command, *attempt, ended, logs.clone());
+            }
+            Input::ChildEnded { command, ended } => {
+                self.record_end(*command, Attempt(1), ended, Logs::default());
+            }
+            Input::Claim { command, attempt, .. } => self.record_lost(*command, *attempt),
+            Input::LeaseExhausted { command, attempt } => {
+                self.record_lost(*command, attempt.next());
+            }
+            Input::TimerFired { timer } => self.record_fired(*timer),
+            Input::ChildStarted { .. }
+            | Input::Cancel { .. }
+            | Input::Finalize { .. }
+            | Input::Stalled { .. }
+            | Input::NotClaimed { .. }
+            | Input::Rewound { .. }
+            | Input::Reported { .. } => {}
+        }
+    }
+
+    fn record_lost(&mut self, command: CommandId, attempt: Attempt) {
+        self.record_end(command, attempt, &lost_workers(attempt), Logs::default());
+    }
+
+    fn record_fired(&mut self, timer: TimerId) {
+        self.emit(Event::TimerFired { timer });
+    }
+
+    /// Ends everything under way as failed. The final step comes next, if there is one that has not
+    /// been entered; otherwise this is the end.
+    pub(super) fn abort(&mut self, error: ToolError) -> Result<(), Halt> {
+        let final_step = self.given.playbook.final_step;
+        let name = final_step.map(|step| &self.given.playbook.step(step).name);
+        let is_due = name.is_some_and(|name| !self.state.steps.contains_key(name));
+        if !is_due || self.state.runs.is_empty() {
+            self.fail_execution(error);
+            return Ok(());
+        }
+        self.stop_work(&error.message);
+        let runs: Vec<(RunId, StepName)> =
+            self.state.runs.iter().map(|(run, open)| (*run, open.step.clone())).collect();
+        for (run, step) in runs {
+            let (error, output) = (error.clone(), None);
+            self.emit(Event::StepFailed { run, step, error, handled: false, output });
+        }
+        self.advance()
+    }
+
+    /// Takes back all commands and timers, and forgets where arcs have led.
+    fn stop_work(&mut self, reason: &str) {
+        self.cancel_commands(reason, noetl_model::Below::Cancelled, |_| true);
+        self.cancel_timers(|_| true);
+        self.arrivals.clear();
+        let awaited: Vec<StepName> = self.state.awaited.keys().cloned().collect();
+        for step in awaited {
+            self.emit(Event::StepSkipped { step, reason: SkipReason::Stopped });
+        }
+    }
+}
