@@ -260,6 +260,6 @@ fn item_event(index: u64, place: u64, step: StepName) -> Event {
             output: Payload::inline(json!({ "row": index, "state": "loaded" })),
             logs: Logs::default(),
         },
-        _ => Event::IterationCompleted { run: RunId(0), index, output: None },
+        _ => Event::IterationCompleted { run: RunId(0), index, output: None, error: None },
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It serves live progress and looking back alike, so the two cannot disagree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use noetl_model::{
@@ -25,6 +25,10 @@ pub(crate) struct Overview {
     pub(crate) steps: Vec<StepView>,
     runs: BTreeMap<RunId, usize>,
     commands: BTreeMap<CommandId, OpenCommand>,
+    /// The latest failure of each loop item that has not ended.
+    item_failures: BTreeMap<(RunId, u64), CommandFailure>,
+    /// The runs of which an item has failed: its failure is the one of the run.
+    failed_runs: BTreeSet<RunId>,
     /// The time of the last event.
     until: Timestamp,
 }
@@ -53,7 +57,7 @@ pub(crate) struct StepView {
     pub(crate) run_took: Duration,
     pub(crate) items: Option<Items>,
     pub(crate) error: Option<ToolError>,
-    /// The latest failure of one of its commands.
+    /// The failure of the loop item that failed first; else the latest failure of a command.
     pub(crate) failure: Option<CommandFailure>,
 }
 
@@ -81,7 +85,7 @@ impl Items {
 }
 
 /// How a command failed, and what it printed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct CommandFailure {
     pub(crate) item: Option<u64>,
     pub(crate) tool: ToolKind,
@@ -120,6 +124,8 @@ impl Overview {
             steps: Vec::new(),
             runs: BTreeMap::new(),
             commands: BTreeMap::new(),
+            item_failures: BTreeMap::new(),
+            failed_runs: BTreeSet::new(),
             until: summary.started_at,
         }
     }
@@ -158,10 +164,17 @@ impl Overview {
             Event::StepCompleted { run, .. } => self.step_ended(*run, at, None),
             Event::StepFailed { run, error, .. } => self.step_ended(*run, at, Some(error)),
             Event::LoopOpened { run, items, .. } => self.loop_opened(*run, items),
-            Event::IterationCompleted { run, .. } => {
-                self.item_ended(*run, |items| items.completed += 1)
+            Event::IterationCompleted { run, index, error, .. } => {
+                self.item_failures.remove(&(*run, *index));
+                self.item_ended(*run, |items| match error {
+                    None => items.completed += 1,
+                    Some(_) => items.failed += 1,
+                })
             }
-            Event::IterationFailed { run, .. } => self.item_ended(*run, |items| items.failed += 1),
+            Event::IterationFailed { run, index, .. } => {
+                self.item_failed(*run, *index);
+                self.item_ended(*run, |items| items.failed += 1)
+            }
             Event::CommandIssued { command, task, tool, .. } => {
                 self.commands.insert(*command, OpenCommand { task: *task, tool: *tool });
                 Change::Nothing
@@ -276,7 +289,22 @@ impl Overview {
             Place::Task(_) | Place::Claim { .. } => None,
         };
         let failure = CommandFailure { item, tool, error: error.clone(), logs: logs.clone() };
-        self.steps[index].failure = Some(failure);
+        if let Some(item) = item {
+            self.item_failures.insert((task.run, item), failure.clone());
+        }
+        if !self.failed_runs.contains(&task.run) {
+            self.steps[index].failure = Some(failure);
+        }
+    }
+
+    /// The first item that fails is the reason why its loop does.
+    fn item_failed(&mut self, run: RunId, item: u64) {
+        let failure = self.item_failures.remove(&(run, item));
+        if let Some(&index) = self.runs.get(&run)
+            && self.failed_runs.insert(run)
+        {
+            self.steps[index].failure = failure;
+        }
     }
 
     fn ended(&mut self, at: Timestamp, ending: Ending) -> Change {

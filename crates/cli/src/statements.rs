@@ -58,6 +58,7 @@ fn call(dsn: &str, statement: Statement, memory: CallMemory) -> Call {
         label: "sql".to_owned(),
         attempt: Attempt(1),
         idempotency_key: String::new(),
+        key_attempt: 1,
         timeout: TIMEOUT,
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::state::{
     Body, Drawn, FrameRows, Holder, Item, LoopRun, OpenCommand, OpenTimer, Pipeline, Run,
-    StepRecord, TaskResult,
+    StepRecord, TaskResult, TaskRun,
 };
 use crate::value::assign;
 use crate::{Changes, Execution};
@@ -146,16 +146,21 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::FrameOpened { run, frame, len, rows } => {
             state.frame_opened(*run, *frame, *len, rows)
         }
-        Event::IterationCompleted { run, index, output: _ } => {
-            state.iteration_ended(*run, *index, None)
+        Event::IterationCompleted { run, index, output: _, error: None } => {
+            state.iteration_ended(*run, *index, ItemEnd::Completed)
+        }
+        Event::IterationCompleted { run, index, output: _, error: Some(_) } => {
+            state.iteration_ended(*run, *index, ItemEnd::Tolerated)
         }
         Event::IterationFailed { run, index, error } => {
-            state.iteration_ended(*run, *index, Some(error))
+            state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
             let (step, bindings) = (step.clone(), bindings.clone());
             let (issued, holder) = (state.seq, Holder::Nobody);
-            let open = OpenCommand { task: *task, step, tool: *tool, bindings, issued, holder };
+            let task_run = TaskRun { first: *command, attempts: 0 };
+            let (task, tool) = (*task, *tool);
+            let open = OpenCommand { task, step, tool, bindings, task_run, issued, holder };
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until } => {
@@ -197,6 +202,14 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Ok(()),
     }
+}
+
+/// How an item of a loop has ended.
+enum ItemEnd<'a> {
+    Completed,
+    /// It failed, and a rule has taken care of that.
+    Tolerated,
+    Failed(&'a ToolError),
 }
 
 /// Whether an event is a late fact that may stand after the end.
@@ -277,17 +290,13 @@ impl Execution {
         Ok(())
     }
 
-    fn iteration_ended(
-        &mut self,
-        run: RunId,
-        index: u64,
-        error: Option<&ToolError>,
-    ) -> Result<(), String> {
+    fn iteration_ended(&mut self, run: RunId, index: u64, end: ItemEnd<'_>) -> Result<(), String> {
         let repeat = self.loop_mut(run)?;
         repeat.open.remove(&index).ok_or(format!("item {index} is not open"))?;
-        match error {
-            None => repeat.completed += 1,
-            Some(error) => {
+        match end {
+            ItemEnd::Completed => repeat.completed += 1,
+            ItemEnd::Tolerated => repeat.failed += 1,
+            ItemEnd::Failed(error) => {
                 repeat.failed += 1;
                 repeat.error.get_or_insert_with(|| error.clone());
             }
@@ -295,7 +304,7 @@ impl Execution {
         Ok(())
     }
 
-    fn command_issued(&mut self, command: CommandId, open: OpenCommand) -> Result<(), String> {
+    fn command_issued(&mut self, command: CommandId, mut open: OpenCommand) -> Result<(), String> {
         if command.0 != self.drawn.commands {
             return Err(format!("command {} is next", self.drawn.commands));
         }
@@ -314,6 +323,13 @@ impl Execution {
             (Body::Loop(repeat), Place::Claim { .. }) if repeat.items == ItemSource::Cursor => {}
             (Body::Tasks(_) | Body::Loop(_), place) => {
                 return Err(format!("step `{}` has no place {place:?}", run.step));
+            }
+        }
+        let item = open.task.place.item();
+        if let Ok(pipeline) = self.pipeline_mut(open.task.run, item) {
+            match (open.task.retry, pipeline.task_run) {
+                (1.., Some(run)) => open.task_run = run,
+                (0, _) | (_, None) => pipeline.task_run = Some(open.task_run),
             }
         }
         self.commands.insert(command, open);
@@ -399,6 +415,7 @@ impl Execution {
     ) -> Result<(), String> {
         let open = self.take_command(command)?;
         self.ended_by(command, attempt);
+        let task_run = TaskRun { attempts: open.attempts(), ..open.task_run };
         let output = output.cloned().unwrap_or_else(Payload::null);
         let error = error.cloned();
         let duration_ms = match open.holder {
@@ -408,10 +425,10 @@ impl Execution {
         let result = TaskResult { output, error, duration_ms };
         match open.task {
             TaskAddress { run, place: Place::Task(task), .. } => {
-                self.pipeline_mut(run, None)?.keep(task, result);
+                self.pipeline_mut(run, None)?.keep(task, result, task_run);
             }
             TaskAddress { run, place: Place::Item { index, task }, .. } => {
-                self.pipeline_mut(run, Some(index))?.keep(task, result);
+                self.pipeline_mut(run, Some(index))?.keep(task, result, task_run);
             }
             TaskAddress { place: Place::Claim { .. }, .. } => {}
         }
@@ -589,7 +606,8 @@ fn count_of(counts: &mut StepCounts, status: StepStatus) -> Option<&mut u32> {
 }
 
 impl Pipeline {
-    fn keep(&mut self, task: u32, result: TaskResult) {
+    fn keep(&mut self, task: u32, result: TaskResult, task_run: TaskRun) {
+        self.task_run = Some(task_run);
         self.results.insert(task, result);
         self.last = Some(task);
     }

@@ -85,7 +85,7 @@ impl Gathering {
             Event::CommandFailed { command, output, .. } => {
                 self.keep(*command, output.as_ref());
             }
-            Event::IterationCompleted { run, index, output } if *run == self.end.run => {
+            Event::IterationCompleted { run, index, output, .. } if *run == self.end.run => {
                 let latest = self.latest.remove(index);
                 if let Some(output) = output.as_ref().or(latest.as_ref()) {
                     self.pieces.insert(*index, Piece::of(output));

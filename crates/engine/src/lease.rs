@@ -77,7 +77,8 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
         timeout_ms: task
             .timeout
             .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-        idempotency_key: format!("{}/{}/{}", state.id, open.step, command),
+        idempotency_key: format!("{}/{}/{}", state.id, open.step, open.task_run.first),
+        key_attempt: open.attempts(),
         trace: state.trace.clone(),
     })
 }

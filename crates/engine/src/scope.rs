@@ -25,7 +25,7 @@ use crate::{Execution, Given};
 
 pub(crate) use copies::Work;
 use view::View;
-pub(crate) use view::{EndWay, StepEnd, Words};
+pub(crate) use view::{EndWay, StepEnd, Words, failed_result};
 
 /// Why something could not be evaluated.
 #[derive(Debug)]

@@ -113,6 +113,16 @@ pub(crate) struct Pipeline {
     pub(crate) results: BTreeMap<u32, TaskResult>,
     /// The task that ended last.
     pub(crate) last: Option<u32>,
+    /// The run of a task that is under way, or was the last.
+    pub(crate) task_run: Option<TaskRun>,
+}
+
+/// One run of a task: its first command, and those that rules have issued to do it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TaskRun {
+    pub(crate) first: CommandId,
+    /// How often commands of this run that have ended were claimed.
+    pub(crate) attempts: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,6 +174,8 @@ pub(crate) struct OpenCommand {
     pub(crate) step: StepName,
     pub(crate) tool: ToolKind,
     pub(crate) bindings: Bindings,
+    /// The run of its task that it belongs to, as it was when the command was issued.
+    pub(crate) task_run: TaskRun,
     /// The event that issued it.
     pub(crate) issued: Seq,
     pub(crate) holder: Holder,
@@ -376,6 +388,11 @@ pub struct StepView<'a> {
 }
 
 impl OpenCommand {
+    /// How often commands of its task run have been claimed, this one included.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.task_run.attempts.saturating_add(self.attempt().0)
+    }
+
     /// How often it has been claimed.
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {

@@ -63,11 +63,19 @@ pub struct Lease {
     /// How long the tool may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The same for every attempt, so that what the tool calls can recognise a repetition.
+    /// The same for every attempt and every retry of one run of a task, so that what the tool calls
+    /// can recognise a repetition.
     pub idempotency_key: String,
+    /// The number of this attempt among all attempts and retries with the same key, from 1.
+    #[serde(default = "first_attempt")]
+    pub key_attempt: u32,
     /// The W3C trace context the execution came with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<Value>>,
+}
+
+fn first_attempt() -> u32 {
+    1
 }
 
 /// The `traceparent` of a W3C trace context, if it has one.

@@ -259,6 +259,9 @@ events! {
         /// Only where it differs from the output of the item's last command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Payload>,
+        /// Why its last task failed, if a rule has taken care of that: the item counts as failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ToolError>,
     },
     IterationFailed = "iteration.failed" {
         run: RunId,

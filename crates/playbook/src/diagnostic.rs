@@ -76,9 +76,11 @@ codes! {
     OutOfRange = "out-of-range", "A number is below or above what is allowed.";
     RemovedKey = "removed-key", "A key that older playbooks had and that cannot be translated.";
     SeveralDocuments = "several-documents", "The file holds more than one document.";
+    SharedVariable = "shared-variable", "Items that run at the same time write one variable.";
     Syntax = "syntax", "The document is not YAML.";
     TooDeep = "too-deep", "Lists and maps are nested too deeply.";
     TooLarge = "too-large", "The document, or what its aliases make of it, is too large.";
+    UnknownField = "unknown-field", "A field is asked for that its secret does not have.";
     UnknownKey = "unknown-key", "A key that means nothing in its place.";
     UnknownLabel = "unknown-label", "A jump leads to a task that the step does not have.";
     UnknownStep = "unknown-step", "A step is named that does not exist.";
@@ -88,6 +90,14 @@ codes! {
     UnreachableArc = "unreachable-arc", "An arc or rule comes after one that always holds.";
     UnreachableStep = "unreachable-step", "No arc leads to the step from where the playbook starts.";
     WrongType = "wrong-type", "A list, map, text or number stands where another is needed.";
+}
+
+impl Code {
+    /// Whether messages of this kind may name keys, tags or other text of a document that could not
+    /// be read as a tree.
+    fn names_content(self) -> bool {
+        matches!(self, Code::BadKey | Code::BadValue | Code::CustomTag | Code::DuplicateKey)
+    }
 }
 
 impl fmt::Display for Code {
@@ -146,8 +156,18 @@ impl miette::Diagnostic for Diagnostic {
 #[derive(Debug, Clone)]
 pub struct Problems {
     source: Source,
+    /// Whether the text of the document is quoted.
+    quotes: Quotes,
     list: Vec<Diagnostic>,
     omitted: usize,
+}
+
+/// Whether diagnostics quote the text of a document. One that is no document of ours may be anything,
+/// a file of passwords too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quotes {
+    Shown,
+    Hidden,
 }
 
 impl Problems {
@@ -197,11 +217,14 @@ impl Problems {
         writeln!(f, "{word}[{}]: {}", diagnostic.code, diagnostic.message)?;
         let (line, column) = (diagnostic.line, diagnostic.column);
         writeln!(f, " --> {}:{line}:{column}", self.source.file)?;
-        let snippet = Snippet::of(&self.source, diagnostic);
         let number = line.to_string();
-        writeln!(f, "{}", format!("{number} | {}", snippet.text).trim_end())?;
-        let (pad, before) = (" ".repeat(number.len()), " ".repeat(snippet.before));
-        writeln!(f, "{pad} | {before}{}", "^".repeat(snippet.carets))?;
+        let pad = " ".repeat(number.len());
+        if self.quotes == Quotes::Shown {
+            let snippet = Snippet::of(&self.source, diagnostic);
+            writeln!(f, "{}", format!("{number} | {}", snippet.text).trim_end())?;
+            let before = " ".repeat(snippet.before);
+            writeln!(f, "{pad} | {before}{}", "^".repeat(snippet.carets))?;
+        }
         match &diagnostic.help {
             Some(help) => writeln!(f, "{pad} = help: {help}"),
             None => Ok(()),
@@ -281,6 +304,9 @@ impl miette::Diagnostic for Report {
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        if self.problems.quotes == Quotes::Hidden {
+            return None;
+        }
         let source = &self.problems.source;
         let longest = (1..=source.lines()).map(|line| source.line_range(line).len()).max();
         (longest < Some(SNIPPET_LINE_BYTES_MAX)).then_some(&self.named)
@@ -302,7 +328,8 @@ struct Entry<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
-    source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
 }
 
 impl Serialize for Problems {
@@ -315,7 +342,10 @@ impl Serialize for Problems {
             severity: diagnostic.severity,
             message: &diagnostic.message,
             help: diagnostic.help.as_deref(),
-            source: Snippet::of(&self.source, diagnostic).text,
+            source: match self.quotes {
+                Quotes::Shown => Some(Snippet::of(&self.source, diagnostic).text),
+                Quotes::Hidden => None,
+            },
         }))
     }
 }
@@ -353,6 +383,13 @@ impl Finding {
     }
 }
 
+/// A sentence as messages begin and end: in lower case, without a full stop.
+fn as_fragment(sentence: &str) -> String {
+    let mut chars = sentence.trim_end_matches('.').chars();
+    let first = chars.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
 /// Findings as they come.
 pub(crate) struct Findings {
     pub(crate) source: Source,
@@ -361,11 +398,13 @@ pub(crate) struct Findings {
     omitted: usize,
     /// Whether what would be an error is a warning.
     pub(crate) is_mild: bool,
+    pub(crate) quotes: Quotes,
 }
 
 impl Findings {
     pub(crate) fn new(source: Source) -> Self {
-        Self { source, list: Vec::new(), errors: 0, omitted: 0, is_mild: false }
+        let (list, quotes) = (Vec::new(), Quotes::Shown);
+        Self { source, list, errors: 0, omitted: 0, is_mild: false, quotes }
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
@@ -414,6 +453,13 @@ impl Findings {
 
     pub(crate) fn finish(mut self) -> Problems {
         self.list.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.severity));
-        Problems { source: self.source, list: self.list, omitted: self.omitted }
+        if self.quotes == Quotes::Hidden {
+            self.list.iter_mut().filter(|it| it.code.names_content()).for_each(|diagnostic| {
+                diagnostic.message = as_fragment(diagnostic.code.about());
+                diagnostic.help = None;
+            });
+        }
+        let Self { source, quotes, list, omitted, .. } = self;
+        Problems { source, quotes, list, omitted }
     }
 }

@@ -6,16 +6,14 @@ use noetl_model::StepName;
 
 use crate::playbook::{Router, Step, StepIndex};
 
-/// The arcs of a playbook, turned around, and what each join may have to wait for.
+/// The arcs of a playbook, turned around.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     by_name: BTreeMap<StepName, StepIndex>,
     predecessors: Vec<BTreeSet<StepIndex>>,
-    /// For a step with several predecessors: from where each can still be reached.
-    upstream: BTreeMap<StepIndex, Vec<(StepIndex, Steps)>>,
 }
 
-/// A set of steps, one bit each: a large playbook has thousands of such sets.
+/// A set of steps, one bit each.
 #[derive(Debug, Clone)]
 struct Steps(Vec<u64>);
 
@@ -31,10 +29,6 @@ impl Steps {
         self.0[word] |= bit;
         is_new
     }
-
-    fn contains(&self, step: StepIndex) -> bool {
-        self.0[step.0 / 64] & (1 << (step.0 % 64)) != 0
-    }
 }
 
 impl Graph {
@@ -47,22 +41,12 @@ impl Graph {
                 predecessors[arc.to.0].insert(StepIndex(index));
             }
         }
-        let joins = (0..steps.len()).map(StepIndex).filter(|step| predecessors[step.0].len() > 1);
-        let upstream = joins
-            .map(|join| {
-                let per_predecessor = predecessors[join.0]
-                    .iter()
-                    .map(|&from| (from, ancestors(from, join, &predecessors)))
-                    .collect();
-                (join, per_predecessor)
-            })
-            .collect();
         let by_name = routers
             .iter()
             .enumerate()
             .map(|(index, (name, _))| ((*name).clone(), StepIndex(index)))
             .collect();
-        Self { by_name, predecessors, upstream }
+        Self { by_name, predecessors }
     }
 
     pub fn index_of(&self, name: &str) -> Option<StepIndex> {
@@ -73,33 +57,38 @@ impl Graph {
         &self.predecessors[step.0]
     }
 
-    /// Whether `join`, which `arrived` have led to, must wait for one of the `live` steps: one that
-    /// is, or can still lead to, a predecessor that has not arrived, without passing `join` itself.
+    /// Whether several arcs lead to a step.
+    pub fn is_join(&self, step: StepIndex) -> bool {
+        self.predecessors[step.0].len() > 1
+    }
+
+    /// Whether `join`, which `arrived` have led to, must wait for a step that is live: one that is, or
+    /// can still lead to, a predecessor that has not arrived, without passing `join` itself.
+    ///
+    /// Looks back from those predecessors until it meets a live step: at most once at every arc.
     pub fn must_wait(
         &self,
         join: StepIndex,
         arrived: &BTreeSet<StepIndex>,
-        live: &BTreeSet<StepIndex>,
+        is_live: impl Fn(StepIndex) -> bool,
     ) -> bool {
-        self.upstream.get(&join).is_some_and(|per_predecessor| {
-            per_predecessor
-                .iter()
-                .filter(|(from, _)| !arrived.contains(from))
-                .any(|(_, sources)| live.iter().any(|step| sources.contains(*step)))
-        })
-    }
-}
-
-/// Every step from which `to` can be reached without passing `avoid`; `to` included.
-fn ancestors(to: StepIndex, avoid: StepIndex, predecessors: &[BTreeSet<StepIndex>]) -> Steps {
-    let mut found = Steps::none_of(predecessors.len());
-    let mut waiting = vec![to];
-    while let Some(step) = waiting.pop() {
-        if step != avoid && found.insert(step) {
-            waiting.extend(predecessors[step.0].iter().copied());
+        if !self.is_join(join) {
+            return false;
         }
+        let mut seen = Steps::none_of(self.predecessors.len());
+        let mut waiting: Vec<StepIndex> =
+            self.predecessors[join.0].difference(arrived).copied().collect();
+        while let Some(step) = waiting.pop() {
+            if step == join || !seen.insert(step) {
+                continue;
+            }
+            if is_live(step) {
+                return true;
+            }
+            waiting.extend(self.predecessors[step.0].iter().copied());
+        }
+        false
     }
-    found
 }
 
 #[cfg(test)]
@@ -125,7 +114,9 @@ mod tests {
             names.split_whitespace().map(|name| graph.index_of(name).unwrap()).collect()
         };
         let join = graph.index_of(join).unwrap();
-        assert_eq!(graph.must_wait(join, &steps(arrived), &steps(live)), expected);
+        let live = steps(live);
+        let waits = graph.must_wait(join, &steps(arrived), |step| live.contains(&step));
+        assert_eq!(waits, expected);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The way in: bytes to a playbook, or to everything that is wrong with them.
 
-use crate::diagnostic::{Code, Finding, Findings, Problems};
+use crate::diagnostic::{Code, Finding, Findings, Problems, Quotes};
 use crate::playbook::Playbook;
-use crate::read::{read, read_schedule, read_subscription};
+use crate::read::{KINDS, read, read_schedule, read_subscription};
 use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::subscription::Subscription;
-use crate::yaml::{PLAYBOOK_BYTES_MAX, load};
+use crate::suggest::nearest;
+use crate::yaml::{Node, PLAYBOOK_BYTES_MAX, load};
 
 /// A document that can be run.
 #[derive(Debug, Clone)]
@@ -118,12 +119,22 @@ pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked,
         Ok(text) => Findings::new(Source::new(name, text.to_owned())),
         Err((text, finding)) => {
             let mut findings = Findings::new(Source::new(name, text));
+            findings.quotes = quotes(None, &findings.source.text);
             findings.add(finding);
             return Err(findings.finish());
         }
     };
     let root = load(&mut findings);
+    findings.quotes = quotes(root.as_deref(), &findings.source.text);
     let playbook = match root {
+        Some(root) if findings.quotes == Quotes::Hidden && root.get("kind").is_none() => {
+            let message = "this is not a playbook: it has no `kind`, `apiVersion` or `workflow`";
+            let finding = Finding::error(Code::NotAPlaybook, &(0..0), message);
+            findings.add(
+                finding.help("a playbook begins with `apiVersion: noetl.io/v2`, `kind: Playbook`"),
+            );
+            None
+        }
         Some(root) => read(&root, workers, &mut findings),
         None => {
             if !findings.has_errors() {
@@ -136,6 +147,33 @@ pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked,
         Some(playbook) => Ok(Checked { playbook, warnings: findings.finish() }),
         None => Err(findings.finish()),
     }
+}
+
+/// Whether a document may be quoted: one that says it is ours, in its tree or, where that could not be
+/// read, on a line of its own.
+fn quotes(root: Option<&Node>, text: &str) -> Quotes {
+    let is_kind = |kind: &str| nearest(kind, KINDS.iter().copied()).is_some();
+    let is_version = |version: &str| version.starts_with("noetl.io/");
+    let is_ours = match root {
+        Some(root) => {
+            let says = |key: &str, is_ours: &dyn Fn(&str) -> bool| {
+                root.get(key).and_then(|value| value.text()).is_some_and(is_ours)
+            };
+            let is_workflow = root.get("workflow").is_some() && root.get("kind").is_none();
+            says("kind", &is_kind) || says("apiVersion", &is_version) || is_workflow
+        }
+        None => text.lines().any(|line| {
+            let value = |key: &str| line.strip_prefix(key)?.strip_prefix(':').map(bare);
+            value("kind").is_some_and(is_kind) || value("apiVersion").is_some_and(is_version)
+        }),
+    };
+    if is_ours { Quotes::Shown } else { Quotes::Hidden }
+}
+
+/// A word without the quotation marks and the comment around it.
+fn bare(value: &str) -> &str {
+    let value = value.split(" #").next().unwrap_or_default();
+    value.trim().trim_matches(['"', '\''])
 }
 
 /// The text of a document, or what can be shown of it and why it is none.

@@ -12,6 +12,7 @@ mod output;
 mod policy;
 mod repeat;
 mod schedule;
+mod secrets;
 mod set;
 mod settings;
 mod step;
@@ -28,7 +29,7 @@ use crate::suggest::nearest;
 use crate::words::{Standing, Table, Word};
 use crate::yaml::{Entry, Key, Node};
 
-pub(crate) use document::read;
+pub(crate) use document::{KINDS, read};
 pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;
 
@@ -40,6 +41,10 @@ struct Reader<'a> {
     workbook: workbook::Workbook,
     /// Tools that were met and are not built in.
     foreign: foreign::ForeignTools,
+    /// The fields of the playbook's own secrets.
+    secrets: secrets::SecretFields,
+    /// Where rules of the step being read write to a name without a prefix.
+    bare_rule_sets: Vec<Key>,
 }
 
 impl Reader<'_> {
@@ -90,6 +95,9 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&mut self, key: &Key, table: &Table) {
+        if self.misplaced(key, table.title) {
+            return;
+        }
         if self.findings.is_full() {
             self.findings.omit();
             return;
@@ -102,6 +110,20 @@ impl Reader<'_> {
         };
         let message = format!("{} has no key `{}`", table.title, key.text);
         self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
+    }
+
+    /// Reports a key that says where to go from a step and does not stand where that is read: a
+    /// playbook that goes nowhere is not what its author meant.
+    fn misplaced(&mut self, key: &Key, title: &str) -> bool {
+        let place = match key.text.as_str() {
+            "arcs" => "belongs under `next` of its step: `next: {arcs: […]}`",
+            "next" => "belongs directly under its step, beside `tool`",
+            _ => return false,
+        };
+        let message = format!("{title} has no key `{}`", key.text);
+        let finding = Finding::error(Code::UnknownKey, &key.span, message);
+        self.add(finding.help(format!("`{}` {place}", key.text)));
+        true
     }
 
     fn wrong_type(&mut self, node: &Node, title: &str, wanted: &str) {

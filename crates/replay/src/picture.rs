@@ -142,12 +142,13 @@ impl Picture {
                     repeat.frames += 1;
                 }
             }
-            Event::IterationCompleted { run, .. } => {
+            Event::IterationCompleted { run, error: None, .. } => {
                 if let Some(repeat) = self.repeat(*run) {
                     repeat.completed += 1;
                 }
             }
-            Event::IterationFailed { run, .. } => {
+            Event::IterationCompleted { run, error: Some(_), .. }
+            | Event::IterationFailed { run, .. } => {
                 if let Some(repeat) = self.repeat(*run) {
                     repeat.failed += 1;
                 }

@@ -29,6 +29,9 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
             format!("loop over {items}, {mode:?}, {in_flight_max} in flight")
         }
         Event::FrameOpened { frame, len, .. } => format!("frame {frame} of {len}"),
+        Event::IterationCompleted { index, error: Some(error), .. } => {
+            format!("item {index} failed, taken care of: {}", error.message)
+        }
         Event::IterationCompleted { index, output: None, .. } => format!("item {index} done"),
         Event::IterationCompleted { index, output: Some(output), .. } => {
             format!("item {index} done: {}", resolve(output))

@@ -36,8 +36,10 @@ pub struct Call {
     /// The task's name in its pipeline; the step's name for a single tool.
     pub label: String,
     pub attempt: Attempt,
-    /// The same for every attempt.
+    /// The same for every attempt and every retry of one run of a task.
     pub idempotency_key: String,
+    /// The number of this attempt among all with the same key, from 1.
+    pub key_attempt: u32,
     pub timeout: Duration,
     pub cancel: CancellationToken,
     /// The credentials that the tool has been given so far.
@@ -48,11 +50,12 @@ pub struct Call {
 
 impl Call {
     /// What a process that runs for this call finds in its environment, beside what it inherits.
-    pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
+    pub(crate) fn environment(&self) -> [(&'static str, String); 4] {
         [
             ("NOETL_EXECUTION_ID", self.execution.to_string()),
             ("NOETL_STEP", self.step.to_string()),
             ("NOETL_IDEMPOTENCY_KEY", self.idempotency_key.clone()),
+            ("NOETL_ATTEMPT", self.key_attempt.to_string()),
         ]
     }
 }

@@ -70,7 +70,7 @@ impl Http {
                 (Proof::Bearer { token: self.token(call, &grant).await? }, Some(grant))
             }
         };
-        Ok(Ready { request: request::build(keys, proof, &call.idempotency_key).await?, grant })
+        Ok(Ready { request: request::build(keys, proof, call).await?, grant })
     }
 
     /// The token of a grant, noted with the call that gets to see it.

@@ -128,6 +128,7 @@ fn call_of(subscription: ExecutionId, config: Map<String, Value>) -> Call {
         label: "subscription".to_owned(),
         attempt: Attempt(1),
         idempotency_key: String::new(),
+        key_attempt: 1,
         timeout: Duration::MAX,
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),

@@ -91,6 +91,7 @@ impl Templates {
             label: lease.label.clone(),
             attempt: lease.attempt,
             idempotency_key: lease.idempotency_key.clone(),
+            key_attempt: lease.key_attempt,
             timeout: timeout_default,
             cancel,
             used,

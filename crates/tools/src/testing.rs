@@ -35,6 +35,7 @@ pub(crate) fn call_with(config: Value, input: Value, variables: Value) -> Call {
         label: "fetch".into(),
         attempt: Attempt(1),
         idempotency_key: "7-1".into(),
+        key_attempt: 1,
         timeout: Duration::from_secs(60),
         cancel: CancellationToken::new(),
         used: Default::default(),
@@ -55,6 +56,7 @@ pub(crate) fn lease(tool: ToolKind, config: Value) -> Lease {
         bindings: Bindings::default(),
         timeout_ms: None,
         idempotency_key: "7-1".into(),
+        key_attempt: 1,
         trace: None,
     }
 }

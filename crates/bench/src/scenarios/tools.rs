@@ -106,6 +106,7 @@ async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64)
         bindings: Bindings::default(),
         timeout_ms: None,
         idempotency_key: "1-1".to_owned(),
+        key_attempt: 1,
         trace: None,
     };
     let own = std::process::id();

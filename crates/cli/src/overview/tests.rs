@@ -193,3 +193,49 @@ fn a_retry_is_told_with_its_time() {
         "#]],
     );
 }
+
+#[test]
+fn a_failed_loop_names_the_item_that_failed_first() {
+    let issued = |command: u64, index: u64| {
+        json!({"type": "command.issued", "command": command, "step": "a", "tool": "noop",
+               "task": {"run": 0, "place": {"item": {"index": index, "task": 0}}, "retry": 0},
+               "pool": "shared", "bindings": {}})
+    };
+    let failed = |command: u64| json!({"type": "command.failed", "command": command, "attempt": 1, "error": error()});
+    let item_failed = |index: u64| json!({"type": "iteration.failed", "run": 0, "index": index, "error": error()});
+    check(
+        &[
+            entered(0, "a"),
+            json!({"type": "loop.opened", "run": 0, "items": {"range": 3}, "mode": "parallel",
+                   "in_flight_max": 3}),
+            issued(0, 0),
+            issued(1, 1),
+            issued(2, 2),
+            failed(1),
+            item_failed(1),
+            failed(2),
+            item_failed(2),
+            failed(0),
+            item_failed(0),
+            json!({"type": "step.failed", "run": 0, "step": "a", "error": error(), "handled": false}),
+            json!({"type": "execution.failed", "error": error(), "steps": ["a"]}),
+        ],
+        &expect![[r#"
+            step.entered StepEntered(0)
+            loop.opened ItemsEnded(0)
+            command.issued Nothing
+            command.issued Nothing
+            command.issued Nothing
+            command.failed Nothing
+            iteration.failed ItemsEnded(0)
+            command.failed Nothing
+            iteration.failed ItemsEnded(0)
+            command.failed Nothing
+            iteration.failed ItemsEnded(0)
+            step.failed StepEnded(0)
+            execution.failed ExecutionEnded
+            FAILED after Some(12s)
+            a FAILED runs 1 took 11s 3/Some(3) failed at Some(1)
+        "#]],
+    );
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use noetl_model::{ErrorKind, Event, Payload, RunId, SkipReason, StepName, TimerPurpose};
+use noetl_model::{ErrorKind, Event, Payload, RunId, SkipReason, StepStatus, TimerPurpose};
 use noetl_playbook::{Step, StepIndex};
 
 use super::draft::{Attempted, Draft, policy_error, settled};
@@ -51,22 +51,23 @@ impl Draft<'_> {
 
     /// The next step to enter. When only joins are left that wait for each other, the first of them.
     fn next_arrival(&self) -> Option<StepIndex> {
-        let running = self.running_steps();
+        let graph = &self.given.playbook.graph;
         let free = self.arrivals.iter().find(|(step, arrived)| {
-            let mut live = running.clone();
-            live.extend(self.arrivals.keys().filter(|other| other != step));
-            !running.contains(step) && !self.given.playbook.graph.must_wait(**step, arrived, &live)
+            let is_live = |other| {
+                self.is_running(other) || (other != **step && self.arrivals.contains_key(&other))
+            };
+            !self.is_running(**step) && !graph.must_wait(**step, arrived, is_live)
         });
         match free {
             Some((step, _)) => Some(*step),
-            None if running.is_empty() => self.arrivals.keys().next().copied(),
+            None if self.state.runs.is_empty() => self.arrivals.keys().next().copied(),
             None => None,
         }
     }
 
-    fn running_steps(&self) -> BTreeSet<StepIndex> {
-        let index_of = |name: &StepName| self.given.playbook.index_of(name.as_str());
-        self.state.runs.values().filter_map(|run| index_of(&run.step)).collect()
+    fn is_running(&self, step: StepIndex) -> bool {
+        let record = self.state.steps.get(&self.given.playbook.step(step).name);
+        record.is_some_and(|record| record.status == StepStatus::Running)
     }
 
     fn is_at_rest(&self) -> bool {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Attempted, Draft, Targets, policy_error, settled};
 use super::halt::Halt;
-use crate::scope::{Moment, Scope};
+use crate::scope::{Moment, Scope, failed_result};
 use crate::state::{Body, OpenTimer, Pipeline, TaskResult};
 use crate::{Decision, Ended, Needs, Refusal};
 
@@ -133,12 +133,12 @@ impl Draft<'_> {
         {
             return self.tasks_failed(run, item, error);
         }
-        let verdict = match self.verdict(task, address, item, &result)? {
-            Ok(verdict) => verdict,
+        let ruling = match self.ruling(task, address, item, &result)? {
+            Ok(ruling) => ruling,
             Err(error) => return self.tasks_failed(run, item, error),
         };
-        match verdict {
-            Verdict::Continue => {
+        match ruling {
+            Ruling::Continue => {
                 if result.error.is_some()
                     && let Err(error) = self.write_task_set(task, (run, item), &result)?
                 {
@@ -146,25 +146,13 @@ impl Draft<'_> {
                 }
                 self.next_task(run, item, index + 1)
             }
-            Verdict::Retry(retry) => {
-                let moment =
-                    Moment::Rule { result: &result, tool: task.tool, retry: address.retry };
-                match self.pace(&retry, (run, item), moment)? {
-                    Ok(pace) => self.retry_task(address, item, &pace, result.error),
-                    Err(error) => self.tasks_failed(run, item, error),
-                }
-            }
-            Verdict::Jump(to) => {
+            Ruling::Retry(delay) => self.retry_task(address, delay),
+            Ruling::Jump(to) => {
                 let to = u32::try_from(to).expect("a pipeline is short");
                 self.issue_task(run, item, to, 0)
             }
-            Verdict::Break => self.tasks_completed(run, item),
-            Verdict::Fail => {
-                let error = result.error.unwrap_or_else(|| {
-                    policy_error(format!("a rule of `{}` says that this is a failure", task.label))
-                });
-                self.tasks_failed(run, item, error)
-            }
+            Ruling::Break => self.tasks_completed(run, item),
+            Ruling::Fail(error) => self.tasks_failed(run, item, error),
         }
     }
 
@@ -182,51 +170,88 @@ impl Draft<'_> {
         }
     }
 
-    /// What the first rule that matches says; without one, an error fails and all else goes on.
-    fn verdict(
+    /// What follows from the first rule that matches; without one, an error fails and all else goes on.
+    fn ruling(
         &mut self,
         task: &Task,
         address: TaskAddress,
         item: Option<u64>,
         result: &TaskResult,
-    ) -> Result<Attempted<Verdict>, Halt> {
+    ) -> Result<Attempted<Ruling>, Halt> {
         let place = (address.run, item);
         let moment = Moment::Rule { result, tool: task.tool, retry: address.retry };
-        match self.matching_rule(task, place, moment)? {
-            Err(error) => Ok(Err(error)),
-            Ok(Some(rule)) => {
-                match self.evaluate_set(&rule.set, "a rule's `set`", place, moment)? {
-                    Ok(written) => self.write(written, Targets::rule(address.run, item))?,
-                    Err(error) => return Ok(Err(error)),
-                }
-                Ok(Ok(rule.verdict.clone()))
+        let matched = match self.matching_rule(task, place, moment)? {
+            Ok(matched) => matched,
+            Err(error) => return Ok(Err(error)),
+        };
+        let rule = match matched {
+            Matched::Rule(rule) => rule,
+            Matched::None => {
+                return Ok(Ok(match (&result.error, self.state.error_mode) {
+                    (Some(error), ErrorMode::Strict) => Ruling::Fail(error.clone()),
+                    (Some(_), ErrorMode::Lenient) | (None, _) => Ruling::Continue,
+                }));
             }
-            Ok(None) => Ok(Ok(match (&result.error, self.state.error_mode) {
-                (Some(_), ErrorMode::Strict) => Verdict::Fail,
-                (Some(_), ErrorMode::Lenient) | (None, _) => Verdict::Continue,
-            })),
+            Matched::Exhausted => {
+                let done = address.retry + 1;
+                return Ok(Ok(Ruling::Fail(result.error.clone().unwrap_or_else(|| {
+                    policy_error(format!("still not as the rule wants it after {done} attempts"))
+                }))));
+            }
+        };
+        match self.evaluate_set(&rule.set, "a rule's `set`", place, moment)? {
+            Ok(written) => self.write(written, Targets::rule(address.run, item))?,
+            Err(error) => return Ok(Err(error)),
         }
+        Ok(Ok(match &rule.verdict {
+            Verdict::Continue => Ruling::Continue,
+            Verdict::Break => Ruling::Break,
+            Verdict::Jump(to) => Ruling::Jump(*to),
+            Verdict::Fail => Ruling::Fail(result.error.clone().unwrap_or_else(|| {
+                policy_error(format!("a rule of `{}` says that this is a failure", task.label))
+            })),
+            Verdict::Retry(retry) => match self.pace(retry, place, moment)? {
+                Ok(pace) => Ruling::Retry(delay_before(&pace, address.retry + 1)),
+                Err(error) => return Ok(Err(error)),
+            },
+        }))
     }
 
+    /// The first rule that matches. One whose retries are used up is passed over; an `else` after it
+    /// does not match, because a rule before it did.
     fn matching_rule<'t>(
         &self,
         task: &'t Task,
         (run, item): (RunId, Option<u64>),
         moment: Moment<'_>,
-    ) -> Result<Attempted<Option<&'t Rule>>, Halt> {
+    ) -> Result<Attempted<Matched<'t>>, Halt> {
         let scope = Scope { moment, ..self.scope().inside(run, item) };
+        let mut without_match = Matched::None;
         for rule in &task.rules {
             let holds = match &rule.when {
-                None => Ok(true),
+                None => Ok(matches!(without_match, Matched::None)),
                 Some(when) => settled(scope.holds("a rule's `when`", when))?,
             };
             match holds {
-                Ok(true) => return Ok(Ok(Some(rule))),
-                Ok(false) => {}
+                Ok(true) => {}
+                Ok(false) => continue,
                 Err(error) => return Ok(Err(error)),
             }
+            if let (Verdict::Retry(retry), Moment::Rule { retry: done, .. }) =
+                (&rule.verdict, moment)
+            {
+                match self.pace(retry, (run, item), moment)? {
+                    Ok(pace) if done + 1 >= pace.attempts => {
+                        without_match = Matched::Exhausted;
+                        continue;
+                    }
+                    Ok(_) => {}
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            return Ok(Ok(Matched::Rule(rule)));
         }
-        Ok(Ok(None))
+        Ok(Ok(without_match))
     }
 
     /// How a task is to be done again, with everything rendered.
@@ -260,22 +285,8 @@ impl Draft<'_> {
         Ok(Ok(Pace { attempts, backoff, delay, delay_max }))
     }
 
-    fn retry_task(
-        &mut self,
-        address: TaskAddress,
-        item: Option<u64>,
-        retry: &Pace,
-        error: Option<ToolError>,
-    ) -> Result<(), Halt> {
-        let done = address.retry + 1;
-        if done >= retry.attempts {
-            let error = error.unwrap_or_else(|| {
-                policy_error(format!("still not as the rule wants it after {done} attempts"))
-            });
-            return self.tasks_failed(address.run, item, error);
-        }
-        let task = TaskAddress { retry: done, ..address };
-        let delay = delay_before(retry, done);
+    fn retry_task(&mut self, address: TaskAddress, delay: Duration) -> Result<(), Halt> {
+        let task = TaskAddress { retry: address.retry + 1, ..address };
         if delay.is_zero() {
             self.issue_again(task)
         } else {
@@ -341,10 +352,27 @@ impl Draft<'_> {
             BodyForm::Single => None,
             BodyForm::Pipeline => Some(self.pipeline_output(step, &pipeline)?),
         };
+        let error = self.tolerated(&pipeline);
+        let own = match &error {
+            None => own,
+            Some(error) => {
+                let data = self.loaded(&own.unwrap_or_else(|| pipeline.last_output()))?;
+                Some(Payload::inline(failed_result(error, &data)))
+            }
+        };
         let output = own.clone().unwrap_or_else(|| pipeline.last_output());
         self.produced.insert((run, index), output);
-        self.emit(Event::IterationCompleted { run, index, output: own });
+        self.emit(Event::IterationCompleted { run, index, output: own, error });
         self.continue_loop(run)
+    }
+
+    /// The failure of an item's last task that a rule has taken care of.
+    fn tolerated(&self, pipeline: &Pipeline) -> Option<ToolError> {
+        match self.state.error_mode {
+            ErrorMode::Strict => pipeline.results.get(&pipeline.last?)?.error.clone(),
+            // There a failure is a result like any other.
+            ErrorMode::Lenient => None,
+        }
     }
 
     fn tasks_failed(
@@ -445,6 +473,24 @@ fn code_of(task: &Task) -> Option<&str> {
 /// The names in a piece of code, and whatever else looks like one.
 fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// What follows from how a task has ended.
+enum Ruling {
+    Continue,
+    /// Again, after so long.
+    Retry(Duration),
+    Jump(usize),
+    Break,
+    Fail(ToolError),
+}
+
+/// The rule that decides.
+enum Matched<'t> {
+    Rule(&'t Rule),
+    None,
+    /// None does, but one would have if it had any attempts left.
+    Exhausted,
 }
 
 /// A rule's `retry` with nothing left to render.

@@ -423,6 +423,11 @@ fn ending_part(
     }
 }
 
+/// The result of a loop item whose failure a rule has taken care of.
+pub(crate) fn failed_result(error: &ToolError, data: &Value) -> Value {
+    json!({ "status": "error", "error": error_value(error), "data": data })
+}
+
 fn failed_value(end: &StepEnd<'_>, reader: &Reader<'_>) -> Value {
     let data = reader.load(end.output).map_or(Value::Null, |value| (*value).clone());
     let error = end.error.map_or(Value::Null, error_value);

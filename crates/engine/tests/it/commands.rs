@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};
-use noetl_model::{Attempt, Below, CommandId, Outcome};
+use noetl_model::{Attempt, Below, CommandId, ErrorKind, Outcome, ToolError};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
 
@@ -127,6 +127,61 @@ fn every_attempt_offers_the_same_idempotency_key() {
     let second = story.lease(FIRST);
     assert_eq!(first.idempotency_key, second.idempotency_key);
     assert_eq!((first.attempt, second.attempt), (Attempt(1), Attempt(2)));
+}
+
+/// Runs a step that fails, and returns the key, its number and the task of each attempt.
+fn keys_of(step: &str) -> Vec<(String, u32, String)> {
+    let mut story = Story::begin(&playbook(step), StoryOptions::default());
+    let mut keys = Vec::new();
+    while !story.status().is_terminal() {
+        let Some(command) = story.next_ready() else {
+            let (timer, _) = story.next_timer().expect("something is under way");
+            story.tell(&Input::TimerFired { timer }).unwrap();
+            continue;
+        };
+        story.claim(command, 1, "lost").unwrap();
+        story.claim(command, 2, "w").unwrap();
+        let lease = story.lease(command);
+        keys.push((lease.idempotency_key, lease.key_attempt, lease.label.clone()));
+        let outcome = match step.contains("fail:") {
+            true => {
+                Outcome::Failed { error: ToolError::new(ErrorKind::Timeout, "busy"), output: None }
+            }
+            false => done(1),
+        };
+        story.report(command, 2, "w", outcome).unwrap();
+    }
+    keys
+}
+
+#[test]
+fn a_retry_by_a_rule_offers_the_key_of_the_first_attempt_and_counts_on() {
+    let keys =
+        keys_of("  - {step: start, tool: {kind: noop, retry: {max_attempts: 3}, fail: busy}}");
+    let numbers: Vec<u32> = keys.iter().map(|(_, number, _)| *number).collect();
+    assert_eq!(numbers, [2, 4, 6], "each command is claimed twice");
+    assert!(keys.iter().all(|(key, ..)| *key == keys[0].0), "{keys:?}");
+}
+
+#[test]
+fn a_task_that_a_jump_leads_back_to_has_a_key_of_its_own() {
+    let keys = keys_of(
+        "
+  - step: start
+    tool:
+      - one: {kind: noop}
+      - two:
+          kind: noop
+          spec: {policy: {rules: [
+            {when: '{{ (ctx.n or 0) < 1 }}', then: {do: jump, to: one, set: {ctx.n: 1}}},
+            {else: {then: {do: break}}}]}}
+",
+    );
+    let labels: Vec<&str> = keys.iter().map(|(_, _, label)| label.as_str()).collect();
+    assert_eq!(labels, ["one", "two", "one", "two"]);
+    let distinct: std::collections::BTreeSet<&String> = keys.iter().map(|(key, ..)| key).collect();
+    assert_eq!(distinct.len(), 4, "{keys:?}");
+    assert!(keys.iter().all(|(_, number, _)| *number == 2), "{keys:?}");
 }
 
 #[test]

@@ -189,6 +189,31 @@ fn in_lenient_mode_a_failing_item_is_a_result() {
 }
 
 #[test]
+fn a_failure_that_a_rule_takes_care_of_is_told_in_the_results_and_counted() {
+    for mode in ["sequential", "parallel"] {
+        let story = told(&format!(
+            "
+  - step: start
+    loop: {{in: [1, 2, 3], iterator: n, spec: {{mode: {mode}}}}}
+    tool:
+      kind: noop
+      result: '{{{{ n }}}}'
+      fail: {{message: no one, times: 1}}
+      spec: {{policy: {{rules: [{{when: '{{{{ error is defined }}}}', then: {{do: continue}}}}]}}}}
+    next: {{arcs: [{{step: end}}]}}
+  - {{step: end, tool: {{kind: noop, result: '{{{{ start.results[0].error.message }}}}'}}}}
+"
+        ));
+        assert_eq!(story.status().as_str(), "COMPLETED", "{}", story.history());
+        let output = story.output("start");
+        assert_eq!(output["stats"], json!({ "total": 3, "completed": 2, "failed": 1 }), "{mode}");
+        assert_eq!((&output["results"][1], &output["results"][2]), (&json!(2), &json!(3)));
+        assert_eq!(output["results"][0]["status"], "error");
+        assert_eq!(story.output("end"), "no one");
+    }
+}
+
+#[test]
 fn ctx_written_inside_a_loop_is_kept_and_seen_by_the_next_item() {
     let story = told(
         "

@@ -121,6 +121,35 @@ fn exhausted_retries_fail_with_the_last_error() {
 }
 
 #[test]
+fn the_rules_after_a_retry_that_is_used_up_are_looked_at_and_an_else_is_not() {
+    let end = |rule: &str| {
+        let story = told(&format!(
+            "
+  - step: start
+    tool:
+      kind: noop
+      fail: {{message: always}}
+      spec:
+        policy:
+          rules:
+            - {{when: '{{{{ output.status == \"error\" }}}}', then: {{do: retry, attempts: 2, delay: 0}}}}
+            - {rule}
+    next: {{arcs: [{{step: end}}]}}
+  - {{step: end, tool: {{kind: noop, result: '{{{{ ctx.given_up }}}}'}}}}
+"
+        ));
+        let issued = story.log.iter().map(|it| &it.event);
+        let issued = issued.filter(|it| matches!(it, noetl_model::Event::CommandIssued { .. }));
+        (story.status().to_string(), issued.count(), story.state.step_runs("end"))
+    };
+    let tolerated = "{when: '{{ output.status == \"error\" }}', then: {do: continue, set: {ctx.given_up: true}}}";
+    assert_eq!(end(tolerated), ("COMPLETED".to_owned(), 3, 1));
+    assert_eq!(end("{else: {then: {do: continue}}}"), ("FAILED".to_owned(), 2, 0));
+    let other = "{when: '{{ output.status == \"success\" }}', then: {do: continue}}";
+    assert_eq!(end(other), ("FAILED".to_owned(), 2, 0));
+}
+
+#[test]
 fn a_rule_may_retry_a_success_until_it_is_as_wanted() {
     check(
         "

@@ -120,6 +120,7 @@ fn steps() -> Vec<Event> {
             run: RUN,
             index: 7,
             output: Some(Payload::inline(json!({ "n": 7 }))),
+            error: None,
         },
         Event::IterationFailed { run: RUN, index: 8, error: error() },
     ]

@@ -9,17 +9,22 @@ use serde_json::{Map, Value};
 
 use super::Reader;
 use super::foreign::ForeignTools;
+use super::secrets::SecretFields;
 use super::workbook::Workbook;
 use crate::diagnostic::{Code, Finding, Findings};
 use crate::graph::Graph;
 use crate::parse::Workers;
 use crate::playbook::{Metadata, Playbook, Step, StepIndex};
+use crate::suggest::nearest;
 use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
 use crate::yaml::{Node, to_object};
 
-const STEPS_MAX: usize = 1000;
-/// What a join waits for is worked out for every arc, over all arcs.
-const ARCS_MAX: usize = 5000;
+/// Steps of a playbook.
+const STEPS_MAX: usize = 10_000;
+/// Arcs of all steps together.
+const ARCS_MAX: usize = 50_000;
+/// The kinds of documents there are.
+pub(crate) const KINDS: &[&str] = &["Playbook", "Subscription", "Schedule"];
 /// Where a playbook starts that does not say where.
 const START: &str = "start";
 
@@ -33,6 +38,8 @@ pub(crate) fn read(root: &Rc<Node>, workers: Workers, findings: &mut Findings) -
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
         foreign: ForeignTools::of(workers),
+        secrets: SecretFields::default(),
+        bare_rule_sets: Vec::new(),
     };
     let playbook = reader.document(root);
     playbook.filter(|_| !findings.has_errors())
@@ -65,10 +72,11 @@ impl Reader<'_> {
         self.check_version(root);
         let metadata = self.metadata(root);
         let workload = self.workload(root);
+        let keychain = self.keychain(root);
+        self.secrets = SecretFields::of(&keychain);
         if let Some(workbook) = root.get("workbook") {
             self.workbook = self.read_workbook(workbook);
         }
-        let keychain = self.keychain(root);
         let named = self.names(root)?;
         let executor = self.executor(root);
         let steps: Vec<Option<Step>> =
@@ -108,8 +116,8 @@ impl Reader<'_> {
             return Some(());
         }
         let message = format!("this is a document of kind `{text}`, not a playbook");
-        let help =
-            text.eq_ignore_ascii_case("playbook").then(|| "write `kind: Playbook`".to_owned());
+        let help = nearest(&text, KINDS.iter().copied()).filter(|kind| *kind != text);
+        let help = help.map(|kind| format!("did you mean `kind: {kind}`?"));
         self.add(Finding::error(Code::NotAPlaybook, &kind.span, message).help_if(help));
         None
     }

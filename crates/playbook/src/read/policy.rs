@@ -7,19 +7,27 @@ use noetl_expr::Condition;
 use serde_json::Value;
 
 use super::Reader;
+use super::set::is_bare;
 use super::task::Seat;
 use crate::diagnostic::{Code, Finding};
 use crate::playbook::{ATTEMPTS_MAX, DELAY_MAX};
 use crate::playbook::{AdmitRule, Amount, Backoff, Retry, Rule, Verdict};
 use crate::suggest::nearest;
 use crate::words::{ADMIT_RULE, ALLOW, BACKOFFS, POLICY, PREVIOUS, RETRY, RULE, THEN, VERBS};
-use crate::yaml::{Entry, Node, Yaml};
+use crate::yaml::{Entry, Key, Node, Yaml};
 
 const ATTEMPTS_DEFAULT: u32 = 3;
 const DELAY_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Which failures `retry` means, when it does not say.
 const ANY_FAILURE: &str = "{{ output.status == 'error' }}";
+
+/// The targets of a rule's `set` that have no prefix.
+fn bare_targets(then: &[Entry]) -> impl Iterator<Item = Key> {
+    let blocks = then.iter().filter(|entry| entry.key.text == "set");
+    let targets = blocks.flat_map(|block| block.value.entries().unwrap_or_default());
+    targets.map(|entry| entry.key.clone()).filter(|key| is_bare(&key.text))
+}
 
 impl Reader<'_> {
     /// The rules of `spec.policy`: below `rules`, or directly there.
@@ -69,7 +77,9 @@ impl Reader<'_> {
             self.map(item, RULE)?;
             self.map(then, THEN)?;
         }
-        let set = self.set_blocks(then.entries()?);
+        let entries = then.entries()?;
+        let set = self.set_blocks(entries);
+        self.bare_rule_sets.extend(bare_targets(entries));
         let verdict = self.verdict(then, seat)?;
         Some(Rule { when, set, verdict })
     }

@@ -7,6 +7,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::Reader;
 use super::foreign::ForeignTools;
+use super::secrets::SecretFields;
 use super::workbook::Workbook;
 use crate::cron::Cron;
 use crate::diagnostic::{Code, Finding, Findings};
@@ -36,6 +37,8 @@ pub(crate) fn read_schedule(root: &Node, findings: &mut Findings) -> Option<Sche
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
         foreign: ForeignTools::of(Workers::Any),
+        secrets: SecretFields::default(),
+        bare_rule_sets: Vec::new(),
     };
     let schedule = reader.schedule(root);
     schedule.filter(|_| !findings.has_errors())

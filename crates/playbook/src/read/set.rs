@@ -78,3 +78,9 @@ fn split(target: &str) -> Option<(AssignmentScope, &str)> {
     let (_, scope) = SCOPES.iter().find(|(name, _)| *name == prefix)?;
     Some((*scope, key))
 }
+
+/// Whether a target has no prefix that says whose variable it is.
+pub(super) fn is_bare(target: &str) -> bool {
+    let first = target.split('.').next().unwrap_or_default();
+    SCOPES.iter().all(|(prefix, _)| *prefix != first)
+}

@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Finding};
 use crate::parse::Workers;
 use crate::suggest::nearest;
 use crate::words::tools::{Case, FOREIGN, Form, Setting, Settings, settings_of};
-use crate::yaml::{Entry, Node, Yaml};
+use crate::yaml::{Entry, Key, Node, Yaml};
 
 /// No setting of a tool is a longer time.
 const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -76,6 +76,9 @@ impl Reader<'_> {
     }
 
     fn unknown_setting(&mut self, entry: &Entry, settings: &'static Settings) {
+        if self.misplaced_in_tool(&entry.key, settings.title) {
+            return;
+        }
         if self.findings.is_full() {
             self.findings.omit();
             return;
@@ -91,6 +94,14 @@ impl Reader<'_> {
         };
         let message = format!("{} has no setting `{}`", settings.title, key.text);
         self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
+    }
+
+    /// The same as [`Reader::misplaced`], whoever's tool it is.
+    fn misplaced_in_tool(&mut self, key: &Key, title: &str) -> bool {
+        let is_mild = std::mem::replace(&mut self.findings.is_mild, false);
+        let misplaced = self.misplaced(key, title);
+        self.findings.is_mild = is_mild;
+        misplaced
     }
 
     fn setting(&mut self, node: &Rc<Node>, setting: &Setting, settings: &Settings) {

@@ -4,14 +4,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use noetl_expr::Template;
-use noetl_model::{StepName, ToolKind};
+use noetl_model::{LoopMode, StepName, ToolKind};
 use serde_json::{Map, Value};
 
 use super::Reader;
 use super::arcs::{MODES, Origin};
 use super::task::{Body, Seat};
 use crate::diagnostic::{Code, Finding};
-use crate::playbook::{Assignment, AssignmentScope, BodyForm, Rule, Step, Task, Verdict};
+use crate::playbook::{Assignment, AssignmentScope, BodyForm, Loop, Rule, Step, Task, Verdict};
 use crate::words::{STEP, STEP_POLICY, STEP_SPEC, Standing};
 use crate::yaml::{Entry, Node};
 
@@ -30,6 +30,7 @@ impl Reader<'_> {
         if let Some(policy) = policy {
             self.map(policy, STEP_POLICY);
         }
+        self.bare_rule_sets.clear();
         let body = self.step_body(name, node);
         let body = body.map(|body| self.with_step_rules(body, node, policy));
         let mode = spec.and_then(|spec| spec.get("next_mode"));
@@ -42,6 +43,7 @@ impl Reader<'_> {
         let admit = admit.map(|admit| self.admit(admit)).unwrap_or_default();
         let repeat = node.get("loop").filter(|repeat| !repeat.is_null());
         let repeat = repeat.and_then(|repeat| self.repeat(repeat));
+        self.check_rule_sets(repeat.as_ref());
         let set = self.step_set(node);
         let timeout = self.step_timeout(node);
         let output = self.step_output(node);
@@ -64,6 +66,27 @@ impl Reader<'_> {
         })
     }
 
+    /// Items that are worked on at the same time would overwrite each other's values: what a rule sets
+    /// without a prefix belongs to the whole execution.
+    fn check_rule_sets(&mut self, repeat: Option<&Loop>) {
+        let keys = std::mem::take(&mut self.bare_rule_sets);
+        let is_parallel = repeat.is_some_and(|repeat| match repeat.mode {
+            LoopMode::Sequential => false,
+            LoopMode::Parallel => true,
+            LoopMode::Cursor => repeat.frame.row_concurrency.is_some(),
+        });
+        for key in keys.into_iter().filter(|_| is_parallel) {
+            let name = &key.text;
+            let message = format!(
+                "a rule in a loop whose items run at the same time sets `{name}` for all of them"
+            );
+            let help = format!(
+                "write `iter.{name}` for the item alone, or `ctx.{name}` for the whole execution"
+            );
+            self.add(Finding::error(Code::SharedVariable, &key.span, message).help(help));
+        }
+    }
+
     fn step_keys(&mut self, entries: &[Entry], settings_here: bool) {
         for entry in entries {
             let key = &entry.key;
@@ -77,7 +100,7 @@ impl Reader<'_> {
                             .help("write its conditions as `next: {arcs: [{step: …, when: …}]}`"),
                     );
                 }
-                None if settings_here => {}
+                None if settings_here && key.text != "arcs" => {}
                 None => self.unknown_key(key, STEP),
             }
         }
@@ -119,7 +142,7 @@ impl Reader<'_> {
             (_, None, None) => return None,
         };
         let settings = node.entries()?.iter().filter(|entry| match STEP.word(&entry.key.text) {
-            None => true,
+            None => entry.key.text != "arcs",
             Some(word) => matches!(word.standing, Standing::Current) && word.name == "timeout",
         });
         let key = node.entries()?.first()?.key.renamed("kind");

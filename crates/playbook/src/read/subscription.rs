@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Reader;
 use super::foreign::ForeignTools;
+use super::secrets::SecretFields;
 use super::workbook::Workbook;
 use crate::diagnostic::{Code, Finding, Findings};
 use crate::parse::Workers;
@@ -109,6 +110,8 @@ pub(crate) fn read_subscription(root: &Node, findings: &mut Findings) -> Option<
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
         foreign: ForeignTools::of(Workers::Any),
+        secrets: SecretFields::default(),
+        bare_rule_sets: Vec::new(),
     };
     let subscription = reader.subscription(root);
     subscription.filter(|_| !findings.has_errors())

@@ -155,7 +155,10 @@ impl Reader<'_> {
 
     pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
         match Template::parse(node.to_json()) {
-            Ok(template) => Some(template),
+            Ok(template) => {
+                self.check_secrets(node, template.variables());
+                Some(template)
+            }
             Err(error) => {
                 if self.find_bad_leaves(node) == 0 {
                     self.bad_template(node, error);

@@ -11,11 +11,11 @@ use super::{Cost, Entry, Key, Node, Yaml, scalar};
 use crate::diagnostic::{Code, Finding, Findings};
 
 /// A document is at most this long.
-pub(crate) const PLAYBOOK_BYTES_MAX: usize = 1 << 20;
+pub(crate) const PLAYBOOK_BYTES_MAX: usize = 3 << 20;
 /// Lists and maps are nested at most this deep.
 const DEPTH_MAX: usize = 64;
 /// Values of a document, those that aliases repeat included.
-const NODES_MAX: usize = 100_000;
+const NODES_MAX: usize = 300_000;
 /// Text of a document, that which aliases repeat included.
 const EXPANDED_BYTES_MAX: usize = 4 * PLAYBOOK_BYTES_MAX;
 const ALIASES_MAX: usize = 200;

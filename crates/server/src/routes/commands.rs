@@ -155,6 +155,7 @@ async fn told(
             "attempts": attempt.saturating_sub(1),
             "execution_id": issued.execution.to_string(),
             "idempotency_key": lease.map(|lease| &lease.idempotency_key),
+            "key_attempt": lease.map(|lease| lease.key_attempt),
             "timeout_ms": lease.and_then(|lease| lease.timeout_ms),
             "actionable": true,
         }),

@@ -96,6 +96,7 @@ pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {
             "attempts": 0,
             "execution_id": "<id as text>",
             "idempotency_key": "<id>/start/0",
+            "key_attempt": 1,
             "timeout_ms": null,
             "actionable": true
           }

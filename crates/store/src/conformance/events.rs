@@ -129,7 +129,12 @@ fn loops() -> Vec<Event> {
         opened(ItemSource::List { len: 2, values: output() }, LoopMode::Parallel),
         opened(ItemSource::Cursor, LoopMode::Cursor),
         Event::FrameOpened { run: RUN, frame: 1, len: 2, rows: output() },
-        Event::IterationCompleted { run: RUN, index: 1, output: Some(Payload::null()) },
+        Event::IterationCompleted {
+            run: RUN,
+            index: 1,
+            output: Some(Payload::null()),
+            error: Some(ToolError::new(ErrorKind::Timeout, "late")),
+        },
         Event::IterationFailed { run: RUN, index: 1, error: error() },
     ]
 }

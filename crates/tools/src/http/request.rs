@@ -11,10 +11,12 @@ use url::form_urlencoded;
 
 use super::auth::Proof;
 use super::multipart;
+use crate::call::Call;
 use crate::keys::{Keys, scalar_text};
 use crate::outgoing::{BODY_BYTES_MAX, Certificates, Connection, Redirects, Request};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const ATTEMPT: HeaderName = HeaderName::from_static("noetl-attempt");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -25,11 +27,7 @@ struct Body {
     content_type: Option<HeaderValue>,
 }
 
-pub(super) async fn build(
-    keys: Keys<'_>,
-    proof: Proof,
-    idempotency_key: &str,
-) -> Result<Request, ToolError> {
+pub(super) async fn build(keys: Keys<'_>, proof: Proof, call: &Call) -> Result<Request, ToolError> {
     let text = keys.required_text(&["url", "endpoint"])?;
     let mut url: Url = text
         .trim()
@@ -46,9 +44,10 @@ pub(super) async fn build(
         headers.entry(CONTENT_TYPE).or_insert(content_type);
     }
     if !method.is_safe()
-        && let Ok(key) = HeaderValue::from_str(idempotency_key)
+        && let Ok(key) = HeaderValue::from_str(&call.idempotency_key)
     {
         headers.entry(IDEMPOTENCY_KEY).or_insert(key);
+        headers.entry(ATTEMPT).or_insert(HeaderValue::from(call.key_attempt));
     }
     let follow = keys.flag(&["follow_redirects"])?.unwrap_or(true);
     Ok(Request {

@@ -19,6 +19,8 @@ use crate::memory::CallMemory;
 
 /// The header by which a stream knows a message that was sent before.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
+/// The number of the attempt among all with the same message id.
+const ATTEMPT: &str = "Noetl-Attempt";
 
 pub(super) async fn work(
     client: &Client,
@@ -107,6 +109,7 @@ async fn store(stream: &Context, letter: Letter, call: &Call) -> Result<Value, T
     let Letter { subject, data, mut headers } = letter;
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(MESSAGE_ID)) {
         headers.push((MESSAGE_ID.to_owned(), call.idempotency_key.clone()));
+        headers.push((ATTEMPT.to_owned(), call.key_attempt.to_string()));
     }
     let refused = |error: &jetstream::context::PublishError| {
         let kind = match error.kind() {

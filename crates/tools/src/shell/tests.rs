@@ -104,6 +104,7 @@ async fn the_environment_is_what_is_listed_and_what_names_the_call() {
     let config = json!({"command": "env | grep -v -e ^PATH -e ^PWD -e ^_ -e ^SHLVL | sort"});
     let ended = Shell::new(environment).run(&call(config)).await;
     expect![[r"
+        NOETL_ATTEMPT=1
         NOETL_EXECUTION_ID=7
         NOETL_IDEMPOTENCY_KEY=7-1
         NOETL_STEP=fetch

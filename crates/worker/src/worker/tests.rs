@@ -204,6 +204,7 @@ fn lease(command: u64, tool: ToolKind, config: Value) -> Lease {
         bindings: Bindings::default(),
         timeout_ms: None,
         idempotency_key: format!("7-{command}"),
+        key_attempt: 1,
         trace: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::super::check;
+use super::super::{check, check_document, document};
 
 #[test]
 fn a_step_that_does_nothing_and_leads_nowhere() {
@@ -214,4 +214,143 @@ fn loops_that_are_not_loops() {
                |                                                                                              ^
         "#]],
     );
+}
+
+#[test]
+fn arcs_that_stand_in_the_wrong_place() {
+    check(
+        r#"  - step: a
+    tool: {kind: noop, arcs: [{step: b}]}
+    next:
+    arcs:
+      - step: b
+  - step: b
+    tool:
+      kind: noop
+      next: {arcs: [{step: c}]}
+  - {step: c, tool: noop, arcs: [{step: d}]}
+  - {step: d, tool: {kind: noop}, next: {spec: {arcs: [{step: a}]}, arcs: []}}
+"#,
+        expect![[r#"
+            error[unknown-key]: noop has no key `arcs`
+             --> t.yaml:6:24
+            6 |     tool: {kind: noop, arcs: [{step: b}]}
+              |                        ^^^^
+              = help: `arcs` belongs under `next` of its step: `next: {arcs: […]}`
+            error[unknown-key]: a step has no key `arcs`
+             --> t.yaml:8:5
+            8 |     arcs:
+              |     ^^^^
+              = help: `arcs` belongs under `next` of its step: `next: {arcs: […]}`
+            error[unknown-key]: noop has no key `next`
+             --> t.yaml:13:7
+            13 |       next: {arcs: [{step: c}]}
+               |       ^^^^
+               = help: `next` belongs directly under its step, beside `tool`
+            warning[old-spelling]: a tool given by its kind alone is an old spelling
+             --> t.yaml:14:21
+            14 |   - {step: c, tool: noop, arcs: [{step: d}]}
+               |                     ^^^^
+               = help: write `tool: {kind: noop}`, its settings below
+            error[unknown-key]: a step has no key `arcs`
+             --> t.yaml:14:27
+            14 |   - {step: c, tool: noop, arcs: [{step: d}]}
+               |                           ^^^^
+               = help: `arcs` belongs under `next` of its step: `next: {arcs: […]}`
+            error[unknown-key]: the spec of `next` has no key `arcs`
+             --> t.yaml:15:49
+            15 |   - {step: d, tool: {kind: noop}, next: {spec: {arcs: [{step: a}]}, arcs: []}}
+               |                                                 ^^^^
+               = help: `arcs` belongs under `next` of its step: `next: {arcs: […]}`
+        "#]],
+    );
+}
+
+#[test]
+fn a_rule_that_sets_one_variable_for_all_items_at_once() {
+    let step = |mode: &str, target: &str| {
+        format!(
+            "  - step: a
+    loop: {{in: [1, 2], iterator: n, spec: {{mode: {mode}}}}}
+    tool:
+      kind: noop
+      spec: {{policy: {{rules: [{{else: {{then: {{do: continue, set: {{{target}: 1}}}}}}}}]}}}}
+"
+        )
+    };
+    check(
+        &step("parallel", "seen"),
+        expect![[r#"
+            error[shared-variable]: a rule in a loop whose items run at the same time sets `seen` for all of them
+             --> t.yaml:9:66
+            9 |       spec: {policy: {rules: [{else: {then: {do: continue, set: {seen: 1}}}}]}}
+              |                                                                  ^^^^
+              = help: write `iter.seen` for the item alone, or `ctx.seen` for the whole execution
+        "#]],
+    );
+    for (mode, target) in
+        [("parallel", "iter.seen"), ("parallel", "ctx.seen"), ("sequential", "seen")]
+    {
+        check(&step(mode, target), expect![[""]]);
+    }
+}
+
+#[test]
+fn a_field_that_a_secret_does_not_have() {
+    let head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\n";
+    let keychain = r#"keychain:
+  - {name: shop_api, kind: bearer, token: "{{ workload.token }}"}
+  - {name: reader, map: {user: warehouse.db_user, pass: warehouse.db_password}}
+  - {name: partner, credential: other}
+workflow:
+"#;
+    let step = |field: &str| {
+        let step = format!(
+            r#"  - {{step: a, tool: {{kind: noop, result: "{{{{ keychain.{field} }}}}"}}}}"#
+        );
+        format!("{head}{keychain}{step}\n")
+    };
+    check_document(
+        &step("shop_api.tokn"),
+        expect![[r#"
+            error[unknown-field]: the secret `shop_api` has no field `tokn`
+             --> t.yaml:9:46
+            9 |   - {step: a, tool: {kind: noop, result: "{{ keychain.shop_api.tokn }}"}}
+              |                                              ^^^^^^^^^^^^^^^^^^^^^^
+              = help: did you mean `token`?
+        "#]],
+    );
+    check_document(
+        &step("reader.name"),
+        expect![[r#"
+            error[unknown-field]: the secret `reader` has no field `name`
+             --> t.yaml:9:46
+            9 |   - {step: a, tool: {kind: noop, result: "{{ keychain.reader.name }}"}}
+              |                                              ^^^^^^^^^^^^^^^^^^^^
+              = help: it has pass, user
+        "#]],
+    );
+    for known in ["shop_api.token", "reader.pass", "partner.anything", "stored.anything"] {
+        check_document(&step(known), expect![[""]]);
+    }
+}
+
+#[test]
+fn ten_thousand_steps_are_read_in_their_order() {
+    let step = |n: usize| {
+        format!(
+            "  - {{step: s{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{}}}, {{step: failed, when: \"{{{{ error is defined }}}}\"}}]}}}}\n",
+            n + 1
+        )
+    };
+    let mut steps: String = (0..9_998).map(step).collect();
+    steps.push_str(
+        "  - {step: s9998, tool: {kind: noop}}\n  - {step: failed, tool: {kind: noop}}\n",
+    );
+    let playbook = crate::tests::playbook(&document(&steps));
+    assert_eq!(playbook.steps.len(), 10_000);
+    let join = playbook.index_of("failed").unwrap();
+    assert_eq!(playbook.graph.predecessors(join).len(), 9_998);
+    let first = playbook.index_of("s0").unwrap();
+    assert!(playbook.graph.must_wait(join, &[first].into(), |step| step == first));
 }

@@ -22,9 +22,59 @@ fn a_document_of_another_kind() {
          --> t.yaml:2:7
         2 | kind: playbook
           |       ^^^^^^^^
-          = help: write `kind: Playbook`
+          = help: did you mean `kind: Playbook`?
     "#]],
     );
+    check_document(
+        "apiVersion: noetl.io/v2\nkind: Playbok\n",
+        expect![[r#"
+            error[not-a-playbook]: this is a document of kind `Playbok`, not a playbook
+             --> t.yaml:2:7
+            2 | kind: Playbok
+              |       ^^^^^^^
+              = help: did you mean `kind: Playbook`?
+        "#]],
+    );
+}
+
+/// Documents that are not ours, and what is said about them: nothing of what they hold.
+#[test]
+fn a_document_that_is_not_ours_is_not_quoted() {
+    let documents = [
+        "user: me\npassword: hunter2\n",
+        "password: hunter2\npassword: hunter2\n",
+        "- hunter2\n",
+        "hunter2",
+        "password: 'hunter2\n",
+        "password: !hunter2 1\n? [hunter2]\n: 1\n",
+        "password: .inf # hunter2\n",
+        "apiVersion: v1\nkind: Secret\nstringData: {password: hunter2}\n",
+        "password: hunter2 \u{0}\n",
+        "\u{FEFF}password: hunter2\n",
+        "password: hunter2\n---\npassword: hunter2\n",
+    ];
+    for document in documents {
+        let problems = crate::parse("t.yaml", document.as_bytes()).unwrap_err();
+        let said = format!("{problems}{}", serde_json::to_string(&problems).unwrap());
+        assert!(!said.contains("hunter2"), "{document}: {said}");
+        assert!(!said.contains(" | "), "{document}: {said}");
+        let report = crate::Report::from(problems);
+        assert!(miette::Diagnostic::source_code(&report).is_none(), "{document}");
+        let problems = crate::parse_document("t.yaml", document.as_bytes()).unwrap_err();
+        assert!(!problems.to_string().contains("hunter2"), "{document}: {problems}");
+    }
+    let bytes = b"password: hunter2 \xFF\n";
+    let said = crate::parse("t.yaml", bytes).unwrap_err().to_string();
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_playbook_that_cannot_be_read_is_quoted_all_the_same() {
+    for head in ["kind: Playbook", "kind: \"Playbook\" # mine", "apiVersion: noetl.io/v2"] {
+        let said = crate::parse("t.yaml", format!("{head}\nworkflow: 'a\n").as_bytes());
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains(" | "), "{said}");
+    }
 }
 
 #[test]
@@ -55,10 +105,9 @@ fn the_head_is_missing() {
     check_document(
         "- a\n",
         expect![[r#"
-        error[wrong-type]: a playbook must be a map, this is a list
+        error[not-a-playbook]: this is not a playbook: it has no `kind`, `apiVersion` or `workflow`
          --> t.yaml:1:1
-        1 | - a
-          | ^^^
+          = help: a playbook begins with `apiVersion: noetl.io/v2`, `kind: Playbook`
     "#]],
     );
     check_document(
@@ -66,8 +115,6 @@ fn the_head_is_missing() {
         expect![[r#"
             error[missing-key]: the document is empty
              --> t.yaml:1:1
-            1 |
-              | ^
         "#]],
     );
     check_document(
@@ -75,8 +122,6 @@ fn the_head_is_missing() {
         expect![[r#"
         error[missing-key]: the document is empty
          --> t.yaml:1:1
-        1 | # only a comment
-          | ^
     "#]],
     );
 }

@@ -28,6 +28,7 @@ async fn json_is_sent_with_its_type_and_an_idempotency_key() {
             POST /a HTTP/1.1
             content-type: application/json
             idempotency-key: 7-1
+            noetl-attempt: 1
             user-agent: noetl/0.1.0
             host: server
             content-length: 14
@@ -74,6 +75,7 @@ async fn data_goes_into_the_query_of_a_get_and_the_body_of_a_post() {
             PATCH / HTTP/1.1
             content-type: application/json
             idempotency-key: 7-1
+            noetl-attempt: 1
             user-agent: noetl/0.1.0
             host: server
             content-length: 7
@@ -93,6 +95,7 @@ async fn a_text_body_is_sent_as_it_is() {
             POST / HTTP/1.1
             content-type: text/xml
             idempotency-key: 7-1
+            noetl-attempt: 1
             user-agent: noetl/0.1.0
             host: server
             content-length: 4

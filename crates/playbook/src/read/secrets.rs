@@ -1,0 +1,94 @@
+//! `keychain.<name>.<field>` in templates: whether the playbook's own entry has such a field.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::Reader;
+use crate::diagnostic::{Code, Finding};
+use crate::suggest::nearest;
+use crate::yaml::{Node, Yaml};
+
+/// The variable that holds secrets.
+const KEYCHAIN: &str = "keychain";
+/// The fields of an entry that says its token.
+const BEARER_FIELDS: [&str; 2] = ["token", "type"];
+/// What a map answers to besides its keys.
+const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
+
+/// The fields of the playbook's own secrets, by name, as far as they are known before it runs: those
+/// of a stored credential are not.
+#[derive(Debug, Default)]
+pub(super) struct SecretFields(BTreeMap<String, BTreeSet<String>>);
+
+impl SecretFields {
+    pub(super) fn of(keychain: &[Value]) -> Self {
+        let known = |entry: &Value| {
+            let name = entry.get("name")?.as_str()?.to_owned();
+            Some((name, fields_of(entry)?))
+        };
+        Self(keychain.iter().filter_map(known).collect())
+    }
+
+    /// The fields of the secret that a variable asks an unknown field of, and that field.
+    fn lacking<'v>(&self, variable: &'v str) -> Option<(&BTreeSet<String>, &'v str, &'v str)> {
+        let mut segments = variable.split('.');
+        let (root, name, field) = (segments.next()?, segments.next()?, segments.next()?);
+        let fields = self.0.get(name).filter(|_| root == KEYCHAIN)?;
+        let is_known = fields.contains(field) || METHODS.contains(&field);
+        (!is_known).then_some((fields, name, field))
+    }
+}
+
+fn fields_of(entry: &Value) -> Option<BTreeSet<String>> {
+    let given = |key: &str| entry.get(key).is_some_and(|value| !value.is_null());
+    if given("provider") {
+        return None;
+    }
+    if let Some(map) = entry.get("map").and_then(Value::as_object) {
+        let is_template = |key: &String| key.contains("{{");
+        return (!map.keys().any(is_template)).then(|| map.keys().cloned().collect());
+    }
+    let is_plain = given("token") && !given("credential") && !given("auth");
+    is_plain.then(|| BEARER_FIELDS.map(str::to_owned).into())
+}
+
+impl Reader<'_> {
+    /// Reports fields that no secret of the playbook has.
+    pub(super) fn check_secrets(&mut self, node: &Node, variables: &BTreeSet<String>) {
+        let lacking = variables.iter().filter_map(|variable| {
+            let (fields, name, field) = self.secrets.lacking(variable)?;
+            let help = match nearest(field, fields.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+                    format!("it has {}", fields.join(", "))
+                }
+            };
+            let message = format!("the secret `{name}` has no field `{field}`");
+            let written = format!("{KEYCHAIN}.{name}.{field}");
+            let span = place_of(node, &written, &self.findings.source);
+            let span = span.unwrap_or_else(|| node.span.clone());
+            Some(Finding::error(Code::UnknownField, &span, message).help(help))
+        });
+        for finding in lacking.collect::<Vec<_>>() {
+            self.add(finding);
+        }
+    }
+}
+
+/// Where below a node a text holds these words.
+fn place_of(node: &Node, words: &str, source: &crate::source::Source) -> Option<Range<usize>> {
+    match &node.yaml {
+        Yaml::Text { text, .. } => {
+            let at = text.find(words)?;
+            Some(node.locate(at..at + words.len(), source))
+        }
+        Yaml::List(items) => items.iter().find_map(|item| place_of(item, words, source)),
+        Yaml::Map(entries) => {
+            entries.iter().find_map(|entry| place_of(&entry.value, words, source))
+        }
+        Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => None,
+    }
+}
