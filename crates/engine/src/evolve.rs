@@ -146,20 +146,16 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::FrameOpened { run, frame, len, rows } => {
             state.frame_opened(*run, *frame, *len, rows)
         }
-        Event::IterationCompleted { run, index, output: _, error: None } => {
-            state.iteration_ended(*run, *index, ItemEnd::Completed)
-        }
-        Event::IterationCompleted { run, index, output: _, error: Some(_) } => {
-            state.iteration_ended(*run, *index, ItemEnd::Tolerated)
+        Event::IterationCompleted { run, index, output: _, error } => {
+            state.iteration_ended(*run, *index, ItemEnd::of(error.as_ref()))
         }
         Event::IterationFailed { run, index, error } => {
             state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
-            let (step, bindings) = (step.clone(), bindings.clone());
-            let (issued, holder) = (state.seq, Holder::Nobody);
+            let (task, step, tool, bindings) = (*task, step.clone(), *tool, bindings.clone());
             let task_run = TaskRun { first: *command, attempts: 0 };
-            let (task, tool) = (*task, *tool);
+            let (issued, holder) = (state.seq, Holder::Nobody);
             let open = OpenCommand { task, step, tool, bindings, task_run, issued, holder };
             state.command_issued(*command, open)
         }
@@ -210,6 +206,13 @@ enum ItemEnd<'a> {
     /// It failed, and a rule has taken care of that.
     Tolerated,
     Failed(&'a ToolError),
+}
+
+impl ItemEnd<'_> {
+    /// The end of an item that is complete, perhaps in spite of an error.
+    fn of(tolerated: Option<&ToolError>) -> Self {
+        if tolerated.is_none() { Self::Completed } else { Self::Tolerated }
+    }
 }
 
 /// Whether an event is a late fact that may stand after the end.

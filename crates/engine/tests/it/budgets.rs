@@ -23,10 +23,11 @@ fn arcs(head: &str, count: usize, guard: &str) -> String {
         format!("{head}workflow:\n  - step: start\n    tool: {{kind: noop}}\n    next:\n");
     text.push_str("      spec: {mode: inclusive}\n      arcs:\n");
     for n in 0..count {
-        writeln!(text, "        - {{step: s{n}, when: \"{{{{ {guard} }}}}\"}}").unwrap();
+        writeln!(text, "        - {{step: s{n}, when: \"{{{{ {guard} }}}}\"}}")
+            .expect("a string takes it");
     }
     for n in 0..count {
-        writeln!(text, "  - {{step: s{n}, tool: {{kind: noop}}}}").unwrap();
+        writeln!(text, "  - {{step: s{n}, tool: {{kind: noop}}}}").expect("a string takes it");
     }
     text
 }

@@ -121,9 +121,9 @@ fn a_lease_is_not_exhausted_while_attempts_are_left() {
 #[test]
 fn every_attempt_offers_the_same_idempotency_key() {
     let mut story = begun();
-    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 1, "a").expect("it is this one's turn");
     let first = story.lease(FIRST);
-    story.claim(FIRST, 2, "b").unwrap();
+    story.claim(FIRST, 2, "b").expect("it is this one's turn");
     let second = story.lease(FIRST);
     assert_eq!(first.idempotency_key, second.idempotency_key);
     assert_eq!((first.attempt, second.attempt), (Attempt(1), Attempt(2)));
@@ -136,11 +136,11 @@ fn keys_of(step: &str) -> Vec<(String, u32, String)> {
     while !story.status().is_terminal() {
         let Some(command) = story.next_ready() else {
             let (timer, _) = story.next_timer().expect("something is under way");
-            story.tell(&Input::TimerFired { timer }).unwrap();
+            story.tell(&Input::TimerFired { timer }).expect("it is this one's turn");
             continue;
         };
-        story.claim(command, 1, "lost").unwrap();
-        story.claim(command, 2, "w").unwrap();
+        story.claim(command, 1, "lost").expect("it is this one's turn");
+        story.claim(command, 2, "w").expect("it is this one's turn");
         let lease = story.lease(command);
         keys.push((lease.idempotency_key, lease.key_attempt, lease.label.clone()));
         let outcome = match step.contains("fail:") {
@@ -149,7 +149,7 @@ fn keys_of(step: &str) -> Vec<(String, u32, String)> {
             }
             false => done(1),
         };
-        story.report(command, 2, "w", outcome).unwrap();
+        story.report(command, 2, "w", outcome).expect("it is this one's turn");
     }
     keys
 }
