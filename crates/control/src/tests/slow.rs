@@ -20,7 +20,8 @@ fn slow_start() -> String {
     text.push_str("    spec:\n      policy:\n        admit:\n          rules:\n");
     for _ in 0..40 {
         let when = "{{ (workload.text ~ 'a') | upper == 'b' }}";
-        writeln!(text, "            - {{when: \"{when}\", then: {{allow: false}}}}").unwrap();
+        writeln!(text, "            - {{when: \"{when}\", then: {{allow: false}}}}")
+            .expect("a string takes it");
     }
     text
 }
