@@ -153,9 +153,9 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
-            let (task, step, tool, bindings) = (*task, step.clone(), *tool, bindings.clone());
             let task_run = TaskRun { first: *command, attempts: 0 };
-            let (issued, holder) = (state.seq, Holder::Nobody);
+            let (task, step, bindings) = (*task, step.clone(), bindings.clone());
+            let (tool, issued, holder) = (*tool, state.seq, Holder::Nobody);
             let open = OpenCommand { task, step, tool, bindings, task_run, issued, holder };
             state.command_issued(*command, open)
         }
@@ -168,9 +168,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::CommandFailed { command, attempt, error, output, logs: _ } => {
             state.command_ended(*command, *attempt, (output.as_ref(), Some(error)), at)
         }
-        Event::CommandCancelled { command, reason: _, below: _ } => {
-            state.command_cancelled(*command)
-        }
+        Event::CommandCancelled { command, .. } => state.command_cancelled(*command),
         Event::ChildStarted { command, child } => state.child_started(*command, *child),
         Event::ContextUpdated { target, values, large } => state.set(*target, values, large),
         Event::TimerSet { timer, due_at, purpose } => {
