@@ -37,6 +37,7 @@ pub use subscription::{
     Activation, Controls, Delivery, Directive, Dispatch, Fetch, HeaderRules, Ingress, Limits,
     MessageSource, Order, OrderKey, PayloadFrom, Signed, Subscription, TraceRule, Verify,
 };
+pub use suggest::nearest;
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,7 @@ const DISTANCE_MAX: usize = 3;
 const WORD_CHARS_MAX: usize = 40;
 
 /// The nearest candidate, if it is near enough to be a slip of the hand.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars = fold(word);
     if chars.len() > WORD_CHARS_MAX {
         return None;

@@ -16,8 +16,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::Body;
 use crate::state::AppState;
+use crate::strict::StrictBody;
 use crate::trace::context;
 use key::{idempotency_key, key_of};
 
@@ -42,7 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn execute(
     State(state): State<AppState>,
     headers: HeaderMap,
-    Body(request): Body<ExecuteRequest>,
+    StrictBody(request): StrictBody<ExecuteRequest>,
 ) -> Result<Json<ExecuteAnswer>, ApiError> {
     let header = idempotency_key(&headers)?;
     // Before the key is made: the trace is no part of what is asked.
@@ -67,7 +67,7 @@ fn outcome(started: &Result<ExecuteAnswer, ApiError>) -> &'static str {
 )]
 async fn execute_batch(
     State(state): State<AppState>,
-    Body(batch): Body<ExecuteBatch>,
+    StrictBody(batch): StrictBody<ExecuteBatch>,
 ) -> Result<Json<ExecuteBatchAnswer>, ApiError> {
     let count = batch.executions.len();
     if count == 0 || count > BATCH_MAX {

@@ -28,8 +28,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, InPath, InQuery};
+use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
+use crate::strict::StrictBody;
 pub(super) use reading::{Reading, resumed};
 
 /// How many events one answer has unless the request says otherwise.
@@ -71,7 +72,7 @@ async fn list_feeds(State(state): State<AppState>) -> Result<Json<FeedList>, Api
 )]
 async fn add_feed(
     State(state): State<AppState>,
-    Body(request): Body<NewFeed>,
+    StrictBody(request): StrictBody<NewFeed>,
 ) -> Result<Json<FeedView>, ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let name = request.name;
@@ -204,7 +205,7 @@ fn cursor_after(feed: &NamedFeed, after: Option<&str>) -> Result<FeedCursor, Api
 async fn acknowledge_feed(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
-    Body(request): Body<FeedAck>,
+    StrictBody(request): StrictBody<FeedAck>,
 ) -> Result<Json<FeedView>, ApiError> {
     moved(&state, &name, &cursor_of(&request.cursor)?).await
 }
@@ -217,7 +218,7 @@ async fn acknowledge_feed(
 async fn seek_feed(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
-    Body(request): Body<FeedSeek>,
+    StrictBody(request): StrictBody<FeedSeek>,
 ) -> Result<Json<FeedView>, ApiError> {
     let to = cursor_at(&state, &request.to).await?;
     moved(&state, &name, &to).await

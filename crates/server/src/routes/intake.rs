@@ -21,6 +21,7 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::intake::{IntakeError, Retried};
 use crate::state::AppState;
+use crate::strict::StrictBody;
 
 /// How many messages one request hands in.
 const MESSAGES_MAX: usize = 1000;
@@ -123,7 +124,7 @@ async fn failed_messages(
 async fn retry_dead_messages(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    Body(choice): Body<DeadChoice>,
+    StrictBody(choice): StrictBody<DeadChoice>,
 ) -> Result<Json<DeadRetried>, ApiError> {
     let retried = state.intake().retry_dead(id.into(), &choice.names).await?;
     let Retried { started, duplicates, failed } = retried;
@@ -140,7 +141,7 @@ async fn retry_dead_messages(
 async fn drop_dead_messages(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    Body(choice): Body<DeadChoice>,
+    StrictBody(choice): StrictBody<DeadChoice>,
 ) -> Result<Json<DeadDropped>, ApiError> {
     let dropped = state.intake().drop_dead(id.into(), &choice.names).await?;
     Ok(Json(DeadDropped { dropped }))

@@ -16,8 +16,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, InQuery};
+use crate::extract::InQuery;
 use crate::state::AppState;
+use crate::strict::StrictBody;
 
 /// How many instants, and how many events, are shown unless the request says otherwise.
 const INSTANTS: usize = 10;
@@ -132,7 +133,7 @@ async fn next_instants(
 )]
 async fn pause_schedule(
     State(state): State<AppState>,
-    Body(request): Body<ScheduleChoice>,
+    StrictBody(request): StrictBody<ScheduleChoice>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let moved = state.control().move_schedule(&request.path, ScheduleAction::Pause).await?;
     Ok(Json(view(moved)))
@@ -145,7 +146,7 @@ async fn pause_schedule(
 )]
 async fn resume_schedule(
     State(state): State<AppState>,
-    Body(request): Body<ScheduleChoice>,
+    StrictBody(request): StrictBody<ScheduleChoice>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let moved = state.control().move_schedule(&request.path, ScheduleAction::Resume).await?;
     Ok(Json(view(moved)))
@@ -158,7 +159,7 @@ async fn resume_schedule(
 )]
 async fn backfill_schedule(
     State(state): State<AppState>,
-    Body(request): Body<Backfill>,
+    StrictBody(request): StrictBody<Backfill>,
 ) -> Result<Json<Backfilled>, ApiError> {
     let from = instant_of(&request.from)?;
     let until = request.until.as_deref().map_or(Ok(state.now()), instant_of)?;

@@ -23,6 +23,7 @@ use super::known;
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, MaybeBody};
 use crate::state::AppState;
+use crate::strict::MaybeStrictBody;
 
 /// How many executions below one are named in the answer to its cancellation.
 const NAMED_MAX: usize = 1000;
@@ -50,7 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn cancel_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    MaybeBody(request): MaybeBody<CancelRequest>,
+    MaybeStrictBody(request): MaybeStrictBody<CancelRequest>,
 ) -> Result<Json<CancelAnswer>, ApiError> {
     cancel_one(&state, id.into(), request).await.map(Json)
 }
@@ -64,7 +65,7 @@ async fn cancel_execution(
 async fn stop_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    MaybeBody(request): MaybeBody<CancelRequest>,
+    MaybeStrictBody(request): MaybeStrictBody<CancelRequest>,
 ) -> Result<Json<CancelAnswer>, ApiError> {
     cancel_one(&state, id.into(), request).await.map(Json)
 }

@@ -13,9 +13,10 @@ use utoipa_axum::routes;
 
 use super::known;
 use crate::error::ApiError;
-use crate::extract::{InPath, MaybeBody};
+use crate::extract::InPath;
 use crate::routes::execute::version_of;
 use crate::state::AppState;
+use crate::strict::MaybeStrictBody;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(fork_execution))
@@ -30,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn fork_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    MaybeBody(body): MaybeBody<ForkBody>,
+    MaybeStrictBody(body): MaybeStrictBody<ForkBody>,
 ) -> Result<Json<ForkAnswer>, ApiError> {
     let origin = ExecutionId::from(id);
     let at = body.at_event.map_or(ForkAt::Failure, |seq| ForkAt::Event(Seq(seq)));
