@@ -44,6 +44,9 @@ pub struct Assignment {
     pub source: String,
     /// How the source is reached: the document's `spec`.
     pub settings: Map<String, Value>,
+    /// The broker of the control plane, for a source whose settings name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_url: Option<String>,
     pub batch: u32,
     pub wait_ms: u64,
     /// How many messages may be in hand at once.

@@ -47,6 +47,12 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
     }
 }
 
+/// The name that the log has for an event with this public name.
+pub fn log_name(public: &str) -> Option<&'static str> {
+    let tag = EventTag::ALL.iter().find(|tag| name_of(**tag).0 == public);
+    tag.map(|tag| tag.as_str())
+}
+
 /// What an event that another program posts means here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Posted {

@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use lru::LruCache;
 use noetl_engine::Execution;
 use noetl_model::{CatalogId, ExecutionId, PlaybookRef};
-use noetl_playbook::{
-    Checked, CheckedSchedule, CheckedSubscription, Delivery, Document, Playbook, Problems,
-};
+use noetl_playbook::{Checked, CheckedSchedule, CheckedSubscription, Document, Playbook, Problems};
 use noetl_store::{CatalogEntry, NewPlaybook};
 
 use crate::error::{Damage, LoadError};
@@ -81,11 +79,9 @@ impl Control {
             }
             Document::Subscription(CheckedSubscription { subscription, warnings }) => {
                 let entry = self.keep(SUBSCRIPTION, &subscription.metadata.path, content).await?;
-                // Senders need no worker, so nobody else would register it.
-                if let Delivery::Push(_) = subscription.delivery {
-                    let registered = self.subscription_for(&entry.path).await;
-                    registered.map_err(RegisterError::Subscription)?;
-                }
+                // So that it can be activated, and senders need nobody to register it.
+                let registered = self.subscription_for(&entry.path).await;
+                registered.map_err(RegisterError::Subscription)?;
                 Ok(Registered { entry, warnings })
             }
             Document::Schedule(CheckedSchedule { schedule, warnings }) => {

@@ -7,6 +7,7 @@
 mod dead;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -70,6 +71,17 @@ pub struct Intake {
     pub(crate) records: Arc<dyn Records>,
     pub(crate) clock: Arc<dyn Clock>,
     documents: Arc<Mutex<HashMap<CatalogId, Document>>>,
+    broker_url: Option<BrokerUrl>,
+}
+
+/// The address of a broker, which may have a password in it.
+#[derive(Clone)]
+pub struct BrokerUrl(pub String);
+
+impl fmt::Debug for BrokerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BrokerUrl(…)")
+    }
 }
 
 /// Why a message starts nothing.
@@ -93,7 +105,13 @@ impl Intake {
         records: Arc<dyn Records>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { control, store, records, clock, documents: Arc::default() }
+        Self { control, store, records, clock, documents: Arc::default(), broker_url: None }
+    }
+
+    /// The same with a broker for subscriptions that name none.
+    #[must_use]
+    pub fn with_broker(self, broker_url: Option<BrokerUrl>) -> Self {
+        Self { broker_url, ..self }
     }
 
     /// The paths of the subscriptions that are active and fetched from all the time.
@@ -146,6 +164,7 @@ impl Intake {
             version,
             source: rules.source.as_str().to_owned(),
             settings: rules.spec.clone(),
+            broker_url: self.broker_url.as_ref().map(|BrokerUrl(url)| url.clone()),
             batch: rules.fetch.batch,
             wait_ms: u64::try_from(rules.fetch.wait.as_millis()).unwrap_or(u64::MAX),
             in_flight_max,

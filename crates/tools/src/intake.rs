@@ -65,20 +65,25 @@ impl Receipt {
 /// Opens sources.
 #[async_trait]
 pub trait Sources: Send + Sync {
-    /// Opens the source of a subscription: its kind, and the keys of its document.
+    /// Opens the source of a subscription: its kind, and the keys of its document. `broker_url` is the
+    /// broker of the control plane, for a document that names none.
     async fn open(
         &self,
         subscription: ExecutionId,
         kind: &str,
         settings: &Map<String, Value>,
+        broker_url: Option<&str>,
     ) -> Result<Arc<dyn Source>, ToolError>;
 }
+
+/// The keys by which a document names its broker.
+const BROKER_KEYS: &[&str] = &["url", "nats_url", "server", "servers", "auth", "credential"];
 
 /// The sources that are built in.
 pub struct StandardSources {
     connections: Connections,
     credentials: Arc<dyn Credentials>,
-    /// Where NATS is, for subscriptions that do not say.
+    /// Where NATS is, for subscriptions that do not say; wins over the control plane's.
     nats_url: Option<String>,
 }
 
@@ -95,15 +100,16 @@ impl Sources for StandardSources {
         subscription: ExecutionId,
         kind: &str,
         settings: &Map<String, Value>,
+        broker_url: Option<&str>,
     ) -> Result<Arc<dyn Source>, ToolError> {
         match kind {
             "nats" => {
                 let mut config = settings.clone();
-                if let Some(url) = &self.nats_url
-                    && !config.contains_key("url")
-                    && !config.contains_key("auth")
+                let names_broker = BROKER_KEYS.iter().any(|key| config.contains_key(*key));
+                if let Some(url) = self.nats_url.as_deref().or(broker_url)
+                    && !names_broker
                 {
-                    config.insert("url".to_owned(), Value::String(url.clone()));
+                    config.insert("url".to_owned(), Value::String(url.to_owned()));
                 }
                 let call = call_of(subscription, config);
                 let source = nats::open(&self.connections, &*self.credentials, &call).await?;

@@ -133,8 +133,10 @@ impl IntakeRuntime {
                 Duty::Finish(state) => return Ok(Opened::Not(IntakeEnd::Over(state))),
                 Duty::Wait => tokio::time::sleep(LOOK_EVERY).await,
                 Duty::Fetch => {
-                    let Assignment { subscription, source, settings, .. } = &assignment;
-                    let opened = self.sources.open(*subscription, source, settings).await;
+                    let Assignment { subscription, source, settings, broker_url, .. } = &assignment;
+                    let broker_url = broker_url.as_deref();
+                    let opened =
+                        self.sources.open(*subscription, source, settings, broker_url).await;
                     let source = opened.map_err(|error| error.to_string())?;
                     tracing::info!(path = self.path, "messages are fetched");
                     return Ok(Opened::Ready(Box::new(assignment), source));

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::PublicEvent;
+use crate::{PublicEvent, log_name};
 
 /// Which events a feed shows; what is left out filters nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeedFilter {
-    /// Public names of events; one that ends in `*` stands for all that begin like it.
+    /// Public names of events, or those of the log; one that ends in `*` stands for all that begin like
+    /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
     /// The playbook's path; one that ends in `*` stands for all that begin like it.
@@ -23,8 +24,11 @@ pub struct FeedFilter {
 impl FeedFilter {
     /// Whether an event is shown.
     pub fn shows(&self, path: &str, event: &PublicEvent) -> bool {
-        let typed = self.types.is_empty()
-            || self.types.iter().any(|pattern| matches(pattern, &event.event_type));
+        let own = log_name(&event.event_type);
+        let is_named = |pattern: &str| {
+            matches(pattern, &event.event_type) || own.is_some_and(|own| matches(pattern, own))
+        };
+        let typed = self.types.is_empty() || self.types.iter().any(|pattern| is_named(pattern));
         let stands = self.statuses.is_empty()
             || self.statuses.iter().any(|status| status.eq_ignore_ascii_case(&event.status));
         typed && stands && self.path.as_ref().is_none_or(|pattern| matches(pattern, path))
@@ -152,6 +156,7 @@ mod tests {
         check(json!({ "types": ["command.completed"] }), true);
         check(json!({ "types": ["playbook.*", "command.*"] }), true);
         check(json!({ "types": ["command"] }), false);
+        check(json!({ "types": ["execution.*"] }), false);
         check(json!({ "path": "sales/*" }), true);
         check(json!({ "path": "sales" }), false);
     }
@@ -161,5 +166,23 @@ mod tests {
         check(json!({ "types": ["command.*"], "statuses": ["completed"] }), true);
         check(json!({ "types": ["command.*"], "statuses": ["failed"] }), false);
         check(json!({ "types": ["command.*"], "path": "other" }), false);
+    }
+}
+
+#[cfg(test)]
+mod log_names {
+    use super::*;
+
+    #[test]
+    fn an_event_is_found_by_the_name_that_the_log_has_for_it() {
+        let shows = |pattern: &str, event_type: &str| {
+            matches(pattern, event_type)
+                || log_name(event_type).is_some_and(|own| matches(pattern, own))
+        };
+        assert!(shows("execution.started", "playbook_started"));
+        assert!(shows("playbook_started", "playbook_started"));
+        assert!(shows("execution.*", "playbook.completed"));
+        assert!(shows("step.completed", "step.exit"));
+        assert!(!shows("execution.started", "playbook.completed"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use noetl_api::public_name;
 use noetl_model::{
     Event, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded, ScopeTarget, SkipReason,
     StepName, TaskAddress, TimerPurpose, ToolError,
@@ -16,10 +17,11 @@ use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, paint};
 const VALUE_CHARS_MAX: usize = 80;
 const TAG_WIDTH: usize = 20;
 
-/// `   12  12:00:01.250  step.completed        fetch`
+/// `   12  12:00:01.250  step.exit             fetch`: the name is the public one, as in feeds and
+/// streams.
 pub(crate) fn event_line(recorded: &Recorded) -> String {
     let Recorded { seq, at, event, event_id: _, prev: _ } = recorded;
-    let tag = format!("{:TAG_WIDTH$}", event.tag().as_str());
+    let tag = format!("{:TAG_WIDTH$}", public_name(event).0);
     let tag = match event {
         Event::ExecutionCompleted { .. } | Event::StepCompleted { .. } => paint(GOOD, tag),
         Event::ExecutionFailed { .. }

@@ -70,7 +70,7 @@ fn what_a_server_has_can_be_looked_at_and_run_again() {
     assert_eq!(got["output"], "Hello, world from Oslo!");
     assert_eq!(got["server"], format!("{url}/"));
     let events = on(&["executions", "events", "last", "--follow"]);
-    assert!(events.stdout.contains("execution.completed"), "{}", events.stdout);
+    assert!(events.stdout.contains("playbook.completed"), "{}", events.stdout);
     let replayed = json(&["replay", "last"]);
     assert_eq!(replayed["execution"]["status"], "COMPLETED");
     let third = json(&["replay", "last", "--at-event", "3", "--projection", "command"]);

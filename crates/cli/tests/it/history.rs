@@ -102,18 +102,18 @@ fn events_are_shown_in_order_and_in_parts() {
     let shown = sandbox.normal(&sandbox.noetl(&["executions", "events", "last"]).stdout);
     let shown: Vec<&str> = shown.lines().map(str::trim_start).collect();
     expect![[r#"
-        1  TIME  execution.started     tests/hello@1  {"name":"world","from":{"city":"Oslo"}}
-        2  TIME  step.entered          start
+        1  TIME  playbook_started      tests/hello@1  {"name":"world","from":{"city":"Oslo"}}
+        2  TIME  step.enter            start
         3  TIME  command.issued        command 0  start  noop, task 0
         4  TIME  command.claimed       command 0  attempt 1 by embedded
         5  TIME  command.completed     command 0  {"greeting":"Hello, world from Oslo!"}
-        6  TIME  step.completed        start
-        7  TIME  step.entered          end  from start
+        6  TIME  step.exit             start
+        7  TIME  step.enter            end  from start
         8  TIME  command.issued        command 1  end  noop, task 0
         9  TIME  command.claimed       command 1  attempt 1 by embedded
         10  TIME  command.completed     command 1  "Hello, world from Oslo!"
-        11  TIME  step.completed        end
-        12  TIME  execution.completed   "Hello, world from Oslo!""#]]
+        11  TIME  step.exit             end
+        12  TIME  playbook.completed    "Hello, world from Oslo!""#]]
     .assert_eq(&shown.join("\n"));
     let part = sandbox.json(&[
         "executions",

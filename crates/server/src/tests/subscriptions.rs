@@ -104,3 +104,28 @@ pub(super) async fn a_subscription_with_mistakes_is_not_kept_and_all_are_named(s
     assert!(said.contains("`source` cannot be `natz`"), "{said}");
     assert!(said.contains("needs `ingress`"), "{said}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_is_registered_can_be_activated_whatever_its_mode() {
+    let server = Server::with_hello().await;
+    server
+        .register(
+            "apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {name: readings, path: subscriptions/readings}
+spec:
+  source: nats
+  mode: pull
+  stream: READINGS
+  consumer: drain
+  dispatch: {playbook: tests/hello}
+",
+        )
+        .await;
+    let listed = server.get("/api/subscriptions").await.body["subscriptions"].clone();
+    assert_eq!(listed[0]["path"], "subscriptions/readings", "{listed}");
+    assert_eq!(listed[0]["state"], "REGISTERED", "{listed}");
+    let id = listed[0]["subscription_id"].as_str().expect("an id");
+    let activated = server.post(&format!("/api/subscriptions/{id}/activate"), json!({})).await;
+    assert_eq!(activated.body["state"], "ACTIVE", "{}", activated.body);
+}

@@ -41,7 +41,7 @@ impl Broker {
         let credentials = Arc::new(FixedCredentials::default());
         let sources = StandardSources::new(credentials, Some(self.server.url()));
         let Value::Object(settings) = settings else { panic!("a map") };
-        sources.open(ExecutionId(7), "nats", &settings).await
+        sources.open(ExecutionId(7), "nats", &settings, None).await
     }
 }
 
@@ -114,4 +114,22 @@ async fn what_is_missing_is_named() {
     assert!(said.contains("stream `T`"), "{said}");
     let said = refused(json!({ "stream": "S" })).await;
     assert!(said.contains("`consumer`"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_that_names_no_broker_uses_that_of_the_control_plane() {
+    let broker = Broker::start().await;
+    broker.publish("s.a", "1").await;
+    let sources = StandardSources::new(Arc::new(FixedCredentials::default()), None);
+    let open = async |settings: Value, url: Option<&str>| {
+        let Value::Object(settings) = settings else { panic!("a map") };
+        sources.open(ExecutionId(7), "nats", &settings, url).await
+    };
+    let url = broker.server.url();
+    let plain = json!({ "stream": "S", "consumer": "c" });
+    let source = open(plain.clone(), Some(&url)).await.unwrap();
+    assert_eq!(bodies(&source.fetch(2, NOW).await.unwrap()), ["1"]);
+    assert!(open(plain, None).await.is_err(), "there is none to use");
+    let named = json!({ "stream": "S", "consumer": "c", "url": "nats://127.0.0.1:1" });
+    assert!(open(named, Some(&url)).await.is_err(), "its own address counts");
 }

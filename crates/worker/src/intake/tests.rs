@@ -60,6 +60,7 @@ fn assignment() -> Assignment {
         version: 1,
         source: "fake".to_owned(),
         settings: Map::new(),
+        broker_url: None,
         batch: 10,
         wait_ms: 1000,
         in_flight_max: 100,
@@ -153,6 +154,7 @@ impl Sources for FakeSources {
         _subscription: ExecutionId,
         _kind: &str,
         _settings: &Map<String, Value>,
+        _broker_url: Option<&str>,
     ) -> Result<Arc<dyn Source>, ToolError> {
         self.0.told.say("open".to_owned());
         Ok(Arc::new(FakeSource(self.0.clone())))
