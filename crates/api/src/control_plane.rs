@@ -38,6 +38,10 @@ pub trait ControlPlane: Send + Sync {
         Err(ControlError::ResultMissing(name.to_owned()))
     }
 
+    /// Notes that a worker is there, and what it is. A worker repeats it; one that is not heard of for a
+    /// while counts as offline.
+    async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError>;
+
     /// Gives back whatever a worker still holds, since it ends. Saying so twice changes nothing more.
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError>;
 
@@ -54,6 +58,16 @@ pub trait ControlPlane: Send + Sync {
     /// Commands that are cancelled from now on. A hint: one that is missed is told by the next
     /// heartbeat.
     fn cancellations(&self) -> broadcast::Receiver<Cancellation>;
+}
+
+/// A worker as it tells a control plane about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerNotice {
+    pub worker: WorkerId,
+    /// Whose commands it takes.
+    pub pool: Pool,
+    /// How many commands it runs at once.
+    pub slots: usize,
 }
 
 /// A worker's wish for work.

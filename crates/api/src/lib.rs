@@ -20,12 +20,12 @@ pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs,
 pub use client_tls::{ClientIdentity, ClientTls, ClientTlsError};
 pub use control_plane::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
-    ReportAnswer,
+    ReportAnswer, WorkerNotice,
 };
 pub use desk::{Assignment, Desk, Line, Pace};
 pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of};
 pub use id::AnyId;
-pub use names::{Posted, name_of, public_name};
+pub use names::{Posted, log_name, name_of, public_name};
 pub use remote::RemoteControl;
 pub use replay::{
     DEFAULT_TENANT, REPLAY_EVENTS_MAX, ReplayQuestion, Replayer, SavedFold, UnusableFold, Wanted,

@@ -17,12 +17,12 @@ use tokio::sync::broadcast;
 use url::Url;
 
 use crate::wire::{
-    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
-    ReportReply,
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, PoolRegistration, ReleaseCall,
+    ReleaseReply, ReportCall, ReportReply,
 };
 use crate::{
     Cancellation, ClientTls, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest,
-    ReportAnswer,
+    ReportAnswer, WorkerNotice,
 };
 
 /// How long an answer may take beyond the time that was asked for.
@@ -201,6 +201,12 @@ impl ControlPlane for RemoteControl {
         }
         let value = answered(response).await?.json().await;
         value.map(Arc::new).map_err(ControlError::unavailable)
+    }
+
+    async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError> {
+        let call = PoolRegistration::of(notice);
+        let _kept: Value = self.call("api/worker/pool/register", &call, Duration::ZERO).await?;
+        Ok(())
     }
 
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {

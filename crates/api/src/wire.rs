@@ -71,4 +71,4 @@ pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };
 pub use verification::{Verification, VerificationQuery};
-pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow};
+pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow, WORKER_KIND};

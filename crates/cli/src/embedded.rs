@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use noetl_api::{
     Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
-    ReportAnswer,
+    ReportAnswer, WorkerNotice,
 };
 use noetl_bus::{Bus, Hint};
 use noetl_control::{Control, Heartbeat, PayloadError};
-use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
+use noetl_model::{ExecutionId, IdGenerator, Lease, PayloadRef, Report, WorkerId};
 use noetl_secrets::{Access, Operation, VaultError};
-use noetl_server::{Found, Lookup, NotFound};
+use noetl_server::{Found, Lookup, NotFound, announce_worker, forget_worker};
 use noetl_store::{Clock, NoResultRef, Records};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -25,13 +25,19 @@ pub(crate) struct Embedded {
     lookup: Lookup,
     records: Arc<dyn Records>,
     clock: Arc<dyn Clock>,
+    ids: Arc<IdGenerator>,
     cancellations: broadcast::Sender<Cancellation>,
 }
 
 impl Embedded {
-    pub(crate) fn new(lookup: Lookup, records: Arc<dyn Records>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(
+        lookup: Lookup,
+        records: Arc<dyn Records>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<IdGenerator>,
+    ) -> Self {
         let cancellations = broadcast::Sender::new(CANCELLATIONS_MAX);
-        Self { control: lookup.control.clone(), lookup, records, clock, cancellations }
+        Self { control: lookup.control.clone(), lookup, records, clock, ids, cancellations }
     }
 
     /// Passes cancellations on from the bus, for as long as it is awaited.
@@ -119,8 +125,15 @@ impl ControlPlane for Embedded {
         })
     }
 
+    async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError> {
+        let now = self.clock.now();
+        let kept = announce_worker(&*self.records, self.ids.next(now), now, notice).await;
+        kept.map_err(ControlError::unavailable)
+    }
+
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
-        self.control.release(worker).await.map(drop).map_err(ControlError::unavailable)
+        self.control.release(worker).await.map_err(ControlError::unavailable)?;
+        forget_worker(&*self.records, worker).await.map_err(ControlError::unavailable)
     }
 
     async fn credential(

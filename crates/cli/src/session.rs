@@ -260,16 +260,23 @@ impl Session {
             store: session.store.clone(),
             vault: session.vault.clone(),
         };
-        let embedded =
-            Arc::new(Embedded::new(lookup, session.records.clone(), session.control.clock()));
+        let embedded = Arc::new(Embedded::new(
+            lookup,
+            session.records.clone(),
+            session.control.clock(),
+            session.ids.clone(),
+        ));
         let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
         tools.whereabouts.worker = Some(worker.id.to_string());
-        if worker.server_url.is_some() {
+        let is_of_server = worker.server_url.is_some();
+        if is_of_server {
             tools.whereabouts.server_url = worker.server_url;
         }
         let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());
-        let settings = noetl_worker::Settings { drain: worker.drain, ..settings };
+        // Nobody asks for the workers of a command.
+        let announce = settings.announce.filter(|_| is_of_server);
+        let settings = noetl_worker::Settings { drain: worker.drain, announce, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
         let stop = session.worker.stop.clone();
         session.worker.tasks.spawn(async move {
@@ -295,7 +302,8 @@ impl Session {
             store: store.clone(),
             vault: self.vault.clone(),
         };
-        let embedded = Arc::new(Embedded::new(lookup, records.clone(), clock.clone()));
+        let embedded =
+            Arc::new(Embedded::new(lookup, records.clone(), clock.clone(), self.ids.clone()));
         let fixed = FixedCredentials::from_environment(config.variables());
         let credentials = Arc::new(PlaneCredentials::new(fixed, embedded));
         let sources = Arc::new(StandardSources::new(credentials, nats_url));

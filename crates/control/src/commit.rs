@@ -273,6 +273,7 @@ impl Control {
         let mut pools = BTreeSet::new();
         for append in written {
             self.parts.wakes.committed(append);
+            self.parts.outcomes.written(append);
             self.parts.rounds.committed(append);
             self.parts.followers.advanced(append.execution, append.summary.seq);
             pools.extend(append.outbox.iter().filter_map(|message| match message {

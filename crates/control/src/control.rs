@@ -19,6 +19,7 @@ use crate::lease::ReadyKey;
 use crate::load::StateCache;
 use crate::lookout::Lookouts;
 use crate::mailbox::Mailboxes;
+use crate::outcomes::{OutcomeCounts, Outcomes};
 use crate::payloads::PayloadCache;
 use crate::reserve::{ASIDE, Reserve};
 use crate::rewind::Rewinds;
@@ -48,6 +49,7 @@ pub(crate) struct Parts {
     pub(crate) committer: Committer,
     pub(crate) wakes: Wakes,
     pub(crate) followers: Followers,
+    pub(crate) outcomes: Outcomes,
     pub(crate) states: StateCache,
     pub(crate) playbooks: PlaybookCache,
     pub(crate) payloads: PayloadCache,
@@ -80,6 +82,7 @@ impl Control {
             committer: Committer::default(),
             wakes: Wakes::default(),
             followers: Followers::default(),
+            outcomes: Outcomes::default(),
             states: StateCache::new(settings.states_max),
             playbooks: PlaybookCache::new(settings.playbooks_max),
             payloads: PayloadCache::new(settings.payload_bytes_max),
@@ -122,6 +125,11 @@ impl Control {
         reason: impl Into<String>,
     ) -> Result<Answer, SubmitError> {
         self.submit(execution, Input::Finalize { status, reason: reason.into() }).await
+    }
+
+    /// How many executions this process has started and ended, since it began.
+    pub fn outcomes(&self) -> OutcomeCounts {
+        self.parts.outcomes.counts()
     }
 
     /// An execution at a glance.

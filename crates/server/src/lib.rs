@@ -32,10 +32,12 @@ mod seen;
 mod serve;
 mod state;
 mod statements;
+mod strict;
 mod tell;
 mod tls;
 mod tokens;
 mod trace;
+mod unserved;
 mod warnings;
 mod within;
 
@@ -51,12 +53,12 @@ use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetReques
 pub use access::{Access, Hosts, Origins};
 pub use cleanup::collect_records;
 pub use ingress::Secrets;
-pub use intake::{Intake, IntakeError};
+pub use intake::{BrokerUrl, Intake, IntakeError};
 pub use limits::Limits;
 pub use lookup::{Found, Lookup, NotFound};
 pub use proof::verification;
 pub use rate::Rate;
-pub use routes::{BadSubject, SubjectPrefix, deliver_feeds};
+pub use routes::{BadSubject, SubjectPrefix, announce_worker, deliver_feeds, forget_worker};
 pub use serve::serve;
 pub use state::{AppState, Figures, Services, Settings, Spans};
 pub use statements::{Statement, Statements};

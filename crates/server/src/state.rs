@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Access, Hosts, Origins, Patience};
 use crate::condition::Condition;
 use crate::ingress::{Ingress, Secrets};
-use crate::intake::Intake;
+use crate::intake::{BrokerUrl, Intake};
 use crate::limits::Limits;
 use crate::lookup::Lookup;
 use crate::meters::Meters;
@@ -25,6 +25,7 @@ use crate::seen::Seen;
 use crate::statements::{MaybeStatements, Statements};
 use crate::tls::Tls;
 use crate::tokens::Token;
+use crate::unserved::UnservedPools;
 
 /// What an operator may set.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub struct Settings {
     pub origins: Origins,
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
+    /// The broker of subscriptions that name none.
+    pub broker_url: Option<BrokerUrl>,
     /// What the subjects of feeds begin with.
     pub feed_prefix: SubjectPrefix,
     pub figures: Figures,
@@ -78,6 +81,7 @@ impl Settings {
             origins: Origins::default(),
             tls: None,
             limits: Limits::default(),
+            broker_url: None,
             feed_prefix: SubjectPrefix::default(),
             figures: Figures::Shown,
             spans: Spans::Unseen,
@@ -120,6 +124,7 @@ struct Parts {
     meters: Meters,
     condition: Condition,
     ingress: Ingress,
+    unserved: UnservedPools,
     statements: MaybeStatements,
     intake: Intake,
     large_reports: Semaphore,
@@ -144,7 +149,8 @@ impl AppState {
             services.store.clone(),
             services.records.clone(),
             services.control.clock(),
-        );
+        )
+        .with_broker(settings.broker_url.clone());
         let parts = Parts {
             services,
             patience: Patience::new(&settings),
@@ -156,6 +162,7 @@ impl AppState {
             meters: Meters::default(),
             condition: Condition::default(),
             ingress,
+            unserved: UnservedPools::default(),
             statements: None,
             intake,
             large_reports: Semaphore::new(LARGE_REPORTS_MAX),
@@ -199,6 +206,11 @@ impl AppState {
     /// What is kept for senders of messages.
     pub(crate) fn ingress(&self) -> &Ingress {
         &self.parts.ingress
+    }
+
+    /// The pools without a worker.
+    pub(crate) fn unserved(&self) -> &UnservedPools {
+        &self.parts.unserved
     }
 
     /// What runtimes hand messages in at.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_api::{Cancellation, ControlPlane, HeartbeatAnswer};
+use noetl_api::{Cancellation, ControlPlane, HeartbeatAnswer, WorkerNotice};
 use noetl_model::WorkerId;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -41,6 +41,23 @@ pub(crate) async fn heartbeat(
                     holding.lose(held);
                 }
             }
+        }
+    }
+}
+
+/// Tells the control plane about a worker, once per `interval`, for ever.
+pub(crate) async fn announce(
+    control: Arc<dyn ControlPlane>,
+    notice: WorkerNotice,
+    interval: Duration,
+) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // Work does not depend on it.
+        if let Err(error) = control.announce(&notice).await {
+            tracing::debug!(%error, "the worker is not listed");
         }
     }
 }

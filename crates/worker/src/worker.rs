@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_api::{ControlError, ControlPlane, LeaseRequest};
+use noetl_api::{ControlError, ControlPlane, LeaseRequest, WorkerNotice};
 use noetl_model::{Lease, Pool, Report, WorkerId};
 use noetl_tools::{CallMemory, Registry};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -38,6 +38,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// How often it says that it is alive.
     pub heartbeat: Duration,
+    /// How often it tells the control plane about itself; `None` if it does not.
+    pub announce: Option<Duration>,
     /// How long it waits for work before it asks again.
     pub lease_wait: Duration,
     /// How long running commands may go on once it is told to stop.
@@ -52,6 +54,7 @@ impl Settings {
             pool: Pool::shared(),
             concurrency,
             heartbeat: Duration::from_secs(10),
+            announce: Some(Duration::from_secs(15)),
             lease_wait: Duration::from_secs(20),
             drain: Duration::from_secs(30),
         }
@@ -90,6 +93,14 @@ impl Worker {
             self.holding.clone(),
             self.settings.heartbeat,
         ));
+        if let Some(interval) = self.settings.announce {
+            let notice = WorkerNotice {
+                worker: self.settings.id.clone(),
+                pool: self.settings.pool.clone(),
+                slots: self.settings.concurrency.max(1),
+            };
+            attendants.spawn(attend::announce(self.control.clone(), notice, interval));
+        }
         attendants
             .spawn(attend::hear_cancellations(self.control.cancellations(), self.holding.clone()));
         let (reports, waiting) = mpsc::channel(WAITING_MAX);

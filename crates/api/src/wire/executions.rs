@@ -34,6 +34,9 @@ pub struct ExecutionDetail {
     pub workload: Value,
     /// The latest events, or the page that was asked for, oldest first.
     pub events: Vec<PublicEvent>,
+    /// Why it does not go on, if no worker takes its commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Where all of them are.
     pub events_endpoint: String,
     pub pagination: Pagination,
@@ -96,6 +99,9 @@ pub struct ExecutionState {
     pub start_time: String,
     pub end_time: Option<String>,
     pub duration_seconds: f64,
+    /// Why it does not go on, if no worker takes its commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// How many steps and items of loops have reached which status.

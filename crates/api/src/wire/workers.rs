@@ -1,10 +1,15 @@
 //! Bodies of the routes through which existing workers say that they are there.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+use crate::WorkerNotice;
+
+/// The kind that workers register as.
+pub const WORKER_KIND: &str = "worker_pool";
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PoolRegistration {
     /// The worker's id.
     pub name: String,
@@ -25,6 +30,23 @@ pub struct PoolRegistration {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub runtime: Option<Value>,
+}
+
+impl PoolRegistration {
+    /// The registration of one of our own workers.
+    pub fn of(notice: &WorkerNotice) -> Self {
+        let runtime = json!({ "kind": "noetl", "version": env!("CARGO_PKG_VERSION") });
+        Self {
+            name: notice.worker.to_string(),
+            kind: Some(WORKER_KIND.to_owned()),
+            uri: None,
+            status: Some("ready".to_owned()),
+            labels: Some(json!({ "pool_name": notice.pool })),
+            capabilities: None,
+            capacity: i64::try_from(notice.slots).ok(),
+            runtime: Some(runtime),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]

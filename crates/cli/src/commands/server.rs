@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_server::{AppState, deliver_feeds, serve};
+use noetl_server::{AppState, BrokerUrl, Settings, deliver_feeds, serve};
 use tokio::net::TcpListener;
 
 use super::stopped;
@@ -31,7 +31,11 @@ pub(crate) async fn server(
         .with_context(|| format!("cannot listen on {listen}"))
         .map_err(Failure::broken)?;
     let address = listener.local_addr()?;
-    let settings = edge::settings(address, args.insecure, config)?;
+    let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
+    let settings = Settings {
+        broker_url: nats_url.clone().map(BrokerUrl),
+        ..edge::settings(address, args.insecure, config)?
+    };
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (foundation, history) = foundation::lay(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));
@@ -46,7 +50,6 @@ pub(crate) async fn server(
         let server_url = Some(config.variable("NOETL_PUBLIC_SERVER_URL").unwrap_or(url));
         let worker = EmbeddedWorker { id: id.clone(), tools, drain, server_url };
         session = session.with_worker(worker, config)?;
-        let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
         session = session.with_intake(id, nats_url, config);
     }
     let mut state = AppState::new(session.services(), settings);

@@ -1,15 +1,16 @@
 //! `noetl status`: how an execution stands, on one line.
 
 use noetl_model::{ExecutionStatus, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::args::StatusArgs;
 use crate::config::Config;
+use crate::door::Door;
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::execution::status as painted;
 use crate::output::time::{seconds, took};
-use crate::plane;
+use crate::plane::{self, Home};
 use crate::terminal::Terminal;
 
 /// How an execution stands, for programs.
@@ -30,6 +31,14 @@ struct Standing {
     ended_at: Option<String>,
     duration_seconds: Option<f64>,
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// The part of a server's answer that says why an execution does not go on.
+#[derive(Deserialize)]
+struct Hinted {
+    hint: Option<String>,
 }
 
 pub(crate) async fn status(
@@ -37,10 +46,29 @@ pub(crate) async fn status(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, _, _) = plane::chosen(&args.client, args.execution, config).await?;
+    let (summary, _, home) = plane::chosen(&args.client, args.execution, config).await?;
+    let hint = match (summary.status, home) {
+        (ExecutionStatus::Running, Home::Server(_)) => {
+            let door = Door::open(&args.client, config).await?;
+            let path = format!("api/executions/{}/status", summary.execution);
+            let hinted: Result<Hinted, Failure> = door.get(&path).await;
+            door.close().await;
+            hinted.ok().and_then(|hinted| hinted.hint)
+        }
+        (_, Home::Nowhere | Home::File(_) | Home::Server(_)) => None,
+    };
     match args.output.document() {
-        Some(format) => terminal.data(&document(format, &standing(&summary)))?,
-        None => terminal.data(&text(&summary))?,
+        Some(format) => {
+            let standing = Standing { hint, ..standing(&summary) };
+            terminal.data(&document(format, &standing))?;
+        }
+        None => {
+            let mut text = text(&summary);
+            if let Some(hint) = hint {
+                text.push_str(&format!("\n{hint}"));
+            }
+            terminal.data(&text)?;
+        }
     }
     Ok(match summary.status {
         ExecutionStatus::Running | ExecutionStatus::Completed => Exit::Completed,
@@ -67,6 +95,7 @@ fn standing(summary: &Summary) -> Standing {
         ended_at: summary.ended_at.map(|at| at.to_string()),
         duration_seconds: duration.map(seconds),
         error: summary.error.as_ref().map(|error| error.message.clone()),
+        hint: None,
     }
 }
 

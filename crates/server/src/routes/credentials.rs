@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use noetl_api::AnyId;
+use noetl_api::wire::WORKER_KIND;
 use noetl_secrets::{
     Access, DeliveryError, Identifier, NewCredential, Operation, SealedEnvelope, seal_for,
 };
@@ -15,7 +16,6 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::pools::WORKER_KIND;
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::lookup::{Found, NotFound};

@@ -64,7 +64,8 @@ async fn dashboard_stats(State(state): State<AppState>) -> Result<Json<Dashboard
     let counts = [completed, failed, cancelled, running];
     let total_playbooks = super::catalog::newest_entries(&state, PATHS_MAX).await?.len();
     let silence = state.settings().lease * super::pools::SILENT_LEASES;
-    let (now, workers) = (state.now(), state.records().runtimes(super::pools::WORKER_KIND).await?);
+    let (now, workers) =
+        (state.now(), state.records().runtimes(noetl_api::wire::WORKER_KIND).await?);
     let stats = Stats {
         total_executions: counts.iter().sum(),
         successful_executions: completed,

@@ -53,7 +53,7 @@ fn item_of(summary: Summary) -> ExecutionItem {
     }
 }
 
-fn state_of(summary: Summary, now: Timestamp) -> ExecutionState {
+fn state_of(summary: Summary, now: Timestamp, hint: Option<String>) -> ExecutionState {
     ExecutionState {
         execution_id: summary.execution.0,
         path: summary.playbook.path,
@@ -75,5 +75,6 @@ fn state_of(summary: Summary, now: Timestamp) -> ExecutionState {
         start_time: summary.started_at.to_string(),
         end_time: summary.ended_at.map(|at| at.to_string()),
         duration_seconds: summary.ended_at.unwrap_or(now).since(summary.started_at).as_secs_f64(),
+        hint,
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use axum::extract::State;
 use axum::http::{HeaderName, header};
+use noetl_control::OutcomeCounts;
 use noetl_model::Pool;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -71,6 +72,25 @@ async fn metrics(
     let help = "Logs found to have lost events that this server had seen committed.";
     writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {rewinds}")
         .expect("a string takes everything");
+    text.push_str(&outcomes(state.control().outcomes()));
     text.push_str(&state.meters().text());
     Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text))
+}
+
+/// The executions that this server has started and ended.
+fn outcomes(counts: OutcomeCounts) -> String {
+    let OutcomeCounts { started, completed, failed, cancelled } = counts;
+    let mut text = format!(
+        "# HELP noetl_executions_started_total Executions that this server has started.\n\
+         # TYPE noetl_executions_started_total counter\n\
+         noetl_executions_started_total {started}\n\
+         # HELP noetl_executions_ended_total Executions that this server has ended, by outcome.\n\
+         # TYPE noetl_executions_ended_total counter\n"
+    );
+    for (outcome, count) in [("completed", completed), ("failed", failed), ("cancelled", cancelled)]
+    {
+        writeln!(text, "noetl_executions_ended_total{{outcome=\"{outcome}\"}} {count}")
+            .expect("a string takes everything");
+    }
+    text
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::wire::{PoolAnswer, PoolName, PoolRegistration, PoolRow};
+use noetl_api::WorkerNotice;
+use noetl_api::wire::{PoolAnswer, PoolName, PoolRegistration, PoolRow, WORKER_KIND};
 use noetl_model::{Timestamp, WorkerId};
-use noetl_store::{Runtime, RuntimeKey};
+use noetl_store::{Records, Runtime, RuntimeKey, StoreError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,14 +17,12 @@ use crate::error::ApiError;
 use crate::extract::{Body, InQuery};
 use crate::state::AppState;
 
-/// What a worker registers as.
-pub(super) const WORKER_KIND: &str = "worker_pool";
 /// Everything that may register.
 const KINDS: &[&str] = &[WORKER_KIND, "server_api", "broker"];
 /// How long a name may be.
 const NAME_MAX: usize = 500;
 /// After how many leases without a heartbeat a worker counts as offline.
-pub(super) const SILENT_LEASES: u32 = 2;
+pub(crate) const SILENT_LEASES: u32 = 2;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -56,7 +55,10 @@ async fn register_worker(
         return Err(ApiError::invalid("worker-name", detail));
     }
     let kept = take_in(&state, kind, registration).await?;
-    tracing::info!(worker = kept.key.name, kind = kept.key.kind, "worker registered");
+    // Workers repeat their registration.
+    if kept.created_at == kept.updated_at {
+        tracing::info!(worker = kept.key.name, kind = kept.key.kind, "worker registered");
+    }
     Ok(Json(shown(kept, state.now(), Duration::MAX)))
 }
 
@@ -65,9 +67,13 @@ async fn take_in(
     kind: String,
     registration: PoolRegistration,
 ) -> Result<Runtime, ApiError> {
-    let now = state.now();
-    let runtime = Runtime {
-        id: state.next_id(),
+    let runtime = runtime_of(state.next_id(), state.now(), kind, registration);
+    Ok(state.records().put_runtime(&runtime).await?)
+}
+
+fn runtime_of(id: i64, now: Timestamp, kind: String, registration: PoolRegistration) -> Runtime {
+    Runtime {
+        id,
         key: RuntimeKey { kind, name: registration.name },
         uri: registration.uri,
         status: registration.status.unwrap_or_else(|| "active".to_owned()),
@@ -78,8 +84,25 @@ async fn take_in(
         heartbeat: now,
         created_at: now,
         updated_at: now,
-    };
-    Ok(state.records().put_runtime(&runtime).await?)
+    }
+}
+
+/// Keeps what a worker says about itself; `id` is its number if it is a new one.
+pub async fn announce_worker(
+    records: &dyn Records,
+    id: i64,
+    now: Timestamp,
+    notice: &WorkerNotice,
+) -> Result<(), StoreError> {
+    let registration = PoolRegistration::of(notice);
+    let runtime = runtime_of(id, now, WORKER_KIND.to_owned(), registration);
+    records.put_runtime(&runtime).await.map(drop)
+}
+
+/// Forgets a worker that has ended.
+pub async fn forget_worker(records: &dyn Records, worker: &WorkerId) -> Result<(), StoreError> {
+    let key = RuntimeKey { kind: WORKER_KIND.to_owned(), name: worker.to_string() };
+    records.remove_runtime(&key).await.map(drop)
 }
 
 /// A runtime as clients see it; one that has been silent for `silence` is offline.

@@ -17,8 +17,9 @@ use utoipa_axum::routes;
 use super::execute::pool_of;
 use super::executions::{known, path_of, status_of};
 use crate::error::ApiError;
-use crate::extract::{Body, InPath, InQuery};
+use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
+use crate::strict::StrictBody;
 
 /// How long a request may wait for an event.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -37,7 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn start_execution(
     State(state): State<AppState>,
-    Body(call): Body<StartCall>,
+    StrictBody(call): StrictBody<StartCall>,
 ) -> Result<Json<SummaryReply>, ApiError> {
     let playbook = match call.playbook {
         WantedPlaybook::Id(id) => PlaybookChoice::Id(id),
@@ -52,7 +53,9 @@ async fn start_execution(
         pool,
         ..StartRequest::new(playbook, call.payload)
     };
-    let execution = state.control().start(request).await?;
+    let started = state.control().start(request).await;
+    state.meters().execute("single", if started.is_ok() { "new" } else { "error" });
+    let execution = started?;
     Ok(Json(SummaryReply { summary: known(&state, execution).await? }))
 }
 

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::pools::forget_worker;
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, Raw, json};
 use crate::state::AppState;
@@ -66,6 +67,7 @@ async fn lease_commands(
 ) -> Result<Json<LeaseReply>, ApiError> {
     let wait = Duration::from_millis(call.wait_ms).min(WAIT_MAX);
     let max = call.max.min(LEASES_MAX);
+    state.unserved().asked_for(&call.pool);
     let leases = tokio::select! {
         leases = state.control().lease(&call.worker, &call.pool, max, wait) => leases?,
         // Its worker asks the next server instead. A claim that was under way is given back when
@@ -111,7 +113,9 @@ async fn release_commands(
     State(state): State<AppState>,
     Body(ReleaseCall { worker }): Body<ReleaseCall>,
 ) -> Result<Json<ReleaseReply>, ApiError> {
-    Ok(Json(ReleaseReply { released: state.control().release(&worker).await? }))
+    let released = state.control().release(&worker).await?;
+    forget_worker(state.records(), &worker).await?;
+    Ok(Json(ReleaseReply { released }))
 }
 
 /// Takes what became of commands; answers once it is durable.

@@ -123,6 +123,14 @@ async fn metrics_count_what_waits_in_a_pool() {
         # HELP noetl_uptime_seconds How long this server has been up.
         # TYPE noetl_uptime_seconds gauge
         noetl_uptime_seconds 0
+        # HELP noetl_executions_started_total Executions that this server has started.
+        # TYPE noetl_executions_started_total counter
+        noetl_executions_started_total 0
+        # HELP noetl_executions_ended_total Executions that this server has ended, by outcome.
+        # TYPE noetl_executions_ended_total counter
+        noetl_executions_ended_total{outcome="completed"} 0
+        noetl_executions_ended_total{outcome="failed"} 0
+        noetl_executions_ended_total{outcome="cancelled"} 0
     "##]]
     .assert_eq(gauges);
     let registered = "{method=\"POST\",route=\"/api/catalog/register\",status=\"2xx\"} 1";

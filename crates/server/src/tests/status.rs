@@ -1,6 +1,8 @@
 //! What is said about an execution at every moment of its life: list, detail and status agree, and
 //! none of them says that it is over before it is.
 
+use std::time::Duration;
+
 use noetl_model::{Cutoff, ExecutionId};
 use serde_json::{Value, json};
 
@@ -181,5 +183,67 @@ pub(super) async fn a_failed_command_fails_the_execution_unless_it_is_taken_care
             agreed(&server, &id).await;
         }
         assert_eq!(server.status(&id).await, expected, "{step}");
+    }
+}
+
+/// A worker of a pool, as it tells of itself.
+async fn announce(server: &Server, name: &str, pool: &str) {
+    let body = json!({
+        "name": name, "component_type": "worker_pool", "status": "ready",
+        "labels": { "pool_name": pool },
+    });
+    let answer = server.post("/api/worker/pool/register", body).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_execution_whose_pool_has_no_worker_says_so() {
+    let server = Server::with_hello().await;
+    announce(&server, "w", "shared").await;
+    let body = json!({ "path": "tests/hello", "execution_pool": "gpu" });
+    let id = server.post("/api/execute", body).await.body["execution_id"].clone();
+    let id = id.as_str().expect("an id");
+    let other = server.start("tests/hello").await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    announce(&server, "w", "shared").await;
+    let hint = async |id: &str, part: &str| {
+        server.get(&format!("/api/executions/{id}{part}")).await.body["hint"].clone()
+    };
+    let expected = "No worker is connected for pool `gpu`; 1 command has been waiting for 20 s. \
+                    Start one with `noetl worker --pool gpu`.";
+    for part in ["", "/status"] {
+        assert_eq!(hint(id, part).await, expected);
+        assert_eq!(hint(&other, part).await, json!(null), "its pool has a worker");
+    }
+    announce(&server, "g", "gpu").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(hint(id, "/status").await, json!(null));
+    let pools = server.get("/api/worker/pools").await;
+    assert_eq!(pools.body.as_array().map(Vec::len), Some(2), "{}", pools.body);
+    let dashboard = server.get("/api/dashboard/stats").await;
+    assert_eq!(dashboard.body["stats"]["total_workers"], 2, "{}", dashboard.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn executions_are_counted_by_how_they_were_asked_for_and_how_they_ended() {
+    let server = Server::with_hello().await;
+    server.start("tests/hello").await;
+    server.work().await;
+    server.work().await;
+    let call = json!({ "playbook": { "path": { "path": "tests/hello", "version": null } } });
+    let second = server.post("/api/native/executions", call).await;
+    assert_eq!(second.status, 200, "{}", second.body);
+    let second = second.body["summary"]["execution"].to_string();
+    server.post(&format!("/api/executions/{second}/cancel"), json!({})).await;
+    let figures = server.get("/metrics").await.body;
+    let figures = figures.as_str().expect("text");
+    for line in [
+        "noetl_execute_outcomes_total{entry=\"single\",outcome=\"new\"} 2",
+        "noetl_executions_started_total 2",
+        "noetl_executions_ended_total{outcome=\"completed\"} 1",
+        "noetl_executions_ended_total{outcome=\"failed\"} 0",
+        "noetl_executions_ended_total{outcome=\"cancelled\"} 1",
+    ] {
+        assert!(figures.lines().any(|it| it == line), "{line} in {figures}");
     }
 }

@@ -25,6 +25,8 @@ struct Control {
     reports: Mutex<Vec<Report>>,
     /// How many reports came with each call that was answered.
     batches: Mutex<Vec<usize>>,
+    /// What workers have said about themselves.
+    announced: Mutex<Vec<WorkerNotice>>,
     heartbeats: AtomicUsize,
     lost: Mutex<BTreeSet<CommandId>>,
     /// Who has given back what it had, and how many reports were there by then.
@@ -47,6 +49,7 @@ impl Control {
             following: Mutex::default(),
             reports: Mutex::default(),
             batches: Mutex::default(),
+            announced: Mutex::default(),
             heartbeats: AtomicUsize::new(0),
             lost: Mutex::default(),
             released: Mutex::default(),
@@ -119,6 +122,12 @@ impl ControlPlane for Control {
             false => HeartbeatAnswer::Extended { until: Timestamp::from_millis(0) },
         };
         Ok(held.iter().map(answer).collect())
+    }
+
+    async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError> {
+        self.announced.lock().unwrap().push(notice.clone());
+        self.changed.notify_waiters();
+        Ok(())
     }
 
     async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
@@ -487,4 +496,17 @@ async fn what_does_not_finish_in_time_is_stopped_and_left_to_its_lease() {
     worker.stop().await;
     until_gone(&pid).await;
     assert_eq!(*control.reports.lock().unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_tells_of_itself_again_and_again() {
+    let control = Control::new(Vec::new());
+    let settings = Settings { pool: Pool::new("gpu"), ..Settings::new(WorkerId::new("w"), 3) };
+    let registry = Registry::standard(noetl_tools::Settings::from_environment(std::env::vars()));
+    let worker = Worker::new(control.clone(), registry, settings);
+    let running = tokio::spawn(async move { worker.run(CancellationToken::new()).await });
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    running.abort();
+    let notice = WorkerNotice { worker: WorkerId::new("w"), pool: Pool::new("gpu"), slots: 3 };
+    assert_eq!(*control.announced.lock().unwrap(), [notice.clone(), notice.clone(), notice]);
 }

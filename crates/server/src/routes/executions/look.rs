@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 use crate::tell::{Keep, events_after};
+use crate::unserved::hint;
 
 /// How many events come with an execution.
 const DETAIL_EVENTS_MAX: u64 = 2000;
@@ -78,6 +79,7 @@ async fn show_execution(
         Some(_) | None => Value::Null,
     };
     let total = summary.seq.0;
+    let hint = hint(&state, &summary).await?;
     let size = query.page_size.unwrap_or(DETAIL_EVENTS_MAX).clamp(1, DETAIL_EVENTS_MAX);
     let pagination = Pagination::of(query.page, size, total);
     let (after, keep) = match query.page {
@@ -92,6 +94,7 @@ async fn show_execution(
         execution: item_of(summary),
         workload,
         events: query.shown(events),
+        hint,
         pagination,
     }))
 }
@@ -106,7 +109,8 @@ async fn execution_status(
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ExecutionState>, ApiError> {
     let summary = known(&state, id.into()).await?;
-    Ok(Json(state_of(summary, state.now())))
+    let hint = hint(&state, &summary).await?;
+    Ok(Json(state_of(summary, state.now(), hint)))
 }
 
 /// Says whether an execution was cancelled; one that is not known was not.

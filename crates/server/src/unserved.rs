@@ -1,0 +1,151 @@
+//! Executions whose commands no worker takes: pools with commands that wait and without a worker.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use noetl_api::wire::WORKER_KIND;
+use noetl_engine::OpenHolder;
+use noetl_model::{Cutoff, ExecutionStatus, Pool, Seq, Summary};
+use noetl_store::{Runtime, StoreError};
+use tokio::time::Instant;
+
+use crate::error::ApiError;
+use crate::routes::SILENT_LEASES;
+use crate::state::AppState;
+
+/// For how long what was looked up is good.
+const FRESH: Duration = Duration::from_secs(2);
+/// How long a command waits before it is worth a hint.
+const HINT_AFTER: Duration = Duration::from_secs(10);
+/// For how long a pool counts as served after a worker has asked for its commands.
+const SERVED_FOR: Duration = Duration::from_secs(60);
+/// How many pools are remembered that workers have asked for.
+const POOLS_MAX: usize = 10_000;
+
+/// The pools with commands that wait and without a worker, looked up once and remembered for a moment.
+#[derive(Default)]
+pub(crate) struct UnservedPools {
+    known: Mutex<Option<(Instant, Arc<BTreeSet<Pool>>)>>,
+    /// When workers asked this server for the commands of a pool: also those that do not register.
+    asked: Mutex<BTreeMap<Pool, Instant>>,
+}
+
+impl UnservedPools {
+    /// Notes that a worker asks for commands of a pool.
+    pub(crate) fn asked_for(&self, pool: &Pool) {
+        let mut asked = self.asked.lock().expect("nothing panics while it holds the pools");
+        if asked.len() >= POOLS_MAX {
+            asked.retain(|_, at| at.elapsed() < SERVED_FOR);
+        }
+        if asked.len() < POOLS_MAX {
+            asked.insert(pool.clone(), Instant::now());
+        }
+    }
+
+    fn was_asked_for(&self, pool: &Pool) -> bool {
+        let asked = self.asked.lock().expect("nothing panics while it holds the pools");
+        asked.get(pool).is_some_and(|at| at.elapsed() < SERVED_FOR)
+    }
+
+    async fn look(&self, state: &AppState) -> Result<Arc<BTreeSet<Pool>>, StoreError> {
+        let known = self.known().clone();
+        if let Some((_, known)) = known.filter(|(at, _)| at.elapsed() < FRESH) {
+            return Ok(known);
+        }
+        let mut found = find(state).await?;
+        found.retain(|pool| !self.was_asked_for(pool));
+        let found = Arc::new(found);
+        *self.known() = Some((Instant::now(), found.clone()));
+        Ok(found)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<(Instant, Arc<BTreeSet<Pool>>)>> {
+        self.known.lock().expect("nothing panics while it holds the pools")
+    }
+}
+
+async fn find(state: &AppState) -> Result<BTreeSet<Pool>, StoreError> {
+    let waiting = state.store().ready_pools().await?;
+    let mut waiting: BTreeSet<Pool> =
+        waiting.into_iter().filter(|pool| pool.as_str() != Pool::CONTROL).collect();
+    if waiting.is_empty() {
+        return Ok(waiting);
+    }
+    let silence = state.settings().lease * SILENT_LEASES;
+    let (now, workers) = (state.now(), state.records().runtimes(WORKER_KIND).await?);
+    for worker in workers.iter().filter(|it| now.since(it.heartbeat) <= silence) {
+        match pool_name(worker) {
+            Some(name) => waiting.retain(|pool| pool.as_str() != name),
+            // It may take the commands of any pool.
+            None => return Ok(BTreeSet::new()),
+        }
+    }
+    Ok(waiting)
+}
+
+fn pool_name(worker: &Runtime) -> Option<&str> {
+    worker.labels.as_ref()?.get("pool_name")?.as_str()
+}
+
+/// Says why an execution that runs does not go on, if it is because its pool has no worker.
+pub(crate) async fn hint(state: &AppState, summary: &Summary) -> Result<Option<String>, ApiError> {
+    if summary.status != ExecutionStatus::Running {
+        return Ok(None);
+    }
+    let unserved = state.unserved().look(state).await?;
+    if unserved.is_empty() {
+        return Ok(None);
+    }
+    let execution = state.control().state(summary.execution, Cutoff::Latest).await?;
+    if !unserved.contains(execution.pool()) {
+        return Ok(None);
+    }
+    let waiting: Vec<_> = execution
+        .open_commands()
+        .filter(|(_, _, holder)| *holder == OpenHolder::Nobody)
+        .map(|(command, _, _)| command)
+        .collect();
+    let first = waiting.iter().filter_map(|command| execution.issued_by(*command)).min();
+    let Some(first) = first else { return Ok(None) };
+    let events = state.control().events(summary.execution, Seq(first.0 - 1), 1).await?;
+    let since = events.first().map(|recorded| recorded.at);
+    let waited = since.map(|since| state.now().since(since)).unwrap_or_default();
+    let is_worth_it = waited >= HINT_AFTER;
+    Ok(is_worth_it.then(|| said(execution.pool(), waiting.len(), waited)))
+}
+
+fn said(pool: &Pool, count: usize, waited: Duration) -> String {
+    let commands = match count {
+        1 => "1 command has".to_owned(),
+        count => format!("{count} commands have"),
+    };
+    let waited = match waited.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    };
+    format!(
+        "No worker is connected for pool `{pool}`; {commands} been waiting for {waited}. Start one \
+         with `noetl worker --pool {pool}`."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(count: usize, seconds: u64, expected: &str) {
+        let hint = said(&Pool::new("gpu"), count, Duration::from_secs(seconds));
+        let (hint, _) = hint.split_once(". ").expect("two sentences");
+        assert_eq!(hint, format!("No worker is connected for pool `gpu`; {expected}"));
+    }
+
+    #[test]
+    fn a_hint_says_how_many_wait_and_for_how_long() {
+        check(1, 7, "1 command has been waiting for 7 s");
+        check(3, 121, "3 commands have been waiting for 2 min");
+        check(3, 3 * 3600, "3 commands have been waiting for 3 h");
+    }
+}
