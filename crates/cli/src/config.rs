@@ -329,6 +329,11 @@ impl Config {
         u32::try_from(self.number(Setting::CommandAttemptsMax)).expect("its bounds are small")
     }
 
+    /// How many executions may wait in a pool before starts are refused; `None` for no limit.
+    pub(crate) fn backlog_max(&self) -> Option<u64> {
+        Some(self.number(Setting::BacklogMax)).filter(|max| *max > 0)
+    }
+
     pub(crate) fn worker_pool(&self) -> &str {
         self.text(Setting::WorkerPool).expect("it has a default")
     }

@@ -146,6 +146,7 @@ pub(crate) enum Work {
 fn settings(config: &Config) -> Settings {
     Settings {
         attempts_max: config.attempts_max(),
+        backlog_max: config.backlog_max(),
         lease: LEASE,
         snapshot_after: config.snapshot_after(),
         ..Settings::default()
@@ -385,7 +386,10 @@ impl Plane for Session {
                 return Err(Failure::bad_input(error));
             }
             Err(
-                error @ (StartError::KeyTaken(_) | StartError::Refused(_) | StartError::Submit(_)),
+                error @ (StartError::KeyTaken(_)
+                | StartError::BacklogFull(_)
+                | StartError::Refused(_)
+                | StartError::Submit(_)),
             ) => {
                 return Err(Failure::broken(error));
             }

@@ -23,7 +23,7 @@ use crate::needs::{Fetched, Log};
 use crate::reserve::{ASIDE, InHand};
 use crate::start::{PlaybookChoice, StartRequest};
 use crate::tasks::pause;
-use crate::{Answer, Control, StartError, SubmitError};
+use crate::{Admission, Answer, Control, StartError, SubmitError};
 
 /// The scope of the keys under which children are started that nobody waits for.
 const START_SCOPE: &str = "child";
@@ -64,6 +64,7 @@ impl Control {
         match self.start_child(execution, command).await {
             Ok(Carried::Out) => {}
             Ok(Carried::Over) => in_hand.set_aside(ASIDE),
+            Ok(Carried::Later) => in_hand.set_aside(self.parts.settings.poll),
             Err(error) => {
                 in_hand.set_aside(self.aside_after(&error));
                 let error: &dyn std::error::Error = &error;
@@ -96,6 +97,7 @@ impl Control {
                         return Ok(Carried::Out);
                     }
                     Err(StartError::Submit(error)) if error.is_passing() => return Err(error),
+                    Err(StartError::BacklogFull(_)) => return Ok(Carried::Later),
                     Err(error) => unstartable(&playbook, &error),
                 }
             }
@@ -157,6 +159,8 @@ enum Carried {
     Out,
     /// Its command no longer asks for anything.
     Over,
+    /// Too many executions wait: it is tried again.
+    Later,
 }
 
 /// What a parent that does not wait is told about its child.
@@ -196,6 +200,7 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
         pool: parent.pool().clone(),
         trace: parent.trace().cloned(),
         key,
+        admission: Admission::Internal,
     }
 }
 
@@ -209,6 +214,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         | StartError::ParentCancelled(_)
         | StartError::KeyTaken(_)
         | StartError::Refused(_)
+        | StartError::BacklogFull(_)
         | StartError::Submit(_) => ErrorKind::Child,
     };
     let mut reasons = error.to_string();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use noetl_bus::Hint;
-use noetl_model::{Message, Pool};
+use noetl_model::{Message, Pool, Seq};
 use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -25,6 +25,9 @@ const BATCH_MAX: usize = 256;
 const BATCH_EVENTS_MAX: usize = 2048;
 /// From how many events on an append is large: others do not wait until it is written.
 const LARGE_EVENTS: usize = 256;
+
+/// How many starts of executions share a transaction: what is under way goes first.
+const BATCH_STARTS_MAX: usize = 64;
 
 /// How often a store that does not answer is asked again.
 const UNANSWERED_RETRIES_MAX: u32 = 6;
@@ -117,7 +120,10 @@ impl Queued {
 
 #[derive(Debug, Default)]
 struct Queue {
+    /// Appends to executions that have begun.
     waiting: VecDeque<(Append, Answering)>,
+    /// Starts of executions, which are written after the others.
+    starting: VecDeque<(Append, Answering)>,
     /// Whether a task is writing, and will look again when it is done.
     committing: bool,
 }
@@ -170,14 +176,19 @@ impl Committer {
     /// The next batch.
     fn next_batch(&self, lane: Lane) -> (Vec<Append>, Vec<Answering>) {
         let mut queue = self.queue(lane);
-        let count = batch_len(queue.waiting.iter().map(|(append, _)| append.events.len()));
-        queue.waiting.drain(..count).unzip()
+        let Queue { waiting, starting, .. } = &mut *queue;
+        let events = |queued: &(Append, Answering)| queued.0.events.len();
+        let starts = starting.iter().take(BATCH_STARTS_MAX);
+        let count = batch_len(waiting.iter().chain(starts).map(events));
+        let of_waiting = count.min(waiting.len());
+        let begun = waiting.drain(..of_waiting);
+        begun.chain(starting.drain(..count - of_waiting)).unzip()
     }
 
     /// Whether there is more to write; if not, nobody is committing.
     fn goes_on(&self, lane: Lane) -> bool {
         let mut queue = self.queue(lane);
-        queue.committing = !queue.waiting.is_empty();
+        queue.committing = !(queue.waiting.is_empty() && queue.starting.is_empty());
         queue.committing
     }
 }
@@ -222,7 +233,9 @@ impl Control {
         let (answer, answered) = oneshot::channel();
         let lane = Lane::of(&append);
         let mut queue = self.parts.committer.queue(lane);
-        queue.waiting.push_back((append, answer));
+        let starts = append.expected == Seq::ZERO;
+        let line = if starts { &mut queue.starting } else { &mut queue.waiting };
+        line.push_back((append, answer));
         let is_first = !std::mem::replace(&mut queue.committing, true);
         (lane, Queued { is_first, answered })
     }

@@ -9,6 +9,7 @@ use noetl_model::{ExecutionId, ExecutionStatus, IdGenerator, Recorded, Seq, Summ
 use noetl_store::{Clock, ExecutionFilter, Page, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::Backlogs;
 use crate::catalog::PlaybookCache;
 use crate::clock::SkewGauge;
 use crate::commit::{Committer, Wakes};
@@ -56,6 +57,7 @@ pub(crate) struct Parts {
     pub(crate) schedules: ScheduleCache,
     pub(crate) claims: Reserve<ReadyKey>,
     pub(crate) rounds: Rounds,
+    pub(crate) backlogs: Backlogs,
     pub(crate) vacancies: Vacancies,
     pub(crate) lookouts: Lookouts,
     pub(crate) timers_aside: Reserve<TimerKey>,
@@ -89,6 +91,7 @@ impl Control {
             schedules: ScheduleCache::default(),
             claims: Reserve::new(),
             rounds: Rounds::new(),
+            backlogs: Backlogs::new(settings.backlog_max),
             vacancies: Vacancies::default(),
             lookouts: Lookouts::default(),
             timers_aside: Reserve::new(),

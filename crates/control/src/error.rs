@@ -140,15 +140,22 @@ pub enum StartError {
     KeyTaken(KeyHolder),
     #[error("the start was refused")]
     Refused(#[source] Refusal),
+    /// Too many executions wait already; the same works once workers have caught up.
+    #[error(
+        "{} executions wait for a worker in pool `{}`, and {} is the limit; start it again later, add \
+         workers for the pool, or raise `executions.backlog_max`", .0.waiting, .0.pool, .0.limit
+    )]
+    BacklogFull(crate::BacklogFull),
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
 
 impl StartError {
     /// Whether the same start may work when it is tried again soon.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub fn is_passing(&self) -> bool {
         match self {
             StartError::Submit(error) => error.is_passing(),
+            StartError::BacklogFull(_) => true,
             StartError::UnknownPlaybook(_)
             | StartError::ParentCancelled(_)
             | StartError::TooDeep { .. }

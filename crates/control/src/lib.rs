@@ -8,6 +8,7 @@
 //! Invariants: a caller is answered after the commit; an input that is decided again after a
 //! conflict is decided on what is stored; any number of control planes may share a store.
 
+mod admission;
 mod below;
 mod catalog;
 mod children;
@@ -50,6 +51,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
+pub use admission::{Admission, BacklogFull};
 pub use catalog::Registered;
 pub use clock::Skew;
 pub use control::Control;
@@ -63,7 +65,7 @@ pub use projection::Advanced;
 pub use relay::notification;
 pub use report::ReportAnswer;
 pub use schedules::{BACKFILL_MAX, Fired, ScheduleAction, ScheduleError};
-pub use settings::Settings;
+pub use settings::{BACKLOG_DEFAULT, Settings};
 pub use start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use subscriptions::SubscriptionError;
 pub use verify::{Fault, Verdict, verify};

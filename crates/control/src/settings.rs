@@ -3,6 +3,10 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
+/// How many executions may wait in a pool if the operator does not say: a few seconds' worth of small
+/// ones.
+pub const BACKLOG_DEFAULT: u64 = 1000;
+
 /// What an operator may set; the defaults suit both a laptop and a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -32,6 +36,9 @@ pub struct Settings {
     pub events_max: u64,
     /// How many workers may lose a command before it fails.
     pub attempts_max: u32,
+    /// How many executions may wait for a worker in a pool before requests to start more are refused;
+    /// `None` for no limit.
+    pub backlog_max: Option<u64>,
     /// How many bytes of memory the large values that were used lately may take.
     pub payload_bytes_max: usize,
 }
@@ -52,6 +59,7 @@ impl Default for Settings {
             runs_max: noetl_engine::RUNS_MAX,
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
+            backlog_max: Some(BACKLOG_DEFAULT),
             payload_bytes_max: 16 * 1024 * 1024,
         }
     }

@@ -17,7 +17,7 @@ use crate::error::{Damage, LoadError};
 use crate::needs::{Fetched, Log};
 use crate::payloads::json_len_within;
 use crate::vacancy::{Grant, issued};
-use crate::{Control, StartError, SubmitError};
+use crate::{Admission, Control, StartError, SubmitError};
 
 /// How many executions may stand above one.
 pub const CHILD_DEPTH_MAX: u32 = 16;
@@ -48,6 +48,8 @@ pub struct StartRequest {
     pub trace: Option<Value>,
     /// The name under which only one execution is started for as long as it is kept.
     pub key: Option<StartKey>,
+    /// Whether a full backlog refuses it.
+    pub admission: Admission,
 }
 
 impl StartRequest {
@@ -55,7 +57,17 @@ impl StartRequest {
     pub fn new(playbook: PlaybookChoice, payload: Map<String, Value>) -> Self {
         let origin = Origin::Request;
         let pool = Pool::shared();
-        Self { playbook, payload, error_mode: None, origin, pool, trace: None, key: None }
+        let admission = Admission::Request;
+        Self {
+            playbook,
+            payload,
+            error_mode: None,
+            origin,
+            pool,
+            trace: None,
+            key: None,
+            admission,
+        }
     }
 }
 
@@ -96,6 +108,7 @@ impl Control {
         if !request.payload.values().all(is_shallow) {
             return Err(StartError::PayloadTooNested);
         }
+        self.admit(&request.pool, request.admission)?;
         let key = request.key;
         let mut execution = self.next_execution(key.as_ref());
         let (reference, playbook) = self.chosen(execution, request.playbook).await?;
@@ -145,11 +158,15 @@ impl Control {
         let mut draft = self.opening(execution, start, playbook).await?;
         let commands = issued(draft.events()).count();
         let grants = self.grant(&mut draft, playbook).await?;
+        let waits = grants.len() < commands;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
         let started = self.write_start(Append { key: key.cloned(), ..append }).await?;
         if started == execution {
             tracing::info!(%execution, path = start.playbook.path, "execution started");
+            if waits {
+                self.parts.backlogs.added(state.pool());
+            }
             self.committed(None, state);
             grants.into_iter().for_each(Grant::deliver);
         }

@@ -1,5 +1,6 @@
 //! Control planes on a store in memory and simulated time: the whole shell, no network and no disk.
 
+mod admission;
 mod children;
 mod clocks;
 mod fairness;

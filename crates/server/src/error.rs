@@ -224,6 +224,13 @@ impl From<StartError> for ApiError {
             StartError::KeyTaken(holder) => Self::conflict("key-taken", error.to_string())
                 .with("execution_id", json!(holder.execution.to_string())),
             StartError::Refused(refusal) => refusal.into(),
+            StartError::BacklogFull(ref full) => {
+                let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, full.retry_after);
+                Self::later(status, "backlog-full", error.to_string(), wait)
+                    .with("pool", json!(full.pool.as_str()))
+                    .with("waiting", json!(full.waiting))
+                    .with("limit", json!(full.limit))
+            }
             StartError::Submit(error) => error.into(),
         }
     }

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use noetl_api::{Assignment, Line, Pace};
 use noetl_control::{
-    Control, LoadError, PlaybookChoice, StartError, StartRequest, SubmitError, SubscriptionError,
+    Admission, Control, LoadError, PlaybookChoice, StartError, StartRequest, SubmitError,
+    SubscriptionError,
 };
 use noetl_engine::{BadMessage, once, order_key, wish};
 use noetl_model::{
@@ -243,6 +244,7 @@ impl Intake {
         let (name, keep) = once(rules, &wished, arrival);
         let choice = PlaybookChoice::Path { path: wished.playbook, version: None };
         let mut request = StartRequest::new(choice, wished.payload);
+        request.admission = Admission::Internal;
         if let Some(pool) = wished.pool {
             request.pool =
                 pool_of(&pool).map_err(|error| Fault::Message(error.detail().to_owned()))?;
@@ -256,12 +258,13 @@ impl Intake {
                 Ok(Verdict::Duplicate { execution: holder.execution })
             }
             Err(
-                error @ StartError::Submit(
+                error @ (StartError::BacklogFull(_)
+                | StartError::Submit(
                     SubmitError::Load(LoadError::Unavailable(_))
                     | SubmitError::Busy(_)
                     | SubmitError::Contended(_)
                     | SubmitError::Stopped,
-                ),
+                )),
             ) => Err(Fault::Passing(error)),
             Err(
                 error @ (StartError::UnknownPlaybook(_)

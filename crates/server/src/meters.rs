@@ -207,6 +207,15 @@ impl Meters {
         }
     }
 
+    /// A request to start executions was refused because too many wait.
+    pub(crate) fn refused_start(&self) {
+        self.count(
+            "noetl_starts_refused_total",
+            "Requests to start executions that were refused because the backlog is full.",
+            String::new(),
+        );
+    }
+
     fn errand(&self, method: &str, route: &str, status: &str, took: Duration) {
         let errand = ERRANDS.iter().find(|(of, path, ..)| *of == method && *path == route);
         let Some((_, _, name, help)) = errand else { return };

@@ -174,6 +174,7 @@ fn settings(rng: &mut Rng) -> Settings {
         runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: *rng.pick(&[3, 20]),
+        backlog_max: None,
         payload_bytes_max: *rng.pick(&[0, 30_000, 1_000_000]),
     }
 }

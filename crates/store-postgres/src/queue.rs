@@ -99,6 +99,16 @@ impl CommandQueue for PgStore {
         Ok(pools.into_iter().map(Pool::new).collect())
     }
 
+    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+        let count: i64 = query_scalar(include_str!("../sql/count_waiting_executions.sql"))
+            .bind(plain(pool.as_str()))
+            .bind(stored(count_max))
+            .fetch_one(&mut *self.pool.connection().await?)
+            .await
+            .map_err(store_error)?;
+        unsigned(count, "count")
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(plain(pool.as_str()))

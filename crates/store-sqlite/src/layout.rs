@@ -90,7 +90,7 @@ mod tests {
         let pages: i64 = query_scalar("PRAGMA page_count").fetch_one(&store.readers).await.unwrap();
         limit_pages(&store, pages).await;
         let body = vec![b'1'; 256 * 1024];
-        let large = Append { payloads: vec![(Digest::of(&body), body)], ..start(A) };
+        let large = Append { payloads: vec![(Digest::of(&body), body.into())], ..start(A) };
         assert_full(store.append(std::slice::from_ref(&large)).await);
         assert_full(store.check_writable().await);
         assert_eq!(store.read(A, Seq::ZERO, 10).await.unwrap(), [], "nothing is written in part");

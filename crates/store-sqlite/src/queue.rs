@@ -123,6 +123,15 @@ impl CommandQueue for SqliteStore {
         Ok(pools.into_iter().map(Pool::new).collect())
     }
 
+    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+        query_scalar(include_str!("../sql/count_waiting_executions.sql"))
+            .bind(pool.as_str())
+            .bind(i64::try_from(count_max).unwrap_or(i64::MAX))
+            .fetch_one(&self.readers)
+            .await
+            .map_err(store_error)
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(pool.as_str())

@@ -189,6 +189,7 @@ bounded! {
         fn exhausted(attempts: u32, limit: usize) -> Vec<Held>;
         fn ready_pools() -> Vec<Pool>;
         fn ready_count(pool: &Pool) -> u64;
+        fn waiting_executions(pool: &Pool, count_max: u64) -> u64;
     }
     Timers {
         fn due(now: Timestamp, limit: usize) -> Vec<TimerRow>;

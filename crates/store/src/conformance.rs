@@ -81,6 +81,7 @@ macro_rules! conformance {
             queue::exhausted_lists_only_expired_leases_with_enough_attempts,
             queue::ready_goes_round_the_executions_of_a_pool,
             queue::an_execution_with_many_commands_does_not_keep_others_waiting,
+            queue::executions_that_wait_are_counted_up_to_a_limit,
             queue::the_pools_with_a_command_to_lease_are_listed_once,
             queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
             timers::the_time_is_that_of_the_stores_clock,

@@ -75,6 +75,10 @@ pub trait CommandQueue: Send + Sync {
 
     /// How many commands of a pool may be leased now.
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
+
+    /// How many executions have a command in a pool that nobody has leased yet; not counted beyond
+    /// `count_max`, which bounds the cost.
+    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError>;
 }
 
 /// The one clock that stored instants are compared with.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Fired, ScheduleError};
 use crate::tasks::pause;
-use crate::{Control, PlaybookChoice, StartError, StartRequest};
+use crate::{Admission, Control, PlaybookChoice, StartError, StartRequest};
 
 /// How long an instant is known, so that nothing starts it twice.
 const INSTANT_KEEP: Duration = Duration::from_secs(400 * 86400);
@@ -186,6 +186,7 @@ impl Control {
         payload.insert("schedule".to_owned(), about);
         let choice = PlaybookChoice::Path { path: document.playbook.clone(), version: None };
         let mut request = StartRequest::new(choice, payload);
+        request.admission = Admission::Internal;
         if let Some(pool) = &document.pool {
             request.pool = Pool::new(pool.clone());
         }

@@ -103,6 +103,10 @@ impl CommandQueue for FaultyStore {
         self.store.ready_pools().await
     }
 
+    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+        self.store.waiting_executions(pool, count_max).await
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         self.store.ready_count(pool).await
     }

@@ -2,13 +2,15 @@
 
 mod key;
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use noetl_api::wire::{
     ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
 };
-use noetl_control::{PlaybookChoice, StartError, StartRequest};
+use noetl_control::{Admission, PlaybookChoice, StartError, StartRequest};
 use noetl_model::{Event, ExecutionId, Pool, Seq};
 use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey};
 use serde_json::Value;
@@ -25,6 +27,8 @@ use key::{idempotency_key, key_of};
 const BATCH_MAX: usize = 1000;
 /// How long the name of a pool may be.
 const POOL_NAME_MAX: usize = 64;
+/// The code of the answer to a start that is refused because too many executions wait.
+const BACKLOG_FULL: &str = "backlog-full";
 /// What an answer says that tells of an execution started before.
 const DUPLICATE: &str = "duplicate";
 
@@ -47,7 +51,12 @@ async fn execute(
     let header = idempotency_key(&headers)?;
     // Before the key is made: the trace is no part of what is asked.
     let trace = request.trace.is_none().then(|| context(&headers)).flatten();
-    let started = start(&state, request, header.as_deref(), trace).await;
+    let started = start(&state, request, Entry::Single { key: header.as_deref(), trace }).await;
+    if let Err(error) = &started
+        && error.code() == BACKLOG_FULL
+    {
+        state.meters().refused_start();
+    }
     state.meters().execute("single", outcome(&started));
     started.map(Json)
 }
@@ -75,6 +84,13 @@ async fn execute_batch(
         return Err(ApiError::invalid("batch-size", detail));
     }
     state.meters().batch(count);
+    // A batch is admitted as a whole: half of one would be hard to repeat.
+    for pool in pools_of(&batch.executions) {
+        if let Err(error) = state.control().admit(&pool, Admission::Request) {
+            state.meters().refused_start();
+            return Err(error.into());
+        }
+    }
     let requests = batch.executions.into_iter().enumerate();
     let results = futures::future::join_all(requests.map(|(index, request)| {
         let state = &state;
@@ -93,7 +109,7 @@ async fn execute_batch(
 }
 
 async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> ExecuteBatchItem {
-    let started = start(state, request, None, None).await;
+    let started = start(state, request, Entry::Batch).await;
     state.meters().execute("batch", outcome(&started));
     match started {
         Ok(ExecuteAnswer { execution_id, status: DUPLICATE, commands_generated }) => {
@@ -111,16 +127,40 @@ async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> Execut
     }
 }
 
+/// The pools in which a batch starts executions; one that is no pool is its item's fault.
+fn pools_of(requests: &[ExecuteRequest]) -> BTreeSet<Pool> {
+    let pools = requests.iter().map(|request| match &request.execution_pool {
+        Some(name) => pool_of(name).ok(),
+        None => Some(Pool::shared()),
+    });
+    pools.flatten().collect()
+}
+
+/// How a start came in.
+enum Entry<'a> {
+    Single {
+        /// The idempotency key of the request.
+        key: Option<&'a str>,
+        trace: Option<Value>,
+    },
+    /// As part of a batch that has been admitted.
+    Batch,
+}
+
 async fn start(
     state: &AppState,
     request: ExecuteRequest,
-    idempotency_key: Option<&str>,
-    trace: Option<Value>,
+    entry: Entry<'_>,
 ) -> Result<ExecuteAnswer, ApiError> {
+    let (idempotency_key, trace, admission) = match entry {
+        Entry::Single { key, trace } => (key, trace, Admission::Request),
+        Entry::Batch => (None, None, Admission::Granted),
+    };
     let key = key_of(&request, idempotency_key)?;
     let above = request.parent_execution_id.map(ExecutionId::from);
     let wish = wish(request)?;
-    let request = StartRequest { key: key.clone(), trace: wish.trace.or(trace), ..wish };
+    let trace = wish.trace.clone().or(trace);
+    let request = StartRequest { key: key.clone(), trace, admission, ..wish };
     let request = match above {
         Some(above) => state.control().linked(request, above).await?,
         None => request,

@@ -57,6 +57,10 @@ async fn metrics(
         let age = known.at.elapsed().as_secs();
         add("noetl_store_gauges_age_seconds", "", "How old these two figures are.", age);
     }
+    if let Some(waiting) = state.control().backlog(&pool) {
+        let help = "Executions that wait for a worker, as last counted for admission.";
+        add("noetl_backlog_executions", &of_pool, help, waiting);
+    }
     let uptime = state.uptime().as_secs();
     add("noetl_uptime_seconds", "", "How long this server has been up.", uptime);
     if let Some(skew) = state.control().clock_skew() {

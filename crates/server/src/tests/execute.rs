@@ -114,3 +114,36 @@ pub(super) async fn what_cannot_be_started_is_refused_and_leaves_nothing(server:
     assert_eq!(refused(pool).await, "422 invalid-pool");
     assert_eq!(server.get("/api/executions").await.body, json!([]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn starts_are_refused_while_too_many_executions_wait() {
+    let server = Server::without_loops();
+    server.register(HELLO).await;
+    let one = json!({ "path": "tests/hello" });
+    // A batch is admitted or refused as a whole.
+    let batch = json!({ "executions": vec![one.clone(); 1000] });
+    let started = server.post("/api/execute/batch", batch.clone()).await;
+    assert_eq!((started.status.as_u16(), &started.body["started"]), (200, &json!(1000)));
+    let refused = server.post("/api/execute", one).await;
+    assert_eq!(refused.headers["retry-after"], "1");
+    assert_eq!(refused.status, 429);
+    let expected = json!({
+        "type": "urn:noetl:problem:backlog-full",
+        "title": "Too Many Requests",
+        "status": 429,
+        "code": "backlog-full",
+        "pool": "shared",
+        "waiting": 1000,
+        "limit": 1000,
+    });
+    for (name, value) in expected.as_object().expect("a map") {
+        assert_eq!(&refused.body[name], value, "{name}");
+    }
+    let detail = refused.body["detail"].as_str().expect("text");
+    assert!(detail.contains("raise `executions.backlog_max`"), "{detail}");
+    assert_eq!(server.post("/api/execute/batch", batch).await.status, 429);
+    let metrics = server.get("/metrics").await.body;
+    let metrics = metrics.as_str().expect("text");
+    assert!(metrics.contains("noetl_starts_refused_total 2\n"), "{metrics}");
+    assert!(metrics.contains("noetl_backlog_executions{pool=\"shared\"} 1000\n"), "{metrics}");
+}

@@ -73,6 +73,11 @@ impl CommandQueue for Shards {
         Ok(pools.into_iter().take(PAGE_MAX).collect())
     }
 
+    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+        let counts = self.answering(|shard| shard.waiting_executions(pool, count_max)).await?;
+        Ok(counts.into_iter().sum::<u64>().min(count_max))
+    }
+
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.ready_count(pool)).await?.into_iter().sum())
     }

@@ -143,7 +143,7 @@ async fn leasing_does_not_walk_what_waits() {
             query_scalar(AssertSqlSafe(run)).fetch_all(&mut connection).await.expect("a plan");
         execute(&mut connection, "DEALLOCATE leasing").await;
         let scans: Vec<&String> = plan.iter().filter(|line| line.contains(" on command")).collect();
-        assert!(scans.iter().all(|line| line.contains("Index")), "{plan:#?}");
+        assert!(!scans.iter().any(|line| line.contains("Seq Scan")), "{plan:#?}");
         let looked_at: u64 = scans.iter().map(|line| rows_of(line)).sum();
         assert!((50..=LEASE_ROWS_MAX).contains(&looked_at), "{looked_at}: {plan:#?}");
         assert!(!plan.iter().any(|line| line.contains("Rows Removed")), "{plan:#?}");

@@ -263,6 +263,24 @@ pub async fn an_execution_with_many_commands_does_not_keep_others_waiting(subjec
     assert_eq!((given.len(), given[99]), (100, (A.0, 98)));
 }
 
+pub async fn executions_that_wait_are_counted_up_to_a_limit(subject: Subject) {
+    let gpu = Pool::new("gpu");
+    let count = async |pool: &Pool, max| {
+        subject.store.waiting_executions(pool, max).await.expect("the store counts")
+    };
+    assert_eq!(count(&Pool::shared(), 10).await, 0);
+    let queue = vec![add(1), add(2), add(3), add_to(gpu.clone(), 4)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    let queue = vec![add(1), lease(1, 1, 30)];
+    assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
+    assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(C) }).await, Ok(()));
+    assert_eq!(count(&Pool::shared(), 10).await, 2, "commands of one execution count once");
+    assert_eq!(count(&Pool::shared(), 1).await, 1);
+    assert_eq!(count(&Pool::shared(), 0).await, 0);
+    assert_eq!(count(&gpu, 10).await, 1);
+    assert_eq!(count(&Pool::new("none"), 10).await, 0);
+}
+
 pub async fn the_pools_with_a_command_to_lease_are_listed_once(subject: Subject) {
     let pools = async || subject.store.ready_pools().await.expect("the store answers");
     assert_eq!(pools().await, []);

@@ -90,6 +90,14 @@ impl CommandTable {
         })
     }
 
+    /// The executions of the commands of a pool that nobody has leased yet.
+    fn waiting<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = ExecutionId> {
+        let waiting = self.rows.iter().filter(move |(_, row)| {
+            row.open.pool == *pool && matches!(row.open.holder, Holder::Nobody { .. })
+        });
+        waiting.map(|((execution, _), _)| *execution)
+    }
+
     /// The commands of a pool that can be leased, each with the round in which it comes.
     fn rounds<'a>(
         &'a self,
@@ -224,6 +232,11 @@ impl CommandQueue for MemoryStore {
             .into_iter()
             .take(PAGE_MAX)
             .collect())
+    }
+
+    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+        let waiting: BTreeSet<ExecutionId> = self.tables().commands.waiting(pool).collect();
+        Ok(u64::try_from(waiting.len()).expect("a count of rows in memory fits").min(count_max))
     }
 
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {

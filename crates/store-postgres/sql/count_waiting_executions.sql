@@ -1,0 +1,26 @@
+-- How many executions, of at most $2, have a command in pool $1 that nobody has taken. One step of the
+-- index for each execution, however many commands it has.
+WITH RECURSIVE waiting (execution_id, place) AS (
+    (
+        SELECT execution_id, 1::bigint
+        FROM noetl.command
+        WHERE status = 'ISSUED' AND pool = $1 AND $2 > 0
+        ORDER BY pool, execution_id, position
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT following.execution_id, waiting.place + 1
+    FROM waiting
+    CROSS JOIN LATERAL (
+        SELECT command.execution_id
+        FROM noetl.command
+        WHERE
+            command.status = 'ISSUED'
+            AND command.pool = $1
+            AND command.execution_id > waiting.execution_id
+        ORDER BY command.pool, command.execution_id, command.position
+        LIMIT 1
+    ) AS following
+    WHERE waiting.place < $2
+)
+SELECT count(*) FROM waiting
