@@ -34,7 +34,7 @@ fn told(seconds: [u64; 4]) -> Vec<Recorded> {
         story.now = story.now.after(Duration::from_secs(1));
         story.claim(command, 1, "w").unwrap();
         story.now = story.now.after(Duration::from_secs(seconds));
-        story.report(command, 1, "w", Told::Completed { output: json!(seconds) }).unwrap();
+        story.report(command, 1, "w", Told::Completed { output: json!(seconds).into() }).unwrap();
     }
     assert!(story.status().is_terminal());
     story.log
