@@ -9,6 +9,8 @@ use std::thread::available_parallelism;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
+use crate::Control;
+
 /// Slow decisions that are made at the same time: half of the processors, and at least one.
 const SLOW_SHARE: usize = 2;
 
@@ -34,5 +36,12 @@ impl Deciders {
                 tokio::task::block_in_place(work)
             }
         }
+    }
+}
+
+impl Control {
+    /// Does work that takes noticeable time beside the threads that serve requests, once there is room.
+    pub async fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.parts.deciders.slow(work).await
     }
 }

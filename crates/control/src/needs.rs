@@ -94,7 +94,7 @@ impl Control {
         for _ in 0..NEED_ROUNDS_MAX {
             let answer = match effort {
                 Effort::Brief => ask((&fetched.loaded, effort)),
-                Effort::Whole => self.parts.deciders.slow(|| ask((&fetched.loaded, effort))).await,
+                Effort::Whole => self.apart(|| ask((&fetched.loaded, effort))).await,
             };
             match answer {
                 Ok(answer) => return Ok(answer),

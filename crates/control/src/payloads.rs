@@ -17,6 +17,9 @@ use crate::{Control, PayloadError};
 /// the cost of a command does not grow with what its templates mention.
 pub(crate) const BINDING_INLINE_MAX: usize = 4 * 1024;
 
+/// Bytes of JSON from which parsing takes so long that others should not wait for it.
+const SLOW_JSON_BYTES: usize = 512 * 1024;
+
 /// A value on its way out of an event: its JSON is what is stored.
 #[derive(Debug)]
 pub(crate) struct Large {
@@ -128,8 +131,12 @@ impl Control {
             return Ok(value);
         }
         let bytes = self.payload_bytes(digest).await?;
-        let value = serde_json::from_slice(&bytes).map_err(|_| PayloadError::Damaged(digest))?;
-        let value = Arc::new(value);
+        let parsed = if bytes.len() < SLOW_JSON_BYTES {
+            serde_json::from_slice(&bytes)
+        } else {
+            self.apart(|| serde_json::from_slice(&bytes)).await
+        };
+        let value = Arc::new(parsed.map_err(|_| PayloadError::Damaged(digest))?);
         let size = u64::try_from(bytes.len()).expect("a length in memory fits");
         self.parts.payloads.put(PayloadRef { digest, size }, &value);
         Ok(value)

@@ -153,10 +153,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
-            let task_run = TaskRun { first: *command, attempts: 0 };
-            let (task, step, bindings) = (*task, step.clone(), bindings.clone());
-            let (tool, issued, holder) = (*tool, state.seq, Holder::Nobody);
-            let open = OpenCommand { task, step, tool, bindings, task_run, issued, holder };
+            let open = OpenCommand::waiting((*command, state.seq), *task, step, (*tool, bindings));
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until } => {

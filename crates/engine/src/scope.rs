@@ -90,6 +90,14 @@ impl<'a> Scope<'a> {
         self.within_budget(what, condition.holds_within(&variables, &self.work.budget))
     }
 
+    /// The stored values that a condition mentions and that are not here.
+    pub(crate) fn lacks(self, condition: &Condition) -> BTreeSet<Digest> {
+        match self.fetch(condition.variables(), Words::of(condition)) {
+            Err(Trouble::Needs(needs)) => needs,
+            Ok(_) | Err(Trouble::Fails(_) | Trouble::Exceeded { .. }) => BTreeSet::new(),
+        }
+    }
+
     fn within_budget<T>(
         self,
         what: impl Display,

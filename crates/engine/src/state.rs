@@ -388,6 +388,18 @@ pub struct StepView<'a> {
 }
 
 impl OpenCommand {
+    /// A command that has just been issued, as the first of its task run.
+    pub(crate) fn waiting(
+        (command, issued): (CommandId, Seq),
+        task: TaskAddress,
+        step: &StepName,
+        (tool, bindings): (ToolKind, &Bindings),
+    ) -> Self {
+        let (step, bindings, holder) = (step.clone(), bindings.clone(), Holder::Nobody);
+        let task_run = TaskRun { first: command, attempts: 0 };
+        Self { task, step, tool, bindings, task_run, issued, holder }
+    }
+
     /// How often commands of its task run have been claimed, this one included.
     pub(crate) fn attempts(&self) -> u32 {
         self.task_run.attempts.saturating_add(self.attempt().0)

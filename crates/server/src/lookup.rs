@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use noetl_control::{Control, LoadError, PayloadError};
-use noetl_expr::{Template, Variables};
+use noetl_engine::Effort;
+use noetl_expr::{Budget, Template, Variables};
 use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload};
 use noetl_secrets::{Access, Identifier, KeychainSecret, Operation, Vault, VaultError};
 use noetl_store::{Credential, Store, StoreError};
@@ -233,22 +234,15 @@ impl Lookup {
             let (alias, provider) = (asked.alias.to_owned(), provider.to_owned());
             return Err(NotFound::Unsupported { alias, provider });
         }
-        let rendered = |value: &Value| {
-            let template = Template::parse(value.clone()).map_err(|error| error.to_string());
-            let rendered =
-                template.and_then(|it| it.render(workload).map_err(|error| error.to_string()));
-            rendered.map_err(|problem| asked.wrong(format!("cannot be rendered: {problem}")))
-        };
-        let named = match entry.get("credential").or_else(|| entry.get("auth")) {
-            None => None,
-            Some(name) => rendered(name)?.as_str().map(str::to_owned),
-        };
+        let rendered = self.rendered(entry, workload, asked).await?;
+        let named = rendered.get("credential").or_else(|| rendered.get("auth"));
+        let named = named.and_then(Value::as_str).map(str::to_owned);
         let base = match &named {
             None => Value::Null,
             Some(name) => self.stored(name, asked).await?,
         };
         let Some(map) = entry["map"].as_object() else {
-            let said = self::said(entry, rendered)?;
+            let said = self::said(&rendered);
             return match (base, said.is_empty()) {
                 (Value::Object(fields), _) => Ok(fields.into_iter().chain(said).collect()),
                 (base, true) if named.is_some() => Ok(base),
@@ -268,11 +262,36 @@ impl Lookup {
                     None if is_static => source.clone(),
                     None => self.by_path(path, asked).await?,
                 },
-                None => rendered(source)?,
+                None => rendered["map"][field].clone(),
             };
             fields.insert(field.clone(), value);
         }
         Ok(Value::Object(fields))
+    }
+
+    /// An entry with its templates rendered; where that takes some effort, it holds up nobody.
+    async fn rendered(
+        &self,
+        entry: &Value,
+        workload: &Workload,
+        asked: Asked<'_>,
+    ) -> Result<Value, NotFound> {
+        let wrong = |problem: String| asked.wrong(format!("cannot be rendered: {problem}"));
+        let template = Template::parse(entry.clone()).map_err(|error| wrong(error.to_string()))?;
+        let with = |effort: Effort| {
+            let budget = Budget::new(effort.work_max());
+            let rendered = template.render_within(workload, &budget);
+            (rendered.map_err(|error| error.to_string()), budget.is_exceeded())
+        };
+        let (rendered, is_exceeded) = match with(Effort::Brief) {
+            (_, true) => self.control.apart(|| with(Effort::Whole)).await,
+            done => done,
+        };
+        if is_exceeded {
+            let max = Effort::Whole.work_max();
+            return Err(wrong(format!("its templates took more than {max} units of work")));
+        }
+        rendered.map_err(wrong)
     }
 
     /// A field of a credential: `<credential>.<field>`.
@@ -302,20 +321,19 @@ impl Lookup {
 
 /// What an entry itself says about a token: the token, or where and with what to get one, which is
 /// the worker's to do, and to do again before the token expires.
-fn said<E>(
-    entry: &Value,
-    rendered: impl Fn(&Value) -> Result<Value, E>,
-) -> Result<Map<String, Value>, E> {
+fn said(entry: &Value) -> Map<String, Value> {
+    let given = |key: &str| entry.get(key).filter(|value| !value.is_null());
     let mut fields = Map::new();
-    if let Some(token) = entry.get("token").filter(|token| !token.is_null()) {
+    if let Some(token) = given("token") {
         fields.insert("type".to_owned(), "bearer".into());
-        fields.insert("token".to_owned(), rendered(token)?);
-    } else if let Some(endpoint) = entry.get("endpoint").filter(|endpoint| !endpoint.is_null()) {
-        if let Some(Value::Object(data)) = entry.get("data").map(&rendered).transpose()? {
-            fields.extend(data.into_iter().filter(|(name, _)| name != "grant_type"));
+        fields.insert("token".to_owned(), token.clone());
+    } else if let Some(endpoint) = given("endpoint") {
+        if let Some(Value::Object(data)) = entry.get("data") {
+            let data = data.iter().filter(|(name, _)| *name != "grant_type");
+            fields.extend(data.map(|(name, value)| (name.clone(), value.clone())));
         }
         fields.insert("type".to_owned(), "oauth2".into());
-        fields.insert("token_url".to_owned(), rendered(endpoint)?);
+        fields.insert("token_url".to_owned(), endpoint.clone());
     }
-    Ok(fields)
+    fields
 }

@@ -29,6 +29,8 @@ pub(super) struct Draft<'a> {
     events: Vec<Event>,
     /// Steps that arcs have led to and that have not been entered, with where from.
     pub(super) arrivals: BTreeMap<StepIndex, BTreeSet<StepIndex>>,
+    /// Where arcs have led in this decision, and from where.
+    pub(super) led: BTreeSet<(StepIndex, StepIndex)>,
     /// What loop items have produced in this decision: the log does not have it yet.
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
     /// The work of all templates.
@@ -46,7 +48,8 @@ impl<'a> Draft<'a> {
             })
             .collect();
         let (produced, work) = (BTreeMap::new(), Work::new(Budget::new(given.effort.work_max())));
-        let mut draft = Self { state, given, events, arrivals, produced, work };
+        let led = BTreeSet::new();
+        let mut draft = Self { state, given, events, arrivals, led, produced, work };
         draft.turn();
         draft
     }

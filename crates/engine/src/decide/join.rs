@@ -26,6 +26,7 @@ impl Draft<'_> {
     /// Notes that an arc has led to `to`.
     pub(super) fn arrive(&mut self, to: StepIndex, from: StepIndex) {
         self.arrivals.entry(to).or_default().insert(from);
+        self.led.insert((to, from));
     }
 
     /// Enters every step that has been led to and need not wait, until nothing moves; then ends the
@@ -79,15 +80,15 @@ impl Draft<'_> {
         if self.state.status.is_terminal() {
             return;
         }
-        for (step, from) in self.arrivals.clone() {
+        // Those of earlier decisions have been recorded.
+        for (step, from) in std::mem::take(&mut self.led) {
+            if !self.arrivals.get(&step).is_some_and(|arrived| arrived.contains(&from)) {
+                continue;
+            }
             let step = self.given.playbook.step(step).name.clone();
-            for from in from {
-                let from = self.given.playbook.step(from).name.clone();
-                let known =
-                    self.state.awaited.get(&step).is_some_and(|known| known.contains(&from));
-                if !known {
-                    self.emit(Event::StepAwaited { step: step.clone(), from });
-                }
+            let from = self.given.playbook.step(from).name.clone();
+            if !self.state.awaited.get(&step).is_some_and(|known| known.contains(&from)) {
+                self.emit(Event::StepAwaited { step, from });
             }
         }
     }

@@ -12,6 +12,19 @@ use crate::Needs;
 use crate::scope::{EndWay, Moment, Scope, StepEnd};
 use crate::state::{Body, Pipeline};
 
+/// A decision that lacks data for one guard asks for that of all guards at once: each time it is made
+/// again, the guards before are evaluated again.
+fn with_needs_of(halt: Halt, scope: Scope<'_>, arcs: &[Arc]) -> Halt {
+    match halt {
+        Halt::Needs(Needs::Payloads(mut lacking)) => {
+            let guards = arcs.iter().filter_map(|arc| arc.when.as_ref());
+            guards.for_each(|guard| lacking.extend(scope.lacks(guard)));
+            Halt::Needs(Needs::Payloads(lacking))
+        }
+        Halt::Needs(Needs::Loop(_) | Needs::Effort) | Halt::Exceeded(_) => halt,
+    }
+}
+
 /// An arc that fires, with what its `set` gives.
 struct Fired {
     to: StepIndex,
@@ -130,7 +143,8 @@ impl Draft<'_> {
         for arc in step.next.arcs.iter().filter(|arc| eligible(arc)) {
             let holds = match &arc.when {
                 None => Ok(true),
-                Some(when) => settled(scope.holds(self.guard_of(arc), when))?,
+                Some(when) => settled(scope.holds(self.guard_of(arc), when))
+                    .map_err(|halt| with_needs_of(halt, scope, &step.next.arcs))?,
             };
             match holds {
                 Ok(false) => continue,

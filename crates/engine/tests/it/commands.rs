@@ -135,7 +135,8 @@ fn keys_of(step: &str) -> Vec<(String, u32, String)> {
     let mut keys = Vec::new();
     while !story.status().is_terminal() {
         let Some(command) = story.next_ready() else {
-            let (timer, _) = story.next_timer().expect("something is under way");
+            let (timer, due_at) = story.next_timer().expect("something is under way");
+            story.now = story.now.max(due_at);
             story.tell(&Input::TimerFired { timer }).expect("it is this one's turn");
             continue;
         };

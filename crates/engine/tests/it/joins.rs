@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 
-use crate::{check, told};
+use noetl_testkit::{Story, StoryOptions};
+
+use crate::{check, playbook, told};
 
 #[test]
 fn a_fan_out_joins_once_and_sees_every_branch() {
@@ -161,4 +163,33 @@ fn a_failed_branch_does_not_hold_a_join_back() {
     assert_eq!(story.state.step_runs("join"), 1);
     let last = story.history().lines().last().unwrap_or_default().to_owned();
     assert_eq!(last, "FAILED broken");
+}
+
+/// So many steps in a row, or so many side by side that join: the work grows with their number.
+#[test]
+fn thousands_of_steps_in_a_row_and_side_by_side_come_to_their_end() {
+    const STEPS: usize = 1_000;
+    let row: String = (0..STEPS)
+        .map(|n| {
+            format!(
+                "  - {{step: s{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{}}}]}}}}\n",
+                n + 1
+            )
+        })
+        .collect();
+    let mut story = Story::begin(
+        &playbook(&format!("{row}  - {{step: s{STEPS}, tool: {{kind: noop}}}}\n")),
+        StoryOptions::default(),
+    );
+    assert_eq!(story.run().status().as_str(), "COMPLETED");
+    let names: Vec<String> = (0..STEPS).map(|n| format!("s{n}")).collect();
+    let mut wide =
+        format!("  - {{step: start, tool: {{kind: noop}}, next: [{}]}}\n", names.join(", "));
+    for name in &names {
+        wide.push_str(&format!("  - {{step: {name}, tool: {{kind: noop}}, next: [end]}}\n"));
+    }
+    wide.push_str("  - {step: end, tool: {kind: noop}}\n");
+    let mut story = Story::begin(&playbook(&wide), StoryOptions::default());
+    assert_eq!(story.run().status().as_str(), "COMPLETED");
+    assert_eq!(story.state.step_runs("end"), 1);
 }

@@ -147,10 +147,10 @@ async fn messages_are_stored_once_and_taken_from_a_stream() {
         expect![[r#"
             completed {"status":"success","stream":"orders","seq":1,"duplicate":false}
             completed {"status":"success","stream":"orders","seq":1,"duplicate":true}
-            completed {"status":"success","stream":"orders","consumer":"taker","count":1,"messages":[{"subject":"orders.new","stream_seq":1,"consumer_seq":1,"delivered":1,"pending":0,"data":{"id":1},"headers":{"Nats-Msg-Id":"7-1","X-Kind":"book"}}],"acked":true}
+            completed {"status":"success","stream":"orders","consumer":"taker","count":1,"messages":[{"subject":"orders.new","stream_seq":1,"consumer_seq":1,"delivered":1,"pending":0,"data":{"id":1},"headers":{"Nats-Msg-Id":"7-1","Noetl-Attempt":"1","X-Kind":"book"}}],"acked":true}
             completed {"status":"success","stream":"orders","consumer":"taker","count":0,"messages":[],"acked":true}
-            completed {"status":"success","stream":"orders","subject":"orders.new","seq":1,"data":{"id":1},"headers":{"Nats-Msg-Id":"7-1","X-Kind":"book"}}
-            completed {"status":"success","stream":"orders","subject":"orders.new","seq":1,"data":{"id":1},"headers":{"Nats-Msg-Id":"7-1","X-Kind":"book"}}
+            completed {"status":"success","stream":"orders","subject":"orders.new","seq":1,"data":{"id":1},"headers":{"Nats-Msg-Id":"7-1","Noetl-Attempt":"1","X-Kind":"book"}}
+            completed {"status":"success","stream":"orders","subject":"orders.new","seq":1,"data":{"id":1},"headers":{"Nats-Msg-Id":"7-1","Noetl-Attempt":"1","X-Kind":"book"}}
             failed not_found: nats: there is no message `9`; `js_stream_info` says which there are
         "#]],
     )

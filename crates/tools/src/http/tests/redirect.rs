@@ -19,6 +19,7 @@ async fn a_redirect_is_followed_within_its_origin_with_the_secrets() {
         authorization: Bearer t
         content-type: application/json
         idempotency-key: 7-1
+        noetl-attempt: 1
         user-agent: noetl/0.1.0
         host: server
         content-length: 2
@@ -27,6 +28,7 @@ async fn a_redirect_is_followed_within_its_origin_with_the_secrets() {
         ---
         GET /b HTTP/1.1
         authorization: Bearer t
+        noetl-attempt: 1
         idempotency-key: 7-1
         user-agent: noetl/0.1.0
         host: server"#]]

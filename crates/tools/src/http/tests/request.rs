@@ -48,6 +48,7 @@ async fn a_form_is_encoded() {
             PUT / HTTP/1.1
             idempotency-key: mine
             content-type: application/x-www-form-urlencoded
+            noetl-attempt: 1
             user-agent: noetl/0.1.0
             host: server
             content-length: 13
