@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// How many elements a value may have: the items of its lists and the entries of its maps, at any
 /// depth.
-pub const VALUE_ELEMENTS_MAX: usize = 8_000_000;
+pub const VALUE_ELEMENTS_MAX: usize = 6_000_000;
 /// How much memory a value may take, where no budget says otherwise.
 pub const VALUE_MEMORY_MAX: usize = 512 * 1024 * 1024;
 
