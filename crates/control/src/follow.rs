@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_store::READ_EVENTS_MAX;
 use tokio::sync::watch;
 
 use crate::{Control, LoadError};
@@ -70,8 +71,8 @@ impl Follow {
 
     /// The events after the last one, which has to be in its place still.
     async fn read_on(&mut self) -> Result<VecDeque<Recorded>, LoadError> {
-        let before = Seq(self.after.0.saturating_sub(1));
-        let mut page: VecDeque<_> = self.control.read_page(self.execution, before).await?.into();
+        let page = self.control.read_from(self.execution, self.after, READ_EVENTS_MAX).await?;
+        let mut page: VecDeque<_> = page.into();
         if self.after == Seq::ZERO {
             return Ok(page);
         }

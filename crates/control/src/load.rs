@@ -10,11 +10,14 @@ use std::time::Duration;
 use lru::LruCache;
 use noetl_engine::{Execution, begin, evolve_all};
 use noetl_model::{Cutoff, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_store::READ_EVENTS_MAX;
+use noetl_store::{READ_BYTES_MAX, READ_EVENTS_MAX, json_len};
 
 use crate::error::{Damage, LoadError};
 use crate::rewind::{FoldEnd, Standing};
 use crate::{Control, snapshot};
+
+/// From which length on an event may fill a page by itself; its stored form may be longer.
+const FILLING_LEN: usize = READ_BYTES_MAX / 2;
 
 /// The states of executions used lately.
 #[derive(Debug)]
@@ -181,7 +184,36 @@ impl Control {
         execution: ExecutionId,
         after: Seq,
     ) -> Result<Vec<Recorded>, LoadError> {
-        let page = self.parts.store.read(execution, after, READ_EVENTS_MAX).await;
+        self.read_some(execution, after, READ_EVENTS_MAX).await
+    }
+
+    /// The event at `seq` and those after it, at most `limit` of each read. If there are any after it,
+    /// at least one of them is among them, however large the event at `seq` is.
+    pub(crate) async fn read_from(
+        &self,
+        execution: ExecutionId,
+        seq: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, LoadError> {
+        let before = Seq(seq.0.saturating_sub(1));
+        let mut page = self.read_some(execution, before, limit).await?;
+        let filled_by = match page.as_slice() {
+            [only] => (json_len(&only.event) >= FILLING_LEN).then_some(only.seq),
+            [] | [_, _, ..] => None,
+        };
+        if let Some(after) = filled_by {
+            page.extend(self.read_some(execution, after, limit).await?);
+        }
+        Ok(page)
+    }
+
+    async fn read_some(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, LoadError> {
+        let page = self.parts.store.read(execution, after, limit).await;
         page.map_err(|error| LoadError::of_store(execution, error))
     }
 }

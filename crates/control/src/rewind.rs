@@ -68,8 +68,7 @@ impl Control {
     /// Compares a fold with the log.
     pub(crate) async fn standing(&self, end: FoldEnd) -> Result<Standing, LoadError> {
         let failed = |error| LoadError::of_store(end.execution, error);
-        let before = Seq(end.seq.0.saturating_sub(1));
-        let page = self.parts.store.read(end.execution, before, 2).await.map_err(failed)?;
+        let page = self.read_from(end.execution, end.seq, 2).await?;
         match page.as_slice() {
             [last] if end.is_at(last) => Ok(Standing::Current),
             [last, ..] if end.is_at(last) => Ok(Standing::Behind),

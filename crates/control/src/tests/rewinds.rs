@@ -1,11 +1,13 @@
 //! A store that goes back in time behind a control plane that runs.
 
+use noetl_engine::Input;
 use noetl_model::Event;
-use noetl_store::{Snapshots as _, Timers as _};
+use noetl_store::{READ_BYTES_MAX, Snapshots as _, Timers as _};
 use serde_json::json;
 
 use super::waiting::FLAKY;
 use super::*;
+use crate::rewind::{FoldEnd, Standing};
 use crate::{LoadError, ReportAnswer};
 
 const CHAIN: &str = "
@@ -201,3 +203,22 @@ kind: Playbook
 metadata: {name: later, path: later}
 workflow: [{step: start, tool: {kind: noop}}]
 ";
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_fills_a_page_does_not_hide_those_after_it() {
+    let world = World::new();
+    let plane = world.running();
+    register(&plane.control, CHAIN).await;
+    let execution = start(&plane.control).await;
+    let body = json!("x".repeat(READ_BYTES_MAX));
+    let note = Input::Reported { name: "note".to_owned(), step: None, body };
+    plane.control.submit(execution, note).await.expect("it is noted");
+    let noted = plane.control.known_state(execution).await.expect("it is there");
+    plane.control.cancel(execution, "no longer wanted").await.expect("it is cancelled");
+    let standing = plane.control.standing(FoldEnd::of(&noted)).await.expect("it is compared");
+    assert_eq!(standing, Standing::Behind);
+    let mut follow = plane.control.events_follow(execution, noted.seq());
+    let next = tokio::time::timeout(Duration::from_secs(60), follow.next()).await;
+    assert_eq!(next.expect("the log goes on").expect("it is whole").seq, noted.seq().next());
+    plane.stop().await;
+}
