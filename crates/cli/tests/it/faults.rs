@@ -2,7 +2,7 @@
 //! cause within a bound, and the server goes on by itself once the cause is gone.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -128,17 +128,13 @@ impl SmallDisk {
         fs::create_dir(&at).expect("the home is ours");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(&at);
-        match mount.output() {
-            Ok(output) if output.status.success() => Some(Self(at)),
-            Ok(output) => {
-                eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
-                None
-            }
-            Err(error) => {
-                eprintln!("skipped: mount does not run: {error}");
-                None
-            }
-        }
+        let reason = match mount.output() {
+            Ok(output) if output.status.success() => return Some(Self(at)),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => format!("mount does not run: {error}"),
+        };
+        let _unread = writeln!(io::stderr(), "skipped: {reason}");
+        None
     }
 
     /// Takes all the room that is left.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::http::StatusCode;
 use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Parcel, Reach};
+use noetl_store::{FailedStanding, FeedDelivery};
 use noetl_testkit::{NatsServer, Publisher};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -191,5 +192,29 @@ async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(delivery(&narrow, "out").await.0, "dead", "made under another prefix");
     assert_eq!(broker.taken("out"), (0, 0));
+    delivering.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_turn_it_is_not_leaves_the_failures_of_a_feed_alone() {
+    let broker = Arc::new(PartBroker::default());
+    let (store, clock) = in_memory();
+    let server = Server::on(settings(Access::Open, Hosts::Any), store, broker.clone(), clock);
+    server.register(HELLO).await;
+    let feed = json!({ "name": "bad", "from": "start", "subject": "noetl.events.bad" });
+    assert_eq!(server.post("/api/feeds", feed).await.status, StatusCode::OK);
+    server.start("tests/hello").await;
+    let (records, store) = (server.state.records(), server.state.store());
+    let is_taken = records.take_turn("feed/bad", "another", Duration::from_secs(3600)).await;
+    assert!(is_taken.expect("the store answers"));
+    let standing = FailedStanding::Waiting { until: server.state.now() };
+    let failed = FeedDelivery::Failed { failures: 3, reason: "no stream".to_owned(), standing };
+    assert!(store.put_feed_delivery("bad", &failed).await.expect("the store answers"));
+    let stop = CancellationToken::new();
+    let state = server.state.clone();
+    let delivering = tokio::spawn(deliver_feeds(state, "one".to_owned(), stop.clone()));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(delivery(&server, "bad").await, ("retrying".to_owned(), 3));
+    assert_eq!(broker.taken("bad"), (0, 0));
     delivering.abort();
 }

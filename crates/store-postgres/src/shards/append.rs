@@ -41,7 +41,8 @@ impl EventLog for Shards {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         let read = |execution, after, limit| {
-            self.in_shard(execution, self.shard(execution).own_events(execution, after, limit))
+            let own = self.shard(execution).own_events(execution, after, limit);
+            self.in_shard(execution, Box::pin(own))
         };
         read_shared(execution, after, limit, read).await
     }

@@ -11,8 +11,8 @@ use futures::FutureExt as _;
 use noetl_model::{CommandId, ExecutionId, Message, Pool, Seq};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
-    Append, CommandQueue as _, EventLog, Executions as _, Outbox as _, StoreError, SystemClock,
-    Take, Taker,
+    Append, Bounded, CommandQueue as _, EventLog, Executions as _, Outbox as _, StoreError,
+    SystemClock, Take, Taker,
 };
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use sqlx::{Executor as _, SqliteConnection};
@@ -255,4 +255,25 @@ async fn other_users_can_open_no_file_of_a_database() {
     let store = SqliteStore::open(&path, Arc::new(SystemClock)).await.unwrap();
     assert_eq!(store.read(A, Seq::ZERO, 10).await.unwrap().len(), 1);
     assert!(modes().iter().all(|(_, mode)| *mode == 0o600), "{:?}", modes());
+}
+
+#[tokio::test]
+async fn a_database_that_another_process_has_locked_ends_a_call_at_its_deadline() {
+    let deadline = Duration::from_millis(300);
+    let (path, _keep) = fresh_path();
+    let store = Bounded::new(Arc::new(open(&path).await), deadline);
+    let mut other = connect(&path).await;
+    other.execute("BEGIN IMMEDIATE").await.unwrap();
+    let error = store.append(&[start(A)]).await.unwrap_err();
+    assert!(matches!(error, StoreError::TimedOut { .. }), "{error:?}");
+    assert!(store.summary(A).await.unwrap().is_none(), "it can be read meanwhile");
+    other.execute("ROLLBACK").await.unwrap();
+    let appended = async {
+        // What was given up may have been written all the same.
+        while store.summary(A).await.ok().flatten().is_none() {
+            drop(store.append(&[start(A)]).await);
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), appended).await.expect("it goes on");
+    assert_eq!(store.read(A, Seq::ZERO, 10).await.unwrap().len(), 1);
 }

@@ -34,6 +34,14 @@ const FAILURES_MAX: u32 = 20;
 /// The longest wait between two tries.
 const RETRY_MAX: Duration = Duration::from_secs(256);
 
+/// What came of a delivery that did not fail.
+enum Delivery {
+    /// The broker has everything there was.
+    Done,
+    /// Another server delivers the feed, and keeps how that goes.
+    Anothers,
+}
+
 /// Why a feed does not go on.
 enum Stuck {
     /// Nothing is wrong with the feed: the store or the connection to the broker is not there.
@@ -106,7 +114,7 @@ fn is_due(delivery: &FeedDelivery, now: Timestamp) -> bool {
 async fn note(
     state: &AppState,
     feed: &NamedFeed,
-    delivered: Result<(), Stuck>,
+    delivered: Result<Delivery, Stuck>,
 ) -> Result<(), String> {
     let before = match &feed.delivery {
         FeedDelivery::Working => 0,
@@ -115,8 +123,9 @@ async fn note(
     let now = state.now();
     let failures = before.saturating_add(1);
     let (reason, standing) = match delivered {
-        Ok(()) if before == 0 => return Ok(()),
-        Ok(()) => {
+        Ok(Delivery::Anothers) => return Ok(()),
+        Ok(Delivery::Done) if before == 0 => return Ok(()),
+        Ok(Delivery::Done) => {
             let kept = state.store().put_feed_delivery(&feed.name, &FeedDelivery::Working).await;
             kept.map_err(|error| ApiError::from(error).detail().to_owned())?;
             return Ok(());
@@ -149,7 +158,7 @@ async fn deliver(
     holder: &str,
     feed: &NamedFeed,
     subject: &str,
-) -> Result<(), Stuck> {
+) -> Result<Delivery, Stuck> {
     let checked = state.settings().feed_prefix.check(subject);
     checked.map_err(|error| Stuck::Forbidden(error.to_string()))?;
     let mut reading = Reading::begin(state, filter_of(feed), feed.cursor.clone(), BATCH);
@@ -158,11 +167,11 @@ async fn deliver(
         let from = reading.cursor().clone();
         let events = reading.page().await?;
         if *reading.cursor() == from {
-            return Ok(());
+            return Ok(Delivery::Done);
         }
         let is_mine = state.records().take_turn(&turn, holder, TURN).await;
         if !is_mine.map_err(ApiError::from)? {
-            return Ok(());
+            return Ok(Delivery::Anothers);
         }
         let parcels: Vec<Parcel> =
             events.iter().map(|event| parcel(&feed.name, subject, event)).collect();
@@ -171,10 +180,10 @@ async fn deliver(
         let moved = state.store().move_feed(&feed.name, &from, to).await;
         if !moved.map_err(ApiError::from)? {
             // Somebody has sent it elsewhere, or has forgotten it.
-            return Ok(());
+            return Ok(Delivery::Anothers);
         }
     }
-    Ok(())
+    Ok(Delivery::Done)
 }
 
 /// Why the broker has not taken the events of a feed.
