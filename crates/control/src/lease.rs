@@ -158,14 +158,9 @@ impl Control {
                 in_hand.set_aside(ASIDE);
                 None
             }
-            // The queue has a command that by its log has ended: the two were written together.
+            // Another server's worker was faster; if the command stays ready, the sweeper says so.
             Ok(Answer::Refused(refusal)) => {
-                tracing::warn!(
-                    %execution,
-                    %command,
-                    %refusal,
-                    "command is ready in the queue and cannot be claimed"
-                );
+                tracing::debug!(%execution, %command, %refusal, "command cannot be claimed");
                 in_hand.set_aside(ASIDE);
                 None
             }

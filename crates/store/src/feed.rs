@@ -36,6 +36,11 @@ impl FeedCursor {
         self.0.get(shard).copied().unwrap_or_default()
     }
 
+    /// Whether a shard has been read further than `end`.
+    pub fn is_ahead_of(&self, end: &FeedCursor) -> bool {
+        (0..self.0.len()).any(|shard| self.place(shard) > end.place(shard))
+    }
+
     /// The same with one shard read up to `place`.
     pub fn at(mut self, shard: usize, place: FeedPlace) -> Self {
         if self.0.len() <= shard {
@@ -188,6 +193,21 @@ pub trait Feeds: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cursor_is_ahead_if_it_is_in_any_shard() {
+        let cursor = |text: &str| text.parse::<FeedCursor>().expect("a cursor");
+        for (text, end, expected) in [
+            ("5.1", "5.1", false),
+            ("5.2", "5.1", true),
+            ("4.9", "5.1", false),
+            ("5.1-9.0", "5.1-8.3", true),
+            ("start", "5.1", false),
+            ("5.1", "start", true),
+        ] {
+            assert_eq!(cursor(text).is_ahead_of(&cursor(end)), expected, "{text} and {end}");
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, places: &[(i64, i64)]) {

@@ -62,5 +62,7 @@ async fn follow_everything(
 ) -> Result<Response, ApiError> {
     let from = resumed(&headers).or(query.from.as_deref()).unwrap_or("end");
     let cursor = cursor_at(&state, from).await?;
-    Ok(Reading::begin(&state, query.filter(), cursor, PAGE_SIZE).into_stream())
+    let mut reading = Reading::begin(&state, query.filter(), cursor, PAGE_SIZE);
+    reading.check_cursor().await?;
+    Ok(reading.into_stream())
 }

@@ -189,7 +189,9 @@ async fn follow_feed(
 ) -> Result<Response, ApiError> {
     let feed = found(&state, &name).await?;
     let cursor = cursor_after(&feed, resumed(&headers).or(query.after.as_deref()))?;
-    Ok(Reading::begin(&state, filter_of(&feed), cursor, PAGE_SIZE).into_stream())
+    let mut reading = Reading::begin(&state, filter_of(&feed), cursor, PAGE_SIZE);
+    reading.check_cursor().await?;
+    Ok(reading.into_stream())
 }
 
 /// Where a reader of a feed begins: after the cursor that it carries, else after the feed's own.

@@ -55,12 +55,12 @@ async fn follow_execution(
     let execution = ExecutionId::from(id);
     let summary = known(&state, execution).await?;
     let after = Seq(resumed(&headers).unwrap_or(query.after));
-    if after > summary.seq {
-        return Err(LoadError::Rewound { execution, seq: after }.into());
-    }
     if summary.status.is_terminal() && after >= summary.seq {
         // Tells a browser not to connect again.
         return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    if after > summary.seq {
+        return Err(LoadError::Rewound { execution, seq: after }.into());
     }
     let teller = teller_at(&state, execution, after).await?;
     let events = state.control().events_follow(execution, after);

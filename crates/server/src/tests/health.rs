@@ -110,6 +110,9 @@ async fn metrics_count_what_waits_in_a_pool() {
     };
     let told = metrics("").await;
     let (gauges, counters) = told.split_once("# HELP noetl_http").expect("requests are measured");
+    // A loop measures the skew, perhaps not yet.
+    let gauges = gauges.lines().filter(|line| !line.contains("noetl_clock_skew"));
+    let gauges: String = gauges.map(|line| format!("{line}\n")).collect();
     expect![[r##"
         # HELP noetl_commands_ready Commands that wait for a worker.
         # TYPE noetl_commands_ready gauge
@@ -135,7 +138,7 @@ async fn metrics_count_what_waits_in_a_pool() {
         noetl_executions_ended_total{outcome="failed"} 0
         noetl_executions_ended_total{outcome="cancelled"} 0
     "##]]
-    .assert_eq(gauges);
+    .assert_eq(&gauges);
     let registered = "{method=\"POST\",route=\"/api/catalog/register\",status=\"2xx\"} 1";
     assert!(counters.contains(registered), "{counters}");
     server.start("tests/hello").await;

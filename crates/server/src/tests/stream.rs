@@ -1,11 +1,17 @@
 //! Event streams.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::Request;
 use expect_test::expect;
+use noetl_bus::LocalBus;
+use noetl_store::{EventFeed as _, FeedPoint, MemoryStore};
 use serde_json::json;
+use tokio::time::Instant;
 
-use super::{HELLO, Server};
+use super::{HELLO, Server, SimulatedClock, settings};
+use crate::{Access, Hosts};
 
 /// What a stream has said by its end: the id and the name of each event.
 async fn heard(server: &Server, id: &str, last: Option<&str>) -> String {
@@ -75,4 +81,37 @@ async fn a_stream_ends_when_the_server_drains() {
 
     "#]]
     .assert_eq(&heard);
+}
+
+/// What a request with a place to go on after is answered.
+async fn resumed(server: &Server, path: &str, last: &str) -> (u16, String) {
+    let request = Request::get(path).header("last-event-id", last);
+    let answer = server.send(request.body(Body::empty()).expect("a request")).await;
+    (answer.status.as_u16(), answer.body["type"].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_on_after_events_that_the_store_has_lost_is_told_so() {
+    let clock = Arc::new(SimulatedClock { begun: Instant::now() });
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let settings = settings(Access::Open, Hosts::Any);
+    let server = Server::on(settings, store.clone(), Arc::new(LocalBus::new()), clock);
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    let backup = store.backup();
+    let cancel = format!("/api/executions/{id}/cancel");
+    server.post(&cancel, json!({})).await;
+    let end = store.feed_point(&FeedPoint::End).await.expect("the store answers").to_string();
+    store.restore(&backup);
+    let stream = format!("/api/executions/{id}/stream");
+    let (status, kind) = resumed(&server, &stream, "5").await;
+    assert!(status == 409 && kind.ends_with("log-rewound"), "{status} {kind}");
+    // The server notices when it is asked for something that it takes to be over.
+    let before = server.state.control().rewinds();
+    server.get(&format!("/api/executions/{id}")).await;
+    server.post(&cancel, json!({})).await;
+    assert_eq!(server.state.control().rewinds(), before + 1);
+    store.restore(&backup);
+    let (status, kind) = resumed(&server, "/api/stream", &end).await;
+    assert!(status == 409 && kind.ends_with("feed-rewound"), "{status} {kind}");
 }

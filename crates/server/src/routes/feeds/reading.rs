@@ -14,7 +14,7 @@ use noetl_api::Teller;
 use noetl_api::wire::{FeedEvent, FeedFilter};
 use noetl_bus::HintReceiver;
 use noetl_model::{ExecutionId, Seq};
-use noetl_store::{FeedCursor, FeedItem};
+use noetl_store::{FeedCursor, FeedItem, FeedPoint};
 
 use crate::error::ApiError;
 use crate::state::AppState;
@@ -39,6 +39,9 @@ pub(in crate::routes) struct Reading {
     cursor: FeedCursor,
     limit: usize,
     hints: HintReceiver,
+    /// How often the store had been found to have gone back in time when the cursor was compared with
+    /// the end last.
+    rewinds: u64,
     /// What tells the events of each execution, and after which one.
     tellers: HashMap<ExecutionId, (Seq, Teller)>,
 }
@@ -51,7 +54,8 @@ impl Reading {
         limit: usize,
     ) -> Self {
         let hints = state.bus().subscribe();
-        Self { state: state.clone(), filter, cursor, limit, hints, tellers: HashMap::new() }
+        let (state, tellers) = (state.clone(), HashMap::new());
+        Self { state, filter, cursor, limit, hints, rewinds: 0, tellers }
     }
 
     /// How far it has come.
@@ -59,11 +63,34 @@ impl Reading {
         &self.cursor
     }
 
+    /// Refuses a cursor that lies behind the last event because the store has gone back in time: the
+    /// reader would miss what comes until it is there.
+    pub(in crate::routes) async fn check_cursor(&mut self) -> Result<(), ApiError> {
+        let rewinds = self.state.control().rewinds();
+        if self.rewinds == rewinds {
+            return Ok(());
+        }
+        let end = self.state.store().feed_point(&FeedPoint::End).await?;
+        if self.cursor.is_ahead_of(&end) {
+            let detail = format!(
+                "the database has gone back in time: cursor {} lies after its last event; go on from \
+                 `end`, or from an earlier cursor",
+                self.cursor
+            );
+            return Err(ApiError::conflict("feed-rewound", detail));
+        }
+        self.rewinds = rewinds;
+        Ok(())
+    }
+
     /// What is there now and is to be shown; the cursor moves past all that was looked at.
     pub(in crate::routes) async fn page(&mut self) -> Result<Vec<FeedEvent>, ApiError> {
         loop {
             let page = self.state.store().feed(&self.cursor, self.limit).await?;
             let is_end = page.next == self.cursor;
+            if is_end {
+                self.check_cursor().await?;
+            }
             let mut shown = Vec::new();
             for item in page.items {
                 shown.extend(self.told(item).await?);
