@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use noetl_api::wire::SummariesQuery;
-use noetl_api::{Client, Wanted};
-use noetl_model::{Event, ExecutionId, Payload, Recorded, Seq, Summary, Timestamp, first_id_at};
+use noetl_api::{Client, Method, Wanted};
+use noetl_model::{
+    Event, ExecutionId, ExecutionStatus, Payload, Recorded, Seq, Summary, Timestamp, first_id_at,
+};
 use noetl_store::{
     Clock as _, ExecutionFilter, FORKS_MAX, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store,
     StoreError, SystemClock,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::args::Chosen;
@@ -56,6 +59,13 @@ impl Started {
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// The part of an execution's status that says why it waits.
+#[derive(Deserialize)]
+struct Hinted {
+    #[serde(default)]
+    hint: Option<String>,
+}
 
 impl History {
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
@@ -198,6 +208,27 @@ impl History {
         }
     }
 
+    /// Returns the reason why a running execution does not go on, as far as its server knows.
+    pub(crate) async fn hint(
+        &self,
+        execution: ExecutionId,
+        status: ExecutionStatus,
+    ) -> Option<String> {
+        let client = match self {
+            History::Server(client) if status == ExecutionStatus::Running => client,
+            History::Server(_) | History::Store(_) => return None,
+        };
+        let path = format!("api/executions/{execution}/status");
+        let asked: Result<Hinted, _> = client.ask(Method::GET, &path, None, Duration::ZERO).await;
+        match asked {
+            Ok(Hinted { hint }) => hint,
+            Err(error) => {
+                tracing::debug!(%error, %execution, "no hint");
+                None
+            }
+        }
+    }
+
     /// The workload of an execution. That of a fork may differ from the one its past began with.
     pub(crate) async fn workload(&self, summary: &Summary) -> Result<Map<String, Value>, Failure> {
         let id = summary.execution;
@@ -288,4 +319,46 @@ impl History {
 fn unread(error: StoreError) -> Failure {
     Failure::broken(anyhow::Error::new(error).context("cannot read the history"))
         .help("`noetl doctor` looks at the database")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use noetl_api::ClientSettings;
+
+    use super::*;
+
+    /// A server that answers one request with a document; returns its address.
+    fn answering(document: &'static str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+            write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{document}", document.len())
+                .unwrap();
+        });
+        url
+    }
+
+    async fn hint(document: &'static str, status: ExecutionStatus) -> Option<String> {
+        // Another test of this process may have been first.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let base = answering(document).parse().unwrap();
+        let client = Client::new(ClientSettings { base, token: None, ca: None }).unwrap();
+        History::of_server(Arc::new(client)).hint(ExecutionId(7), status).await
+    }
+
+    #[tokio::test]
+    async fn the_hint_of_a_server_is_told_while_an_execution_runs() {
+        const WAITS: &str = r#"{"status": "RUNNING", "hint": "No worker is connected"}"#;
+        let told = hint(WAITS, ExecutionStatus::Running).await;
+        assert_eq!(told.as_deref(), Some("No worker is connected"));
+        assert_eq!(hint(WAITS, ExecutionStatus::Completed).await, None);
+        assert_eq!(hint(r#"{"status": "RUNNING"}"#, ExecutionStatus::Running).await, None);
+    }
 }

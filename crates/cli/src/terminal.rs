@@ -29,7 +29,7 @@ pub(crate) fn paint(style: Style, text: impl Display) -> String {
 pub(crate) struct Terminal {
     stdout: Stdout,
     stderr: Stderr,
-    /// Whether standard error is a terminal, so that progress may move on it.
+    /// True if standard error is a terminal, so that progress may move on it.
     pub(crate) is_watched: bool,
     pub(crate) stdout_color: bool,
     pub(crate) stderr_color: bool,

@@ -75,7 +75,7 @@ impl From<LoadError> for ForkError {
     }
 }
 
-/// Whether an execution shares the past of another.
+/// The relation of an execution to others' pasts: a past of its own, or one it shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lineage {
     First,

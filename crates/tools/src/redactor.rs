@@ -28,7 +28,7 @@ pub const SECRET_MIN: usize = 6;
 #[derive(Clone, Default)]
 pub struct Redactor {
     searchers: Arc<[Searcher]>,
-    /// Whether a secret may be written as a JSON number.
+    /// True if a secret may be written as a JSON number.
     is_numeric: bool,
 }
 

@@ -1,17 +1,16 @@
 //! `noetl status`: how an execution stands, on one line.
 
 use noetl_model::{ExecutionStatus, Summary};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::args::StatusArgs;
 use crate::config::Config;
-use crate::door::Door;
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::execution::status as painted;
 use crate::output::time::{seconds, took};
-use crate::plane::{self, Home};
-use crate::terminal::Terminal;
+use crate::plane;
+use crate::terminal::{CAREFUL, Terminal, paint};
 
 /// How an execution stands, for programs.
 #[derive(Serialize)]
@@ -31,13 +30,8 @@ struct Standing {
     ended_at: Option<String>,
     duration_seconds: Option<f64>,
     error: Option<String>,
+    /// The reason why it does not go on, as far as its server knows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-}
-
-/// The part of a server's answer that says why an execution does not go on.
-#[derive(Deserialize)]
-struct Hinted {
     hint: Option<String>,
 }
 
@@ -46,28 +40,13 @@ pub(crate) async fn status(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, _, home) = plane::chosen(&args.client, args.execution, config).await?;
-    let hint = match (summary.status, home) {
-        (ExecutionStatus::Running, Home::Server(_)) => {
-            let door = Door::open(&args.client, config).await?;
-            let path = format!("api/executions/{}/status", summary.execution);
-            let hinted: Result<Hinted, Failure> = door.get(&path).await;
-            door.close().await;
-            hinted.ok().and_then(|hinted| hinted.hint)
-        }
-        (_, Home::Nowhere | Home::File(_) | Home::Server(_)) => None,
-    };
+    let (summary, history, _) = plane::chosen(&args.client, args.execution, config).await?;
+    let hint = history.hint(summary.execution, summary.status).await;
     match args.output.document() {
-        Some(format) => {
-            let standing = Standing { hint, ..standing(&summary) };
-            terminal.data(&document(format, &standing))?;
-        }
+        Some(format) => terminal.data(&document(format, &standing(&summary, hint)))?,
         None => {
-            let mut text = text(&summary);
-            if let Some(hint) = hint {
-                text.push_str(&format!("\n{hint}"));
-            }
-            terminal.data(&text)?;
+            let hint = hint.map(|hint| format!("\n{}", paint(CAREFUL, hint)));
+            terminal.data(&(text(&summary) + hint.unwrap_or_default().as_str()))?;
         }
     }
     Ok(match summary.status {
@@ -77,7 +56,7 @@ pub(crate) async fn status(
     })
 }
 
-fn standing(summary: &Summary) -> Standing {
+fn standing(summary: &Summary, hint: Option<String>) -> Standing {
     let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
     Standing {
         execution_id: summary.execution.to_string(),
@@ -95,7 +74,7 @@ fn standing(summary: &Summary) -> Standing {
         ended_at: summary.ended_at.map(|at| at.to_string()),
         duration_seconds: duration.map(seconds),
         error: summary.error.as_ref().map(|error| error.message.clone()),
-        hint: None,
+        hint,
     }
 }
 

@@ -45,7 +45,7 @@ impl fmt::Debug for ContentDigest {
     }
 }
 
-/// Whether the user trusts a project file.
+/// The user's trust in a project file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Trusted,

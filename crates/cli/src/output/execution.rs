@@ -40,6 +40,9 @@ pub(crate) struct ExecutionDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_at: Option<u64>,
     steps: Vec<StepDocument>,
+    /// The reason why it does not go on, as far as its server knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     /// Where the history is; nowhere for an ephemeral one.
     db: Option<String>,
     /// The server that has it, if one was asked.
@@ -109,6 +112,7 @@ pub(crate) async fn document_of(
         forked_from: overview.fork.map(|fork| fork.execution.to_string()),
         forked_at: overview.fork.map(|fork| fork.seq.0),
         steps: overview.steps.iter().map(step_document).collect(),
+        hint: history.hint(overview.execution, overview.status()).await,
         db,
         server,
     })

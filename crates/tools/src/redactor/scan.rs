@@ -36,7 +36,7 @@ impl Searcher {
 /// The characters beside a secret that tell of it, too, as base64 has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edges {
-    /// Whether the character before the secret has some of its bits.
+    /// True if the character before the secret has some of its bits.
     pub(super) shares_first: bool,
     pub(super) tail: Tail,
 }

@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::execution::{document_of, output_of, text};
 use crate::plane;
-use crate::terminal::Terminal;
+use crate::terminal::{CAREFUL, Terminal, paint};
 
 pub(crate) async fn get(
     args: &GetArgs,
@@ -17,7 +17,12 @@ pub(crate) async fn get(
     let overview = history.overview(&summary).await?;
     let shown = match args.output.document() {
         Some(format) => document(format, &document_of(&overview, &history, &home).await?),
-        None => text(&overview, &output_of(&overview, &history).await?),
+        None => {
+            let hint = history.hint(overview.execution, overview.status()).await;
+            let hint = hint.map(|hint| format!("\n{}\n", paint(CAREFUL, hint)));
+            let shown = text(&overview, &output_of(&overview, &history).await?);
+            shown + hint.unwrap_or_default().as_str()
+        }
     };
     terminal.data(&shown)?;
     Ok(Exit::Completed)
