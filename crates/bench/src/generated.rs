@@ -253,6 +253,7 @@ fn item_event(index: u64, place: u64, step: StepName) -> Event {
             attempt,
             worker: WorkerId::new("bench"),
             lease_until: Timestamp::from_micros(0),
+            after: None,
         },
         2 => Event::CommandCompleted {
             command,

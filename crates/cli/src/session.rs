@@ -436,7 +436,7 @@ impl Plane for Session {
         below: Below,
     ) -> Result<(), Failure> {
         match self.control.cancel_with(execution, reason, below).await.map_err(Failure::broken)? {
-            Answer::Accepted | Answer::Leased(_) => Ok(()),
+            Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => Ok(()),
             Answer::Refused(refusal) => Err(Failure::bad_input(refusal)),
         }
     }

@@ -145,7 +145,7 @@ impl Control {
         child: ExecutionId,
     ) -> Result<(), SubmitError> {
         match self.submit(parent, Input::ChildStarted { command, child }).await? {
-            Answer::Accepted | Answer::Leased(_) => Ok(()),
+            Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => Ok(()),
             Answer::Refused(refusal) => {
                 tracing::debug!(%parent, %command, %child, %refusal, "child came too late");
                 self.cancel(child, "its parent no longer waits for it").await.map(|_| ())

@@ -147,9 +147,10 @@ impl Control {
             attempt: row.attempt.next(),
             worker: worker.clone(),
             lease: self.parts.settings.lease,
+            after: None,
         };
         match self.submit(execution, claim).await {
-            Ok(Answer::Leased(lease)) => Some(*lease),
+            Ok(Answer::Leased(lease) | Answer::HandedOver(lease)) => Some(*lease),
             Ok(Answer::Refused(Refusal::AlreadyClaimed(_))) => {
                 in_hand.set_aside(self.parts.settings.poll);
                 None

@@ -24,6 +24,8 @@ pub enum Answer {
     Accepted,
     /// A claim was accepted, or a report by a worker with room for what follows: this is the command.
     Leased(Box<Lease>),
+    /// The report was applied before, and the worker was handed this command with it.
+    HandedOver(Box<Lease>),
     /// It has none.
     Refused(Refusal),
 }

@@ -8,12 +8,13 @@ use noetl_model::{
     ErrorKind, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
     ToolError, is_shallow,
 };
+use noetl_store::Held;
 use serde_json::Value;
 
 use crate::error::LoadError;
 use crate::mailbox::Submission;
 use crate::payloads::{Large, json_len_within};
-use crate::{Answer, Control, SubmitError};
+use crate::{Answer, Control, Heartbeat, SubmitError};
 
 /// What became of a report. Each of these is final: it is not to be sent again.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +44,29 @@ impl Control {
         match self.post(execution, Submission { input, large, next }).await {
             Ok(Answer::Accepted) => Ok(ReportAnswer::Accepted),
             Ok(Answer::Leased(lease)) => Ok(ReportAnswer::Continued(lease)),
+            Ok(Answer::HandedOver(lease)) => self.hand_over_again(lease).await,
             Ok(Answer::Refused(refusal)) => {
                 tracing::debug!(%execution, %command, %attempt, %refusal, "report refused");
                 Ok(refused(&refusal))
             }
             Err(SubmitError::Load(LoadError::NotFound(_))) => Ok(ReportAnswer::Unknown),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Answers a repeated report with the command that was handed over with it, unless somebody else has
+    /// it by now.
+    async fn hand_over_again(&self, lease: Box<Lease>) -> Result<ReportAnswer, SubmitError> {
+        let held =
+            Held { execution: lease.execution, command: lease.command, attempt: lease.attempt };
+        let answers = self.heartbeat(&[held]).await;
+        let answers = answers.map_err(|error| LoadError::of_store(lease.execution, error))?;
+        match answers.first() {
+            Some(Heartbeat::Extended { until }) => {
+                tracing::info!(execution = %lease.execution, command = %lease.command, "handed over again");
+                Ok(ReportAnswer::Continued(Box::new(Lease { lease_until: *until, ..*lease })))
+            }
+            Some(Heartbeat::Superseded | Heartbeat::Gone) | None => Ok(ReportAnswer::Accepted),
         }
     }
 

@@ -79,7 +79,7 @@ impl Control {
     async fn end_lost(&self, held: Held) {
         let Held { execution, command, attempt } = held;
         match self.submit(execution, Input::LeaseExhausted { command, attempt }).await {
-            Ok(Answer::Accepted | Answer::Leased(_)) => {
+            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
                 tracing::warn!(%execution, %command, %attempt, "command lost by its workers");
             }
             // Its worker reported at the last moment.
@@ -124,7 +124,7 @@ impl Control {
              for commands of this pool and none gets it"
         );
         match self.submit(execution, Input::NotClaimed { command, detail }).await {
-            Ok(Answer::Accepted | Answer::Leased(_)) => {
+            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
                 tracing::warn!(%execution, %command, %pool, "command ready and not claimed");
             }
             Ok(Answer::Refused(_)) => {}
@@ -141,7 +141,7 @@ impl Control {
         self.parts.states.forget(execution);
         let detail = "no command is open, no timer is set and no message is owed".to_owned();
         match self.submit(execution, Input::Stalled { detail }).await {
-            Ok(Answer::Accepted | Answer::Leased(_)) => {
+            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
                 tracing::warn!(%execution, "execution stalled");
             }
             Ok(Answer::Refused(_)) => {}

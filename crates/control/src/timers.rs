@@ -65,7 +65,7 @@ impl Control {
     async fn fire(&self, row: TimerRow, in_hand: InHand<'_, TimerKey>) {
         let TimerRow { execution, timer, due_at: _ } = row;
         match self.submit(execution, Input::TimerFired { timer }).await {
-            Ok(Answer::Accepted | Answer::Leased(_)) => {}
+            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {}
             // The store's clock has been set back since it was read.
             Ok(Answer::Refused(Refusal::NotDue(_))) => in_hand.set_aside(self.parts.settings.poll),
             Ok(Answer::Refused(refusal)) => {

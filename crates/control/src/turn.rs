@@ -17,7 +17,7 @@ use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 use crate::mailbox::{Posted, Submission};
 use crate::rewind::{FoldEnd, Standing};
-use crate::vacancy::Grant;
+use crate::vacancy::{Grant, Next};
 use crate::{Answer, Control, SubmitError};
 
 /// How often a turn is decided anew after losing a race before the callers are told to come back.
@@ -271,7 +271,8 @@ impl Control {
                 None => {
                     let next = next.as_ref().map(|pool| (begun, pool));
                     match self.go_on(input, next, &mut draft, playbook).await? {
-                        Some(lease) => Answer::Leased(Box::new(lease)),
+                        Some(Next::Handed(lease)) => Answer::Leased(Box::new(lease)),
+                        Some(Next::HandedBefore(lease)) => Answer::HandedOver(Box::new(lease)),
                         None => accepted(&draft.state, playbook, input),
                     }
                 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use noetl_bus::Hint;
-use noetl_engine::{Decision, Input, decide, lease_of};
+use noetl_engine::{Decision, Input, decide, handed_over, lease_of};
 use noetl_model::{Attempt, CommandId, Event, Lease, Pool, Recorded, WorkerId};
 use noetl_playbook::Playbook;
 use noetl_store::Held;
@@ -133,6 +133,14 @@ impl Grant {
     }
 }
 
+/// The command that a worker goes on with.
+pub(crate) enum Next {
+    /// Handed over with this turn.
+    Handed(Lease),
+    /// Handed over when the same report was applied.
+    HandedBefore(Lease),
+}
+
 /// A worker's wait, as the worker's request holds it.
 pub(crate) struct Waiting<'a> {
     control: &'a Control,
@@ -235,7 +243,7 @@ impl Control {
             }
             let Some(place) = self.parts.vacancies.take(&pool) else { continue };
             let worker = &place.vacancy.worker;
-            if let Some(lease) = self.claim_for(worker, command, draft, playbook).await? {
+            if let Some(lease) = self.claim_for((worker, None), command, draft, playbook).await? {
                 grants.push(Grant { place, lease });
             }
         }
@@ -243,7 +251,8 @@ impl Control {
     }
 
     /// Hands the worker that reports and has room the first command of a pool among the events that a
-    /// draft has from `next` on; nothing if there is none, or if it is another execution's turn: one
+    /// draft has from `next` on, or the one it was handed before if the report is a repetition; nothing if
+    /// there is none, or if it is another execution's turn: one
     /// with several open commands does not go on while others wait.
     pub(crate) async fn go_on(
         &self,
@@ -251,23 +260,33 @@ impl Control {
         next: Option<(usize, &Pool)>,
         draft: &mut Draft,
         playbook: &Playbook,
-    ) -> Result<Option<Lease>, LoadError> {
-        let (Input::Report { worker, .. }, Some((begun, wanted))) = (input, next) else {
+    ) -> Result<Option<Next>, LoadError> {
+        let (Input::Report { worker, command: reported, .. }, Some((begun, wanted))) =
+            (input, next)
+        else {
             return Ok(None);
         };
+        if draft.events().len() == begun {
+            // The report was applied before, and its answer may have been lost.
+            let held = handed_over(&draft.state, *reported, worker);
+            let lease = held.and_then(|held| lease_of(&draft.state, playbook, held));
+            return Ok(lease.map(Next::HandedBefore));
+        }
         let found = issued(&draft.events()[begun..]).find(|(_, pool)| *pool == wanted);
         let Some((command, _)) = found else { return Ok(None) };
         let is_wide = draft.state.open_commands().nth(1).is_some();
         if is_wide && self.parts.rounds.others_wait(wanted, draft.state.id()) {
             return Ok(None);
         }
-        self.claim_for(worker, command, draft, playbook).await
+        let after = Some(*reported);
+        let lease = self.claim_for((worker, after), command, draft, playbook).await?;
+        Ok(lease.map(Next::Handed))
     }
 
     /// Drafts the claim of a command for a worker; nothing if it cannot be claimed.
     async fn claim_for(
         &self,
-        worker: &WorkerId,
+        (worker, after): (&WorkerId, Option<CommandId>),
         command: CommandId,
         draft: &mut Draft,
         playbook: &Playbook,
@@ -277,6 +296,7 @@ impl Control {
             attempt: Attempt(1),
             worker: worker.clone(),
             lease: self.parts.settings.lease,
+            after,
         };
         let decision =
             self.decide_on(draft, playbook, |state, given| decide(state, &claim, given)).await?;

@@ -71,8 +71,8 @@ fn follow(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision
     }
     let draft = || Draft::new(state.clone(), given, Vec::new());
     match input {
-        Input::Claim { command, attempt, worker, lease } => {
-            claim(draft(), *command, *attempt, worker, *lease)
+        Input::Claim { command, attempt, worker, lease, after } => {
+            claim(draft(), *command, *attempt, worker, (*lease, *after))
         }
         Input::Report { command, attempt, worker, ended, logs } => {
             report(draft(), *command, *attempt, worker, (ended, logs))
@@ -170,7 +170,7 @@ fn claim(
     command: CommandId,
     attempt: Attempt,
     worker: &WorkerId,
-    lease: Duration,
+    (lease, after): (Duration, Option<CommandId>),
 ) -> Result<Decision, Halt> {
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(refused(Refusal::CommandFinished(command)));
@@ -184,7 +184,13 @@ fn claim(
         return lease_exhausted(draft, command, held);
     }
     let lease_until = draft.state.event_time(draft.given.now).after(lease);
-    draft.emit(Event::CommandClaimed { command, attempt, worker: worker.clone(), lease_until });
+    draft.emit(Event::CommandClaimed {
+        command,
+        attempt,
+        worker: worker.clone(),
+        lease_until,
+        after,
+    });
     Ok(Decision::Accepted(draft.into_events()))
 }
 

@@ -62,13 +62,15 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
             };
             vec![Effect::Enqueue { command, pool, step }, Effect::Send(ready)]
         }
-        Event::CommandClaimed { command, attempt, worker, lease_until } => vec![Effect::Lease {
-            command: *command,
-            attempt: *attempt,
-            worker: worker.clone(),
-            // How long it is, not until when: the store compares leases with its own clock.
-            lease: lease_until.since(recorded.at),
-        }],
+        Event::CommandClaimed { command, attempt, worker, lease_until, after: _ } => {
+            vec![Effect::Lease {
+                command: *command,
+                attempt: *attempt,
+                worker: worker.clone(),
+                // How long it is, not until when: the store compares leases with its own clock.
+                lease: lease_until.since(recorded.at),
+            }]
+        }
         Event::CommandCompleted { command, .. } => vec![Effect::Dequeue { command: *command }],
         Event::CommandFailed { command, attempt, error, .. } => {
             let given_up = given_up(before, *command, error);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
     ItemCounts, ItemSource, Origin, Payload, PayloadRef, Place, Recorded, RunId, ScopeTarget, Seq,
-    StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError, WorkerId,
+    StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError,
 };
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -156,8 +156,11 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             let open = OpenCommand::waiting((*command, state.seq), *task, step, (*tool, bindings));
             state.command_issued(*command, open)
         }
-        Event::CommandClaimed { command, attempt, worker, lease_until } => {
-            state.command_claimed(*command, *attempt, worker, (at, *lease_until))
+        Event::CommandClaimed { command, attempt, worker, lease_until, after } => {
+            let (worker, since, lease_until) = (worker.clone(), at, *lease_until);
+            let holder =
+                Holder::Worker { worker, attempt: *attempt, lease_until, since, after: *after };
+            state.command_claimed(*command, *attempt, holder)
         }
         Event::CommandCompleted { command, attempt, output, logs: _ } => {
             state.command_ended(*command, *attempt, (Some(output), None), at)
@@ -382,14 +385,13 @@ impl Execution {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        worker: &WorkerId,
-        (since, lease_until): (Timestamp, Timestamp),
+        holder: Holder,
     ) -> Result<(), String> {
         let open = self.command_mut(command)?;
         if attempt != open.attempt().next() {
             return Err(format!("attempt {} is next", open.attempt().next()));
         }
-        open.holder = Holder::Worker { worker: worker.clone(), attempt, lease_until, since };
+        open.holder = holder;
         Ok(())
     }
 

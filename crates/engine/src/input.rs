@@ -32,6 +32,8 @@ pub enum Input {
         worker: WorkerId,
         /// For how long, from now on.
         lease: Duration,
+        /// The command whose report the claim comes with.
+        after: Option<CommandId>,
     },
     /// A worker is done with a command.
     Report {

@@ -41,11 +41,13 @@ pub enum Possession {
 pub fn possession(state: &Execution, command: CommandId) -> Possession {
     match state.commands.get(&command).map(|open| &open.holder) {
         Some(Holder::Nobody | Holder::Child(_)) => Possession::Nobody,
-        Some(Holder::Worker { worker, attempt, lease_until, since: _ }) => Possession::Worker {
-            worker: worker.clone(),
-            attempt: *attempt,
-            lease_until: *lease_until,
-        },
+        Some(Holder::Worker { worker, attempt, lease_until, since: _, after: _ }) => {
+            Possession::Worker {
+                worker: worker.clone(),
+                attempt: *attempt,
+                lease_until: *lease_until,
+            }
+        }
         None if command.0 >= state.drawn.commands => Possession::Unknown,
         None if state.contested.contains_key(&command) => Possession::EndedContested,
         None => Possession::Ended,
@@ -57,6 +59,16 @@ pub fn held_at(state: &Execution, step: &str) -> Vec<(CommandId, Possession)> {
     let here = state.commands.iter().filter(|(_, open)| open.step.as_str() == step);
     let held = here.filter(|(_, open)| matches!(open.holder, Holder::Worker { .. }));
     held.map(|(command, _)| (*command, possession(state, *command))).collect()
+}
+
+/// The command that a worker was handed with its report about another one, if it still has it.
+pub fn handed_over(state: &Execution, reported: CommandId, to: &WorkerId) -> Option<CommandId> {
+    let mut open = state.commands.iter();
+    let found = open.find(|(_, open)| match &open.holder {
+        Holder::Worker { worker, after, .. } => worker == to && *after == Some(reported),
+        Holder::Nobody | Holder::Child(_) => false,
+    });
+    found.map(|(command, _)| *command)
 }
 
 /// A command that a worker has claimed, whole: what to run and with which values.

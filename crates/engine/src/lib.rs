@@ -36,8 +36,8 @@ pub use given::{
 };
 pub use input::{Ended, Input, Refusal, Start};
 pub use lease::{
-    ChildCall, ChildPlaybook, ChildRequest, Possession, child_request, held_at, lease_of,
-    possession,
+    ChildCall, ChildPlaybook, ChildRequest, Possession, child_request, handed_over, held_at,
+    lease_of, possession,
 };
 pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,

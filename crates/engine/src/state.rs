@@ -185,7 +185,15 @@ pub(crate) struct OpenCommand {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Holder {
     Nobody,
-    Worker { worker: WorkerId, attempt: Attempt, lease_until: Timestamp, since: Timestamp },
+    Worker {
+        worker: WorkerId,
+        attempt: Attempt,
+        lease_until: Timestamp,
+        since: Timestamp,
+        /// The command whose report it was handed over with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<CommandId>,
+    },
     Child(ExecutionId),
 }
 
@@ -199,7 +207,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
-    pub const SHAPE: u32 = 9;
+    pub const SHAPE: u32 = 10;
 
     pub fn id(&self) -> ExecutionId {
         self.id

@@ -281,6 +281,9 @@ events! {
         attempt: Attempt,
         worker: WorkerId,
         lease_until: Timestamp,
+        /// The command whose report the claim came with: its worker had room for what follows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<CommandId>,
     },
     CommandCompleted = "command.completed" {
         command: CommandId,

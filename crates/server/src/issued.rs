@@ -64,8 +64,7 @@ async fn attempt_in_log(
     loop {
         let page = state.control().events(issued.execution, after, READ_EVENTS_MAX).await?;
         for recorded in &page {
-            if let Event::CommandClaimed { command, attempt, worker, lease_until: _ } =
-                &recorded.event
+            if let Event::CommandClaimed { command, attempt, worker, .. } = &recorded.event
                 && *command == issued.command
                 && by.is_none_or(|by| by == worker)
             {

@@ -136,7 +136,7 @@ impl Client {
                 })
                 .await;
             match answer {
-                Some(Ok(Answer::Accepted | Answer::Leased(_))) => {
+                Some(Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_))) => {
                     self.ledger.pages().interrupted.insert(execution, wanted);
                     return;
                 }

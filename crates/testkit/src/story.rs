@@ -208,6 +208,7 @@ impl Story {
             attempt: Attempt(attempt),
             worker: WorkerId::new(worker),
             lease: Duration::from_secs(30),
+            after: None,
         };
         self.tell(&input).map(|_| ())
     }

@@ -314,12 +314,15 @@ impl Reader<'_> {
                     trace: trace.clone(),
                 }))));
             }
-            Event::CommandClaimed { command, attempt, worker, lease_until: _ } => Input::Claim {
-                command: *command,
-                attempt: *attempt,
-                worker: worker.clone(),
-                lease: self.control.parts.settings.lease,
-            },
+            Event::CommandClaimed { command, attempt, worker, lease_until: _, after } => {
+                Input::Claim {
+                    command: *command,
+                    attempt: *attempt,
+                    worker: worker.clone(),
+                    lease: self.control.parts.settings.lease,
+                    after: *after,
+                }
+            }
             Event::CommandCompleted { command, output, logs, .. } => {
                 let ended = Ended::Completed { output: output.clone() };
                 return Ok(self.ended(*command, ended, logs));

@@ -115,6 +115,7 @@ async fn a_claim_that_a_heartbeat_overtook_is_refused_and_hurts_nobody() {
         attempt: Attempt(2),
         worker: WorkerId::new("b"),
         lease: Duration::from_secs(30),
+        after: None,
     };
     let said = plane.control.report(report(&leased, "a", completed(json!(1))));
     let (claimed, reported) = tokio::join!(plane.control.submit(execution, claim), said);

@@ -140,8 +140,6 @@ async fn a_worker_that_reports_and_has_room_is_handed_what_follows_in_the_same_c
     assert_eq!((next.step.as_str(), next.attempt), ("second", Attempt(1)));
     assert_eq!(tags(&control, said.execution).await.last(), Some(&EventTag::CommandClaimed));
     assert_eq!(world.store.owed().await.unwrap(), owed, "nobody else is told of it");
-    // What was handed over once is not handed over again.
-    assert_eq!(control.report(said).await.unwrap(), crate::ReportAnswer::Accepted);
     let ended = control.report(report(&next, "a", completed(Value::Null))).await.unwrap();
     assert_eq!(ended, crate::ReportAnswer::Accepted);
 }
@@ -167,4 +165,58 @@ async fn what_follows_is_given_back_if_whoever_reported_has_gone() {
     let again = lease(&control, "b", 1).await.pop().expect("the command");
     assert_eq!((again.step.as_str(), again.attempt), ("second", Attempt(2)));
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+/// The command that a repeated report is answered with.
+fn continued(answer: crate::ReportAnswer) -> Box<Lease> {
+    match answer {
+        crate::ReportAnswer::Continued(lease) => lease,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_whose_answer_was_lost_with_its_server_is_answered_with_the_same_command() {
+    let world = World::new();
+    let first_server = world.control();
+    let said = first_of_chain(&first_server, &Pool::shared()).await;
+    let lost = continued(first_server.report(said.clone()).await.unwrap());
+    // Another server, with nothing in memory.
+    let other_server = world.control();
+    let again = continued(other_server.report(said.clone()).await.unwrap());
+    assert_eq!((again.command, again.attempt), (lost.command, Attempt(1)));
+    let claims = tags(&other_server, said.execution).await;
+    let claims = claims.iter().filter(|tag| **tag == EventTag::CommandClaimed).count();
+    assert_eq!(claims, 2, "it is not claimed again");
+    let ended = other_server.report(report(&again, "a", completed(Value::Null))).await.unwrap();
+    assert_eq!(ended, crate::ReportAnswer::Accepted);
+    // What is over is not handed over.
+    let late = other_server.report(said).await.unwrap();
+    assert_eq!(late, crate::ReportAnswer::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_somebody_else_has_by_now_is_not_handed_over_again() {
+    let world = World::new();
+    let control = world.control();
+    let said = first_of_chain(&control, &Pool::shared()).await;
+    let lost = continued(control.report(said.clone()).await.unwrap());
+    // The lease of a command that nobody has received is prolonged when it is asked for again.
+    tokio::time::sleep(Duration::from_secs(29)).await;
+    let again = continued(control.report(said.clone()).await.unwrap());
+    assert!(again.lease_until > lost.lease_until);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    let taken = lease(&control, "b", 1).await.pop().expect("the command");
+    assert_eq!((taken.command, taken.attempt), (lost.command, Attempt(2)));
+    assert_eq!(control.report(said).await.unwrap(), crate::ReportAnswer::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_of_a_worker_without_room_is_not_answered_with_a_command() {
+    let world = World::new();
+    let control = world.control();
+    let said = first_of_chain(&control, &Pool::shared()).await;
+    continued(control.report(said.clone()).await.unwrap());
+    let answer = control.report(Report { next: None, ..said }).await.unwrap();
+    assert_eq!(answer, crate::ReportAnswer::Accepted);
 }

@@ -145,6 +145,7 @@ fn commands() -> Vec<Event> {
             attempt: Attempt(1),
             worker: WorkerId::new("worker-1"),
             lease_until: Timestamp::from_micros(1_794_741_996_505_656),
+            after: None,
         },
         Event::CommandCompleted {
             command: COMMAND,

@@ -112,9 +112,10 @@ async fn try_claim(
         attempt,
         worker: worker.clone(),
         lease: state.settings().lease,
+        after: None,
     };
     match state.control().submit(issued.execution, claim).await {
-        Ok(Answer::Leased(lease)) => Ok(Ok(*lease)),
+        Ok(Answer::Leased(lease) | Answer::HandedOver(lease)) => Ok(Ok(*lease)),
         Ok(Answer::Refused(refusal)) => Ok(Err(refusal)),
         // It was claimed once too often: the command has failed.
         Ok(Answer::Accepted) => Ok(Err(Refusal::CommandFinished(issued.command))),

@@ -222,7 +222,7 @@ async fn record(
     let step = item.step.map(StepName::new);
     let input = Input::Reported { name: item.event_type, step, body };
     match state.control().submit(execution, input).await? {
-        Answer::Accepted | Answer::Leased(_) => {}
+        Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
         Answer::Refused(refusal) => return Err(refusal.into()),
     }
     state.seen().posted(execution, event_id, rewinds);

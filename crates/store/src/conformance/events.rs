@@ -163,6 +163,7 @@ fn attempts() -> Vec<Event> {
             attempt: FIRST,
             worker: worker.clone(),
             lease_until: at(30),
+            after: Some(CommandId(1)),
         },
         Event::CommandCompleted {
             command: COMMAND,

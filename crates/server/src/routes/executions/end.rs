@@ -82,7 +82,7 @@ async fn cancel_one(
         cancelled.extend(running_below(state, execution).await?);
     }
     match state.control().cancel_with(execution, reason, below).await? {
-        Answer::Accepted | Answer::Leased(_) => {}
+        Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
         // Existing clients take 400 for "has ended already" and print `message`.
         Answer::Refused(refusal @ Refusal::Finished(_)) => {
             let detail = refusal.to_string();
@@ -165,7 +165,7 @@ async fn finalize_execution(
     };
     let reason = reason_of(request.error, "finalized by request")?;
     match state.control().finalize(execution, status, reason).await? {
-        Answer::Accepted | Answer::Leased(_) => {}
+        Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
         Answer::Refused(refusal) => return Err(refusal.into()),
     }
     Ok(Json(FinalizeAnswer {
@@ -222,7 +222,7 @@ async fn clean_up_executions(
         if !request.dry_run {
             let reason = format!("ran for more than {} minutes", request.older_than_minutes);
             match state.control().cancel(execution, reason).await? {
-                Answer::Accepted | Answer::Leased(_) => {}
+                Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
                 Answer::Refused(_) => continue,
             }
         }
