@@ -92,19 +92,7 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         Event::ExecutionFailed { error, .. } => {
             ended(before, ExecutionStatus::Failed, Payload::null(), Some(error.clone()))
         }
-        Event::ExecutionCancelled { reason, below } => {
-            let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
-            let mut effects =
-                ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error));
-            match below {
-                Below::Cancelled => {
-                    let reason = reason.clone();
-                    effects.push(Effect::Send(Message::CancelLinked { reason }));
-                }
-                Below::Spared => {}
-            }
-            effects
-        }
+        Event::ExecutionCancelled { reason, below } => execution_cancelled(before, reason, *below),
         Event::ExecutionStarted { .. }
         | Event::ExecutionForked { .. }
         | Event::StepEntered { .. }
@@ -122,6 +110,20 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Vec::new(),
     }
+}
+
+/// The effects of the end of a cancelled execution: its parent learns of it, and the executions it has
+/// started without waiting for them are cancelled too unless they are spared.
+fn execution_cancelled(before: &Execution, reason: &str, below: Below) -> Vec<Effect> {
+    let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
+    let mut effects = ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error));
+    match below {
+        Below::Cancelled => {
+            effects.push(Effect::Send(Message::CancelLinked { reason: reason.to_owned() }));
+        }
+        Below::Spared => {}
+    }
+    effects
 }
 
 /// A command that its worker did not end itself is given up only if its lease has run out by the

@@ -120,8 +120,10 @@ impl Worker {
         if storm.strikes(storm.rates.report_repeated) {
             tokio::time::sleep(storm.millis(0..20_000)).await;
             let again = self.report(&report).await;
-            if again.is_some() && !self.ledger.pages().restored {
-                let complaint = "a report that was repeated was handed something";
+            let claim = |lease: &Lease| (lease.command, lease.attempt);
+            let is_other = again.is_some() && again.as_ref().map(claim) != next.as_ref().map(claim);
+            if is_other && !self.ledger.pages().restored {
+                let complaint = "a report that was repeated was handed another command";
                 self.ledger.pages().complaints.push(complaint.to_owned());
             }
         }

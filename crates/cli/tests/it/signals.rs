@@ -52,7 +52,7 @@ fn an_execution_can_be_followed_from_another_process() {
     let followed = follow.wait_with_output().unwrap();
     let followed = String::from_utf8(followed.stdout).unwrap();
     let last = followed.lines().last().unwrap();
-    assert!(last.contains("execution.cancelled"), "{followed}");
+    assert!(last.contains("playbook.cancelled"), "{followed}");
 }
 
 #[test]

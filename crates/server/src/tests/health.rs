@@ -126,9 +126,6 @@ async fn metrics_count_what_waits_in_a_pool() {
         # HELP noetl_uptime_seconds How long this server has been up.
         # TYPE noetl_uptime_seconds gauge
         noetl_uptime_seconds 0
-        # HELP noetl_clock_skew_milliseconds How far this machine's clock is from the store's, either way.
-        # TYPE noetl_clock_skew_milliseconds gauge
-        noetl_clock_skew_milliseconds 0
         # HELP noetl_log_rewinds_total Logs found to have lost events that this server had seen committed.
         # TYPE noetl_log_rewinds_total counter
         noetl_log_rewinds_total 0

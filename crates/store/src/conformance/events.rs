@@ -98,6 +98,7 @@ fn executions() -> Vec<Event> {
         Event::ExecutionCancelled { reason: "enough".into(), below: Below::Cancelled },
         Event::ExecutionCancelled { reason: "enough".into(), below: Below::Spared },
         Event::ExecutionStalled { detail: "nothing is under way".into() },
+        Event::ExecutionRewound { seen: Seq(41), found: Seq(7) },
         Event::Reported { name: "custom.thing".into(), step: Some(step()), body: fragile() },
     ]
 }
