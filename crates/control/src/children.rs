@@ -11,7 +11,8 @@ use noetl_engine::{
     ChildCall, ChildPlaybook, ChildRequest, Ended, Execution, Input, child_request,
 };
 use noetl_model::{
-    CommandId, Cutoff, ErrorKind, ErrorMode, ExecutionId, Origin, Payload, Pool, ToolError,
+    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
+    Pool, Seq, ToolError,
 };
 use noetl_store::{KeyHolder, ReadyCommand, StartKey, StoreError};
 use serde_json::json;
@@ -20,8 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LoadError;
 use crate::lease::ReadyKey;
 use crate::needs::{Fetched, Log};
+use crate::relay::ended;
 use crate::reserve::{ASIDE, InHand};
-use crate::start::{PlaybookChoice, StartRequest};
+use crate::start::{PlaybookChoice, StartRequest, Started};
 use crate::tasks::pause;
 use crate::{Admission, Answer, Control, StartError, SubmitError};
 
@@ -85,13 +87,17 @@ impl Control {
             ChildCall::Start(wanted) => {
                 let playbook = wanted.playbook.to_string();
                 let is_awaited = matches!(wanted.origin, Origin::Parent { .. });
-                match self.start(child_start(&state, command, wanted)).await {
-                    Ok(child) if is_awaited => {
+                match self.launch(child_start(&state, command, wanted)).await {
+                    Ok(Started { execution: child, is_new, commands: _ }) if is_awaited => {
                         self.tell_started(parent, command, child).await?;
+                        if !is_new {
+                            self.repeat_end(parent, command, child).await?;
+                        }
                         return Ok(Carried::Out);
                     }
                     // Under a key that is taken: this is the child that an earlier try has started.
-                    Ok(child) | Err(StartError::KeyTaken(KeyHolder { execution: child, .. })) => {
+                    Ok(Started { execution: child, .. })
+                    | Err(StartError::KeyTaken(KeyHolder { execution: child, .. })) => {
                         let ended = Ended::Completed { output: left_to_itself(child, &playbook) };
                         self.submit(parent, Input::ChildEnded { command, ended }).await?;
                         return Ok(Carried::Out);
@@ -151,6 +157,49 @@ impl Control {
                 self.cancel(child, "its parent no longer waits for it").await.map(|_| ())
             }
         }
+    }
+}
+
+impl Control {
+    /// Tells the parent how its child has ended, if it has. The message about the end may have come
+    /// before the command: a store that was restored can have the child of a command that it has lost
+    /// and that is issued again.
+    async fn repeat_end(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+        child: ExecutionId,
+    ) -> Result<(), SubmitError> {
+        let summary = self.parts.store.summary(child).await;
+        let summary = summary.map_err(|error| LoadError::of_store(child, error))?;
+        if !summary.is_some_and(|summary| summary.status.is_terminal()) {
+            return Ok(());
+        }
+        let mut after = Seq::ZERO;
+        loop {
+            let page = self.read_page(child, after).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.seq;
+            if let Some(ended) = page.iter().find_map(|recorded| end_of(child, &recorded.event)) {
+                self.submit(parent, Input::ChildEnded { command, ended }).await?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// How a child has ended, if this is the event of its end.
+fn end_of(child: ExecutionId, event: &Event) -> Option<Ended> {
+    let null = Payload::null();
+    if let Event::ExecutionCompleted { output } = event {
+        Some(ended(child, ExecutionStatus::Completed, output, None))
+    } else if let Event::ExecutionFailed { error, .. } = event {
+        Some(ended(child, ExecutionStatus::Failed, &null, Some(error)))
+    } else if let Event::ExecutionCancelled { reason, .. } = event {
+        let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
+        Some(ended(child, ExecutionStatus::Cancelled, &null, Some(&error)))
+    } else {
+        None
     }
 }
 

@@ -259,7 +259,7 @@ pub(crate) fn known(delivered: Result<(), SubmitError>) -> Result<(), SubmitErro
 }
 
 /// How a child's end looks to its parent.
-fn ended(
+pub(crate) fn ended(
     child: ExecutionId,
     status: ExecutionStatus,
     output: &Payload,

@@ -77,6 +77,8 @@ pub struct Started {
     pub execution: ExecutionId,
     /// How many commands it began with.
     pub commands: usize,
+    /// `false` if the command of its parent had this child already.
+    pub is_new: bool,
 }
 
 /// How many ids are drawn for one that can be started under a key: as many as make it next to
@@ -170,7 +172,7 @@ impl Control {
             self.committed(None, state);
             grants.into_iter().for_each(Grant::deliver);
         }
-        Ok(Started { execution: started, commands })
+        Ok(Started { execution: started, commands, is_new: started == execution })
     }
 
     /// Starts the same playbook version once more, with the same workload.

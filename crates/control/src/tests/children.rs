@@ -1,7 +1,8 @@
 //! Executions that are started by others.
 
 use expect_test::{Expect, expect};
-use noetl_model::Cutoff;
+use noetl_model::{CommandId, Cutoff, Origin};
+use noetl_store::Outbox as _;
 use serde_json::json;
 
 use super::*;
@@ -102,6 +103,39 @@ workflow:
     assert_eq!(state.status(), ExecutionStatus::Completed);
     let parent = state.summary().parent.map(|parent| parent.execution());
     assert_eq!(parent, Some(execution), "and it is known whose it is");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_ended_before_its_command_was_issued_ends_the_command() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register_at(control, "child", CHILD).await;
+    register(
+        control,
+        r#"
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: call}]}
+  - step: call
+    tool: {kind: playbook, return_result: true, path: child, input: {n: 4}}
+"#,
+    )
+    .await;
+    let execution = start(control).await;
+    let command = CommandId(1);
+    let origin = Origin::Parent { execution, command, return_step: None, depth: 1, iter: None };
+    let early = StartRequest::new(by_path("child"), Map::new());
+    let child = control.start(StartRequest { origin, ..early }).await.unwrap();
+    control.cancel(child, "its parent is of another time").await.unwrap();
+    while world.store.owed().await.unwrap() > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(work(control, execution).await, ExecutionStatus::Failed);
+    let told = history(control, execution).await;
+    assert!(told.contains("its parent is of another time"), "{told}");
     plane.stop().await;
 }
 
