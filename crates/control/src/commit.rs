@@ -1,7 +1,7 @@
 //! Group commit: while one batch of appends is being written, the next gathers.
 //!
 //! Nothing waits for company: a lone append is written at once. What can be written without looking
-//! first does not wait for what cannot, and neither waits for large appends, so there are three lanes.
+//! first does not wait for what cannot, and neither waits for large appends, so there are lanes.
 //! What a commit sets off in this process (hints, loops that have something to do) is told right after
 //! it.
 
@@ -72,6 +72,7 @@ async fn gather() {
 #[derive(Debug, Default)]
 pub(crate) struct Committer {
     standing_alone: Mutex<Queue>,
+    keyed: Mutex<Queue>,
     looked_up: Mutex<Queue>,
     large: Mutex<Queue>,
 }
@@ -81,6 +82,8 @@ pub(crate) struct Committer {
 enum Lane {
     /// Those that say themselves all that has to be known.
     StandingAlone,
+    /// Starts under a key, which the store looks up while it writes.
+    Keyed,
     /// Those for which the store has to look first.
     LookedUp,
     /// Those that take long to write.
@@ -93,6 +96,8 @@ impl Lane {
             Lane::Large
         } else if append.stands_alone() {
             Lane::StandingAlone
+        } else if append.stands_alone_but_for_its_key() {
+            Lane::Keyed
         } else {
             Lane::LookedUp
         }
@@ -167,6 +172,7 @@ impl Committer {
     fn queue(&self, lane: Lane) -> MutexGuard<'_, Queue> {
         let queue = match lane {
             Lane::StandingAlone => &self.standing_alone,
+            Lane::Keyed => &self.keyed,
             Lane::LookedUp => &self.looked_up,
             Lane::Large => &self.large,
         };

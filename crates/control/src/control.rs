@@ -19,6 +19,7 @@ use crate::follow::Followers;
 use crate::lease::ReadyKey;
 use crate::load::StateCache;
 use crate::lookout::Lookouts;
+use crate::lookup::Lookups;
 use crate::mailbox::Mailboxes;
 use crate::outcomes::{OutcomeCounts, Outcomes};
 use crate::payloads::PayloadCache;
@@ -60,6 +61,7 @@ pub(crate) struct Parts {
     pub(crate) backlogs: Backlogs,
     pub(crate) vacancies: Vacancies,
     pub(crate) lookouts: Lookouts,
+    pub(crate) lookups: Lookups,
     pub(crate) timers_aside: Reserve<TimerKey>,
 }
 
@@ -94,6 +96,7 @@ impl Control {
             backlogs: Backlogs::new(settings.backlog_max),
             vacancies: Vacancies::default(),
             lookouts: Lookouts::default(),
+            lookups: Lookups::default(),
             timers_aside: Reserve::new(),
             settings,
             store,

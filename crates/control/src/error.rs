@@ -39,7 +39,7 @@ pub enum Damage {
     #[error("an event does not follow from those before it")]
     Illegal(#[source] Illegal),
     #[error("a row makes no sense")]
-    Row(#[source] StoreError),
+    Row(#[source] Arc<StoreError>),
     #[error("a large value cannot be had")]
     Payload(#[source] PayloadError),
     #[error("its playbook is not in the catalog: {0}")]
@@ -56,11 +56,16 @@ pub enum Damage {
 
 impl LoadError {
     pub(crate) fn of_store(execution: ExecutionId, error: StoreError) -> Self {
-        match error {
+        Self::of_shared(execution, Arc::new(error))
+    }
+
+    /// The same for an error that answers many callers.
+    pub(crate) fn of_shared(execution: ExecutionId, error: Arc<StoreError>) -> Self {
+        match &*error {
             StoreError::Unavailable(_)
             | StoreError::TimedOut { .. }
             | StoreError::OutOfReach { .. }
-            | StoreError::Unwritable { .. } => Self::Unavailable(Arc::new(error)),
+            | StoreError::Unwritable { .. } => Self::Unavailable(error),
             StoreError::Corrupt { .. } => Self::damaged(execution, Damage::Row(error)),
         }
     }

@@ -23,6 +23,7 @@ mod fork;
 mod lease;
 mod load;
 mod lookout;
+mod lookup;
 mod mailbox;
 mod needs;
 mod outcomes;

@@ -264,14 +264,17 @@ impl Control {
         execution: ExecutionId,
         choice: PlaybookChoice,
     ) -> Result<(PlaybookRef, Arc<Playbook>), StartError> {
-        let store = &self.parts.store;
-        let (found, name) = match choice {
+        let (entry, name) = match choice {
             PlaybookChoice::Id(id) => match self.parts.playbooks.find(id) {
                 Some(found) => return Ok(found),
-                None => (store.by_id(id).await, id.to_string()),
+                None => {
+                    let found = self.parts.store.by_id(id).await;
+                    let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+                    (found.map(Arc::new), id.to_string())
+                }
             },
             PlaybookChoice::Path { path, version } => {
-                let found = store.by_path(&path, version).await;
+                let found = self.entry_at(execution, &path, version).await?;
                 let name = match version {
                     Some(version) => format!("{path} in version {version}"),
                     None => path,
@@ -279,7 +282,6 @@ impl Control {
                 (found, name)
             }
         };
-        let entry = found.map_err(|error| LoadError::of_store(execution, error))?;
         let entry = entry.filter(|entry| entry.kind.eq_ignore_ascii_case("playbook"));
         let entry = entry.ok_or(StartError::UnknownPlaybook(name))?;
         let playbook = self.compiled(execution, &entry)?;

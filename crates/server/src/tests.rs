@@ -40,6 +40,7 @@ mod stream;
 mod subscriptions;
 mod system;
 mod tamper;
+mod turns;
 mod upgrade;
 mod vars;
 

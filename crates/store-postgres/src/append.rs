@@ -15,11 +15,11 @@ use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
 use tokio::time::Instant as Moment;
 
 use crate::PgStore;
-use crate::encode::{Footing, bound};
+use crate::encode::{Footing, bound, bound_under_keys};
 use crate::instant::Instant;
 use crate::key::{find_keys, put_keys};
 use crate::queue::lock_commands;
-use crate::row::{Named, at_most, get, is_rivalry, store_error, stored, unsigned};
+use crate::row::{Named, at_most, get, is_disconnected, is_rivalry, store_error, stored, unsigned};
 
 /// How often a batch is planned anew because another writer got in between.
 const RIVALRIES_MAX: u32 = 8;
@@ -30,6 +30,15 @@ const RIVALRIES_MAX: u32 = 8;
 enum EventIds {
     Trusted,
     Checked,
+}
+
+/// What became of a batch that was written on what it says itself.
+enum Presumed {
+    Written(Vec<Result<(), AppendError>>),
+    /// Nothing is written: somebody holds a key.
+    KeyHeld,
+    /// Nothing is written: more has to be known.
+    Unknown,
 }
 
 /// Why a batch was not written.
@@ -143,26 +152,53 @@ impl PgStore {
         Err(StoreError::Unavailable("other writers kept getting in between".into()))
     }
 
-    /// Writes a batch in one call if it says itself all that there is to know; nothing if it does not.
+    /// Writes a batch in one call if it says itself all that there is to know; nothing if it does not, or
+    /// if somebody holds one of its keys: which of several refusals comes first is for the plan to say.
     async fn write_presumed(
         &self,
         batch: &[&Append],
     ) -> Result<Option<Vec<Result<(), AppendError>>>, Unwritten> {
+        match self.presume(batch).await? {
+            Presumed::Written(answers) => Ok(Some(answers)),
+            Presumed::Unknown | Presumed::KeyHeld => Ok(None),
+        }
+    }
+
+    async fn presume(&self, batch: &[&Append]) -> Result<Presumed, Unwritten> {
+        if batch.is_empty() {
+            return Ok(Presumed::Written(Vec::new()));
+        }
         let (now, footing) = match self.now() {
             None => (SystemClock.now(), Footing::Presumed),
             Some(Instant(now)) => (now, Footing::PresumedOnTime),
         };
-        let Some(mut plan) = Plan::presumed(batch.iter().copied(), now) else { return Ok(None) };
+        let Some(mut plan) = Plan::presumed(batch.iter().copied(), now) else {
+            return Ok(Presumed::Unknown);
+        };
         plan.events.sort_by_key(|(execution, _)| *execution);
         if self.blobs().is_some() {
             plan.without_bodies();
         }
         let mut writer = self.writers.take().await?;
         let asked = Moment::now();
-        let told = bound(&plan, now, footing).fetch_one(&mut *writer).await?;
-        self.time.observe(told.try_get("now")?, asked);
+        let is_held = if plan.keys.is_empty() {
+            let told = bound(&plan, now, footing).fetch_one(&mut *writer).await;
+            let told = told.inspect_err(|error| self.doubt(error))?;
+            self.time.observe(told.try_get("now")?, asked);
+            false
+        } else {
+            let held = bound_under_keys(&plan, now, footing).fetch_all(&mut *writer).await;
+            !held.inspect_err(|error| self.doubt(error))?.is_empty()
+        };
         self.writers.keep(writer);
-        Ok(Some(plan.answers))
+        Ok(if is_held { Presumed::KeyHeld } else { Presumed::Written(plan.answers) })
+    }
+
+    /// Gives up connections that were kept if the database has gone: they lead to the same place.
+    fn doubt(&self, error: &sqlx::Error) {
+        if is_disconnected(error) {
+            self.writers.release();
+        }
     }
 
     async fn write(

@@ -4,11 +4,15 @@ use async_trait::async_trait;
 use noetl_model::CatalogId;
 use noetl_store::from_row;
 use noetl_store::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
-use sqlx::query;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{Postgres, query};
+use tokio::time::timeout;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, plain, store_error};
+use crate::open::PING_MAX;
+use crate::row::{Named, at_most, is_disconnected, plain, store_error};
 
 #[async_trait]
 impl Catalog for PgStore {
@@ -47,11 +51,8 @@ impl Catalog for PgStore {
     }
 
     async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
-        let row = query(include_str!("../sql/find_playbook.sql"))
-            .bind(catalog_id.0)
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let find = || query(include_str!("../sql/find_playbook.sql")).bind(catalog_id.0);
+        let row = self.looked_up(find).await?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
@@ -61,16 +62,13 @@ impl Catalog for PgStore {
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError> {
         let path = plain(path);
-        let statement = match version {
+        let find = || match version {
             Some(version) => query(include_str!("../sql/find_playbook_version.sql"))
-                .bind(path)
+                .bind(path.clone())
                 .bind(i64::from(version)),
-            None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
+            None => query(include_str!("../sql/newest_playbook.sql")).bind(path.clone()),
         };
-        let row = statement
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let row = self.looked_up(find).await?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
@@ -86,5 +84,34 @@ impl Catalog for PgStore {
             .await
             .map_err(store_error)?;
         rows.iter().map(Named).map(from_row::catalog_entry).collect()
+    }
+}
+
+impl PgStore {
+    /// The row that a statement finds, in one round trip: on the connection that was used last, without
+    /// asking whether it lives, and on another one if it does not.
+    async fn looked_up<'q>(
+        &self,
+        find: impl Fn() -> Query<'q, Postgres, PgArguments> + Send + Sync,
+    ) -> Result<Option<PgRow>, StoreError> {
+        let mut connection = if let Some(mut kept) = self.writers.last() {
+            let is_trusted = kept.is_trusted();
+            let asked = find().fetch_optional(&mut *kept.connection);
+            let answered =
+                if is_trusted { Ok(asked.await) } else { timeout(PING_MAX, asked).await };
+            match answered {
+                Ok(Ok(row)) => {
+                    self.writers.keep(kept.connection);
+                    return Ok(row);
+                }
+                Ok(Err(error)) if !is_disconnected(&error) => return Err(store_error(error)),
+                Ok(Err(_)) | Err(_) => self.writers.replaced().await.map_err(store_error)?,
+            }
+        } else {
+            self.pool.connection().await?
+        };
+        let row = find().fetch_optional(&mut *connection).await.map_err(store_error)?;
+        self.writers.keep(connection);
+        Ok(row)
     }
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use noetl_model::{Digest, EventTag, ExecutionId, Parent, Recorded, Summary, Timestamp};
-use noetl_store::{CommandKey, ExecutionChange, Holder, OpenCommand, Plan};
+use noetl_store::{CommandKey, ExecutionChange, Holder, KeptKey, KeyName, OpenCommand, Plan};
 use sqlx::postgres::{PgArguments, PgHasArrayType, PgTypeInfo};
 use sqlx::query::Query;
 use sqlx::{Encode, Postgres, Type};
@@ -29,9 +29,29 @@ pub(crate) fn bound(
     now: Timestamp,
     footing: Footing,
 ) -> Query<'static, Postgres, PgArguments> {
+    bound_to(sqlx::query(include_str!("../sql/append.sql")), plan, now, footing)
+}
+
+/// The statement that writes a plan made at `now`, which starts executions under keys.
+pub(crate) fn bound_under_keys(
+    plan: &Plan<'_>,
+    now: Timestamp,
+    footing: Footing,
+) -> Query<'static, Postgres, PgArguments> {
+    let statement = sqlx::query(include_str!("../sql/append_under_keys.sql"));
+    let keys: Vec<TakenKey<'_>> = plan.keys.iter().map(TakenKey::of).collect();
+    bound_to(statement.bind(keys), plan, now, footing)
+}
+
+fn bound_to(
+    statement: Query<'static, Postgres, PgArguments>,
+    plan: &Plan<'_>,
+    now: Timestamp,
+    footing: Footing,
+) -> Query<'static, Postgres, PgArguments> {
     let changed = plan.executions.iter().filter(|(_, change)| !change.is_new);
     let started = plan.executions.iter().filter(|(_, change)| change.is_new);
-    sqlx::query(include_str!("../sql/append.sql"))
+    statement
         .bind(rows(changed.map(ChangedExecution::of)))
         .bind(rows(started.map(StartedExecution::of)))
         .bind(rows(plan.events.iter().map(AppendedEvent::of)))
@@ -98,6 +118,28 @@ composite! {
     EndedWork = "noetl.ended_work";
     PostedMessage = "noetl.posted_message";
     KeptPayload<'_> = "noetl.kept_payload";
+    TakenKey<'_> = "noetl.kept_key";
+}
+
+#[derive(Encode)]
+struct TakenKey<'a> {
+    scope: Cow<'a, str>,
+    name: Cow<'a, str>,
+    execution_id: i64,
+    request: Option<Vec<u8>>,
+    kept_until: Instant,
+}
+
+impl<'a> TakenKey<'a> {
+    fn of(((scope, name), kept): (&'a KeyName, &KeptKey)) -> Self {
+        Self {
+            scope: plain(scope),
+            name: plain(name),
+            execution_id: kept.holder.execution.0,
+            request: kept.holder.request.map(|digest| digest.as_bytes().to_vec()),
+            kept_until: Instant(kept.until),
+        }
+    }
 }
 
 #[derive(Encode)]

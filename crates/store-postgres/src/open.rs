@@ -21,7 +21,7 @@ const SERVER_VERSION_MIN: i64 = 150_000;
 pub(crate) const TRUSTED_IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// How long a connection that has lain idle may take to show that it lives.
-const PING_MAX: Duration = Duration::from_secs(1);
+pub(crate) const PING_MAX: Duration = Duration::from_secs(1);
 /// How many deadlines a transaction may lie idle: an append that starts children holds a lock in one
 /// database while it writes to others.
 const IDLE_DEADLINES_MAX: u32 = 3;
@@ -102,7 +102,7 @@ pub(crate) async fn pool(settings: PgSettings) -> Result<ConnectionPool, OpenErr
 }
 
 /// Whether a connection answers, also if its network drops packets without a word.
-async fn is_alive(connection: &mut PgConnection) -> bool {
+pub(crate) async fn is_alive(connection: &mut PgConnection) -> bool {
     matches!(timeout(PING_MAX, connection.ping()).await, Ok(Ok(())))
 }
 

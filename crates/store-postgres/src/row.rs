@@ -56,6 +56,12 @@ pub(crate) fn is_rivalry(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(&*code, "23505" | "40001" | "40P01"))
 }
 
+/// Whether an error says that a connection has ended, so that another one may do.
+pub(crate) fn is_disconnected(error: &sqlx::Error) -> bool {
+    // The server says goodbye with class 57P before it ends a connection.
+    matches!(error, sqlx::Error::Io(_)) || code(error).is_some_and(|code| code.starts_with("57P"))
+}
+
 /// PostgreSQL's own code of an error.
 fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error()?.code()

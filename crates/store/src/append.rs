@@ -40,9 +40,14 @@ impl Append {
     /// Whether it says itself all that has to be known to write it: it starts nothing under a key or
     /// for a command, and takes no command that others may take.
     pub fn stands_alone(&self) -> bool {
+        self.starts_under().is_none() && self.stands_alone_but_for_its_key()
+    }
+
+    /// Whether only the key it starts an execution under may have to be looked up.
+    pub fn stands_alone_but_for_its_key(&self) -> bool {
         let starts_child = self.expected == self.begins_after()
             && self.summary.parent.and_then(Parent::command).is_some();
-        if self.starts_under().is_some() || starts_child {
+        if starts_child {
             return false;
         }
         let mut added = BTreeSet::new();

@@ -96,9 +96,10 @@ impl<'a> Plan<'a> {
         self.payloads.iter_mut().for_each(|(.., body)| *body = &[]);
     }
 
-    /// Plans a batch on what it says itself: that every log ends where it is expected to and that
-    /// every command it adds is new. The store has to refuse all of it if that is not so. Nothing if
-    /// more has to be known: whether a key or a child is there, or who holds a command.
+    /// Plans a batch on what it says itself: that every log ends where it is expected to, that every
+    /// command it adds is new and that nobody holds the keys it starts executions under. The store has
+    /// to refuse all of it if that is not so. Nothing if more has to be known: whether a child is there,
+    /// or who holds a command.
     pub fn presumed(
         batch: impl IntoIterator<Item = &'a Append> + Clone,
         now: Timestamp,
@@ -106,7 +107,7 @@ impl<'a> Plan<'a> {
         let mut seen = HashSet::new();
         let mut logs = HashMap::new();
         for append in batch.clone() {
-            if !append.stands_alone() {
+            if !append.stands_alone_but_for_its_key() {
                 return None;
             }
             if seen.insert(append.execution) && append.expected != append.begins_after() {
@@ -124,7 +125,16 @@ impl<'a> Plan<'a> {
             keys: HashMap::new(),
         };
         let plan = Plan::of(batch, known);
-        plan.answers.iter().all(Result::is_ok).then_some(plan)
+        let is_settled = |answer: &Result<(), AppendError>| match answer {
+            // The batch itself takes the key, for an earlier one of its appends.
+            Ok(()) | Err(AppendError::KeyTaken(_)) => true,
+            Err(
+                AppendError::Conflict
+                | AppendError::ChildExists { .. }
+                | AppendError::Unanswered(_),
+            ) => false,
+        };
+        plan.answers.iter().all(is_settled).then_some(plan)
     }
 
     /// The commands that are new or changed, in the order in which they were added.

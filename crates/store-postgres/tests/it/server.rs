@@ -7,8 +7,8 @@ use noetl_model::{ExecutionId, Pool, Seq, StepName, WorkerId};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, add, after, events_after, lease, start};
 use noetl_store::{
-    Append, Clock, CommandQueue as _, EventLog as _, Executions as _, QueueChange, StoreError,
-    StoreTime as _, SystemClock,
+    Append, Catalog as _, Clock, CommandQueue as _, EventLog as _, Executions as _, QueueChange,
+    StoreError, StoreTime as _, SystemClock,
 };
 use noetl_store_postgres::{
     ClusterSettings, OpenError, PgSettings, PgStore, PoolSettings, TimeSource, read_clocks,
@@ -165,6 +165,21 @@ async fn a_store_whose_server_went_away_says_so_and_recovers() {
         }
     }
     panic!("the store stays away");
+}
+
+#[tokio::test]
+async fn a_playbook_is_looked_up_and_a_start_written_right_after_the_connections_were_ended() {
+    let database = Database::migrated().await;
+    let mut settings = database.settings();
+    settings.pool.connections_min = 0;
+    let store = PgStore::connect(settings, TimeSource::Database).await.expect("it opens");
+    append(&store, start(A)).await;
+    assert_eq!(store.by_path("tests/hello", None).await.expect("it is looked up"), None);
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    execute(&mut database.connect().await, end).await;
+    assert_eq!(store.by_path("tests/hello", None).await.expect("it is looked up again"), None);
+    append(&store, start(ExecutionId(7))).await;
 }
 
 /// How many connections a store appends by, one batch after another, with a pool of so many at most.

@@ -9,7 +9,9 @@ use noetl_store::{
     Bounded, Catalog as _, CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _,
     Page, StoreError,
 };
-use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
+use noetl_store_postgres::{
+    ClusterSettings, PgSettings, PgStore, PoolSettings, Shards, TimeSource,
+};
 use noetl_testkit::{PostgresServer, Proxy};
 use tokio::time::{Instant, timeout};
 
@@ -118,6 +120,39 @@ async fn connections_whose_packets_are_lost_are_replaced_within_seconds() {
         {}
     };
     timeout(PATIENCE, all_work).await.expect("no connection of the pool stays lost");
+}
+
+/// A store whose connections were used at the same time, by so many calls, and are lost since.
+async fn lost(database: &Database, proxy: &Proxy, calls: usize) -> Bounded<PgStore> {
+    let url = PostgresServer::shared().url_through(proxy, &database.name);
+    let pool = PoolSettings { connections_min: 0, ..PoolSettings::default() };
+    let settings = PgSettings { database: url.parse().expect("it is a URL"), pool };
+    let store = PgStore::connect(settings, TimeSource::Database).await.expect("it opens");
+    let store = Arc::new(store);
+    let hasty = Bounded::new(store.clone(), DEADLINE);
+    let opened = (0..calls).map(|_| hasty.by_path("tests/hello", None));
+    let opened = futures::future::join_all(opened).await;
+    assert!(opened.iter().all(Result::is_ok));
+    proxy.lose_connections();
+    // The first call trusts a connection that has just been used.
+    assert!(is_late(hasty.by_path("tests/hello", None).await));
+    // Each connection of the pool may take a second to be found lost.
+    Bounded::new(store, PoolSettings::default().deadline)
+}
+
+#[tokio::test]
+async fn kept_connections_that_have_lain_idle_and_are_lost_cost_a_lookup_no_deadline() {
+    let (databases, proxies) = databases(1).await;
+    let store = lost(&databases[0], &proxies[0], 3).await;
+    assert_eq!(store.by_path("tests/hello", None).await.expect("it is looked up"), None);
+    assert_eq!(store.append(&[start(A)]).await.expect("it is written"), [Ok(())]);
+}
+
+#[tokio::test]
+async fn kept_connections_that_have_lain_idle_and_are_lost_cost_an_append_no_deadline() {
+    let (databases, proxies) = databases(1).await;
+    let store = lost(&databases[0], &proxies[0], 3).await;
+    assert_eq!(store.append(&[start(A)]).await.expect("it is written"), [Ok(())]);
 }
 
 #[tokio::test]

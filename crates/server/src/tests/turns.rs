@@ -1,0 +1,152 @@
+//! How many round trips to PostgreSQL a start takes, counted on the wire.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use noetl_control::{PlaybookChoice, Settings, StartError, StartRequest};
+use noetl_model::IdGenerator;
+use noetl_store::{StartKey, SystemClock};
+use noetl_store_postgres::{PgSettings, PgStore, PoolSettings, TimeSource};
+use noetl_testkit::PostgresServer;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UnixStream};
+
+use super::*;
+
+const PLAYBOOK: &str = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: turns, path: turns}
+workflow:
+  - step: start
+    tool: {kind: noop}
+";
+
+/// A start looks its playbook up and is written.
+const TURNS_MAX: u64 = 2;
+/// How many starts come together.
+const TOGETHER: usize = 50;
+
+/// A way to the server of the tests that counts how often a question follows an answer.
+struct CountingProxy {
+    port: u16,
+    turns: Arc<AtomicU64>,
+}
+
+impl CountingProxy {
+    async fn start(socket: std::path::PathBuf) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = turns.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = UnixStream::connect(&socket).await.expect("the server");
+                let (from_client, to_client) = client.into_split();
+                let (from_server, to_server) = server.into_split();
+                let answered = Arc::new(AtomicBool::new(true));
+                let (questions, turns) = (answered.clone(), counted.clone());
+                tokio::spawn(pass_on(from_client, to_server, move || {
+                    if questions.swap(false, Ordering::SeqCst) {
+                        turns.fetch_add(1, Ordering::SeqCst);
+                    }
+                }));
+                tokio::spawn(pass_on(from_server, to_client, move || {
+                    answered.store(true, Ordering::SeqCst);
+                }));
+            }
+        });
+        Self { port, turns }
+    }
+
+    /// The turns that something takes.
+    async fn counted<T>(&self, doing: impl Future<Output = T>) -> (T, u64) {
+        let before = self.turns.load(Ordering::SeqCst);
+        let done = doing.await;
+        (done, self.turns.load(Ordering::SeqCst) - before)
+    }
+}
+
+/// Copies what comes, telling of each piece before it is passed on.
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    tell: impl Fn(),
+) {
+    let mut piece = vec![0; 65_536];
+    while let Ok(count @ 1..) = from.read(&mut piece).await {
+        tell();
+        if to.write_all(&piece[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A control plane whose loops do not run, on a database behind a proxy that counts.
+async fn counted_control() -> (Control, CountingProxy) {
+    let server = PostgresServer::shared();
+    let name = format!("turns_{}", std::process::id());
+    let mut admin = PgConnection::connect(&server.url("postgres")).await.expect("the server");
+    for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")]
+    {
+        admin.execute(AssertSqlSafe(statement)).await.expect("a database");
+    }
+    let direct: PgConnectOptions = server.url(&name).parse().expect("a URL");
+    let directory = direct.get_socket().expect("the server listens on a socket");
+    let proxy = CountingProxy::start(directory.join(".s.PGSQL.5432")).await;
+    let database = PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(proxy.port)
+        .username(PostgresServer::USER)
+        .database(&name);
+    let pool = PoolSettings { connections_min: 0, ..PoolSettings::default() };
+    let settings = PgSettings { database, pool };
+    let store = PgStore::connect(settings, TimeSource::Database).await.expect("a store");
+    // The backlog is counted from time to time, not for a start.
+    let settings = Settings { backlog_max: None, ..Settings::default() };
+    let ids = Arc::new(IdGenerator::new(1));
+    let bus = Arc::new(LocalBus::new());
+    let control = Control::new(Arc::new(store), bus, Arc::new(SystemClock), ids, settings);
+    control.register("turns.yaml", PLAYBOOK).await.expect("a playbook");
+    (control, proxy)
+}
+
+fn wish(key: Option<&str>) -> StartRequest {
+    let choice = PlaybookChoice::Path { path: "turns".to_owned(), version: None };
+    let key = key.map(|name| StartKey {
+        scope: "turns".to_owned(),
+        name: name.to_owned(),
+        keep: Duration::from_secs(60),
+        request: None,
+    });
+    StartRequest { key, ..StartRequest::new(choice, serde_json::Map::new()) }
+}
+
+#[tokio::test]
+async fn a_start_takes_two_round_trips_with_a_key_or_without() {
+    let (control, proxy) = counted_control().await;
+    // Connections are made and statements prepared once.
+    for key in [None, Some("first"), None, Some("second")] {
+        control.start(wish(key)).await.expect("a start");
+    }
+    for key in [None, Some("third")] {
+        let (started, turns) = proxy.counted(control.start(wish(key))).await;
+        started.expect("a start");
+        assert!(turns <= TURNS_MAX, "{key:?}: {turns} round trips");
+    }
+    let again = control.start(wish(Some("third"))).await;
+    assert!(matches!(again, Err(StartError::KeyTaken(_))), "{again:?}");
+}
+
+#[tokio::test]
+async fn starts_that_come_together_share_their_round_trips() {
+    let (control, proxy) = counted_control().await;
+    for key in [None, Some("first")] {
+        control.start(wish(key)).await.expect("a start");
+    }
+    let names: Vec<String> = (0..TOGETHER).map(|number| format!("together {number}")).collect();
+    let starts = names.iter().map(|name| control.start(wish(Some(name))));
+    let (started, turns) = proxy.counted(futures::future::join_all(starts)).await;
+    assert!(started.iter().all(Result::is_ok));
+    assert!(turns <= TURNS_MAX, "{TOGETHER} starts: {turns} round trips");
+}

@@ -1,0 +1,2 @@
+-- Keys are written in the transaction of their batch, which takes no round trips here.
+SELECT 1;
