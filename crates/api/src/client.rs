@@ -45,7 +45,7 @@ pub struct ClientSettings {
     pub ca: Option<Vec<u8>>,
 }
 
-/// Whether a server takes requests.
+/// The readiness of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerReadiness {
     pub is_ready: bool,
@@ -143,7 +143,7 @@ impl Client {
         self.get("api/health", Duration::ZERO).await
     }
 
-    /// Whether the server takes requests, and which of its checks says no.
+    /// Asks the server for its readiness, and for the checks that fail.
     pub async fn readiness(&self) -> Result<ServerReadiness, ClientError> {
         let answer = self.once(Method::GET, "readyz", None, Duration::ZERO).await?;
         let is_ready = answer.status().is_success();

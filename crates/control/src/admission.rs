@@ -24,7 +24,7 @@ const COUNT_EVERY: Duration = Duration::from_millis(250);
 /// How long a client that is refused should wait before it asks again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Whether a start is subject to the limit of the backlog.
+/// The limit of the backlog that a start is subject to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// A request from outside: refused while the backlog is full.

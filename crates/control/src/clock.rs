@@ -57,7 +57,7 @@ impl Skew {
         }
     }
 
-    /// Whether an operator should be told.
+    /// Returns whether the skew is worth a warning.
     pub fn is_large(self) -> bool {
         self.duration() >= WORTH_WARNING
     }
@@ -160,7 +160,7 @@ mod tests {
         Timestamp::from_millis(1_800_000_000_000 + millis)
     }
 
-    /// Whether each of some store times, measured `seconds` apart, is warned of.
+    /// Measures store times `seconds` apart; returns for each whether it is warned of.
     async fn check(seconds: u64, store: &[i64], expected: &[bool]) {
         let gauge = SkewGauge::new(Arc::new(Fixed(at(0))));
         let mut warned = Vec::new();

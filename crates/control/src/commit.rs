@@ -31,7 +31,8 @@ const BATCH_STARTS_MAX: usize = 64;
 
 /// How often a store that does not answer is asked again.
 const UNANSWERED_RETRIES_MAX: u32 = 6;
-/// For how long it is asked again: a caller that has waited for the deadline of a store call is told.
+/// For how long it is asked again: a caller that has waited for the deadline of a store call is
+/// told.
 const UNANSWERED_RETRY_MAX: Duration = Duration::from_secs(5);
 /// The first pause before it is; each further one is twice as long.
 const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
@@ -48,8 +49,8 @@ impl Retries {
         Self { made: 0, since: Instant::now() }
     }
 
-    /// Waits before the store is asked again; `false`, at once, if the caller should be told instead:
-    /// repeating does not help, or has not helped for too long.
+    /// Waits before the store is asked again; `false`, at once, if the caller should be told
+    /// instead: repeating does not help, or has not helped for too long.
     pub(crate) async fn wait_after(&mut self, error: &StoreError) -> bool {
         let is_over = self.made >= UNANSWERED_RETRIES_MAX
             || self.since.elapsed() >= UNANSWERED_RETRY_MAX
@@ -86,7 +87,7 @@ enum Lane {
     Keyed,
     /// Those for which the store has to look first.
     LookedUp,
-    /// Those that take long to write.
+    /// Appends of many events, which take long to write.
     Large,
 }
 
@@ -210,7 +211,8 @@ fn batch_len(events: impl Iterator<Item = usize>) -> usize {
 }
 
 impl Control {
-    /// Writes an append together with those that others want written, and waits until it is durable.
+    /// Writes an append together with those that others want written, and waits until it is
+    /// durable.
     pub(crate) async fn commit(&self, append: Append) -> Result<(), AppendError> {
         let (lane, queued) = self.queue_up(append);
         if queued.is_first {
@@ -219,8 +221,8 @@ impl Control {
         queued.answered().await
     }
 
-    /// The same for a task that lives until it is done: if nobody is writing, it does so itself, which
-    /// spares two changes of task.
+    /// The same for a task that lives until it is done: if nobody is writing, it does so itself,
+    /// which spares two changes of task.
     pub(crate) async fn commit_here(&self, append: Append) -> Result<(), AppendError> {
         let (lane, queued) = self.queue_up(append);
         if queued.is_first {
@@ -260,8 +262,8 @@ impl Control {
         });
     }
 
-    /// Writes what waits and answers it. If that panics, those whose appends were in the batch learn that
-    /// there is no answer, and the next batch is written all the same.
+    /// Writes what waits and answers it. If that panics, those whose appends were in the batch
+    /// learn that there is no answer, and the next batch is written all the same.
     async fn commit_batch(&self, lane: Lane) {
         let _panicked = AssertUnwindSafe(self.write_batch(lane)).catch_unwind().await;
     }

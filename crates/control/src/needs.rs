@@ -51,7 +51,7 @@ pub(crate) struct Fetched {
 }
 
 impl Control {
-    /// What a decision made at `now` may look at.
+    /// The data and limits of a decision made at `now`.
     pub(crate) fn given<'a>(
         &self,
         playbook: &'a Playbook,
@@ -82,8 +82,8 @@ impl Control {
         decision
     }
 
-    /// Asks, fetches what is lacking, and asks again. An answer that takes some effort is worked out
-    /// where it holds up nobody.
+    /// Asks, fetches what is lacking, and asks again. An answer that takes some effort is worked
+    /// out where it holds up nobody.
     pub(crate) async fn satisfy<T>(
         &self,
         log: Log<'_>,

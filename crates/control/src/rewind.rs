@@ -31,7 +31,7 @@ impl FoldEnd {
         Self { execution: state.id(), seq: state.seq(), head: state.head() }
     }
 
-    /// Whether an event is the last one of the fold, as far as its digest can be told.
+    /// Returns whether an event is the last one of the fold, by its digest if that is known.
     fn is_at(&self, last: &Recorded) -> bool {
         let digest = last.prev.map(|prev| last.digest_after(&prev));
         last.seq == self.seq && digest.is_none_or(|digest| digest == self.head)
@@ -54,13 +54,13 @@ pub(crate) enum Standing {
 #[derive(Debug, Default)]
 pub(crate) struct Rewinds {
     count: AtomicU64,
-    /// Whether everything in memory is being compared.
+    /// `true` while all cached states are being compared.
     comparing: AtomicBool,
 }
 
 impl Control {
-    /// How many times the log of an execution was found to have lost events that this process had seen
-    /// committed.
+    /// How many times the log of an execution was found to have lost events that this process had
+    /// seen committed.
     pub fn rewinds(&self) -> u64 {
         self.parts.rewinds.count.load(Ordering::Relaxed)
     }
@@ -79,7 +79,7 @@ impl Control {
         }
     }
 
-    /// Compares a fold in memory with the log after the store has refused to append to it.
+    /// Compares the cached state of an execution whose append the store refuses with its log.
     pub(crate) async fn note_if_ahead(&self, end: FoldEnd) -> Result<(), LoadError> {
         match self.standing(end).await? {
             Standing::Ahead { found } => self.note_rewound(end, found),

@@ -87,7 +87,7 @@ impl Rounds {
         pools.into_iter().for_each(|pool| self.waits(pool, append.execution));
     }
 
-    /// Whether an execution other than this one is known to wait in a pool.
+    /// Returns whether an execution other than this one is known to wait in a pool.
     pub(crate) fn others_wait(&self, pool: &Pool, execution: ExecutionId) -> bool {
         let now = Instant::now();
         let pools = self.pools();

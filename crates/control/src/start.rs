@@ -48,7 +48,7 @@ pub struct StartRequest {
     pub trace: Option<Value>,
     /// The name under which only one execution is started for as long as it is kept.
     pub key: Option<StartKey>,
-    /// Whether a full backlog refuses it.
+    /// The limit of the backlog that applies to it.
     pub admission: Admission,
 }
 
@@ -228,8 +228,8 @@ impl Control {
         })
     }
 
-    /// Writes the start of an execution. The same append may be repeated after a lost answer: its id
-    /// is its own, so at most one of them is written.
+    /// Writes the start of an execution. The same append may be repeated after a lost answer: its
+    /// id is its own, so at most one of them is written.
     pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
         let first = append.events.first().map(|recorded| recorded.event_id);

@@ -16,8 +16,8 @@ use crate::{Answer, Control};
 /// How many rows one sweep deals with; the next takes the rest.
 const SWEEP_MAX: usize = 256;
 
-/// The commands that were ready at the last look although workers waited for them, by pool, and whether
-/// their executions have been told.
+/// The commands that were ready at the last look although workers waited for them, by pool, and
+/// whether their executions have been told.
 #[derive(Debug, Default)]
 struct Unclaimed {
     pools: BTreeMap<Pool, BTreeMap<ReadyKey, Told>>,
@@ -30,8 +30,8 @@ enum Told {
 }
 
 impl Unclaimed {
-    /// Takes in what is ready in a pool; the answer is what was ready at the last look already and has
-    /// not been told of.
+    /// Takes in what is ready in a pool; the answer is what was ready at the last look already and
+    /// has not been told of.
     fn look(&mut self, pool: &Pool, ready: Vec<ReadyCommand>) -> Vec<ReadyCommand> {
         let before = self.pools.remove(pool).unwrap_or_default();
         let key = |row: &ReadyCommand| (row.execution, row.command, row.attempt);
@@ -101,7 +101,8 @@ impl Control {
         Ok(())
     }
 
-    /// Notes commands that were ready at the last look and still are, in pools in which workers wait.
+    /// Notes commands that were ready at the last look and still are, in pools in which workers
+    /// wait.
     async fn note_unclaimed(&self, unclaimed: &mut Unclaimed) -> Result<(), StoreError> {
         let awaited = self.parts.vacancies.awaited();
         unclaimed.pools.retain(|pool, _| awaited.contains(pool));
@@ -113,8 +114,8 @@ impl Control {
         Ok(())
     }
 
-    /// Has a look at the execution of a command that no worker gets, with its state read anew; if nobody
-    /// has the command, the log says so.
+    /// Has a look at the execution of a command that no worker gets, with its state read anew; if
+    /// nobody has the command, the log says so.
     async fn note_not_claimed(&self, row: ReadyCommand) {
         let ReadyCommand { execution, command, pool, attempt: _ } = row;
         self.parts.states.forget(execution);
@@ -136,7 +137,8 @@ impl Control {
         self.parts.claims.clear_aside();
     }
 
-    /// Has a look at an execution with its state read anew; if it really stands still, its log says so.
+    /// Has a look at an execution with its state read anew; if it really stands still, its log says
+    /// so.
     async fn note_stall(&self, execution: ExecutionId) {
         self.parts.states.forget(execution);
         let detail = "no command is open, no timer is set and no message is owed".to_owned();
@@ -168,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Which commands are told of at each of some looks.
+    /// Returns the commands reported at each of several looks.
     #[track_caller]
     fn check(looks: &[&[(u64, u32)]], expected: &[&[u64]]) {
         let mut unclaimed = Unclaimed::default();

@@ -201,7 +201,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
 /// How an item of a loop has ended.
 enum ItemEnd<'a> {
     Completed,
-    /// It failed, and a rule has taken care of that.
+    /// The item failed, and a rule handled the failure.
     Tolerated,
     Failed(&'a ToolError),
 }

@@ -55,7 +55,7 @@ impl Budget {
         self.0.units.load(Ordering::Relaxed)
     }
 
-    /// Whether more than the budget has been spent.
+    /// Returns whether more than the budget has been spent.
     pub fn is_exceeded(&self) -> bool {
         self.spent() > self.0.max
     }

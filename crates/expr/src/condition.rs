@@ -53,7 +53,7 @@ impl Condition {
         self.template.holds(variables, None)
     }
 
-    /// Whether it is true of these variables; the work is charged to a budget.
+    /// Evaluates the condition with these variables; the work is charged to a budget.
     pub fn holds_within(
         &self,
         variables: &dyn Variables,

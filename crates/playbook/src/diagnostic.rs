@@ -93,8 +93,8 @@ codes! {
 }
 
 impl Code {
-    /// Whether messages of this kind may name keys, tags or other text of a document that could not
-    /// be read as a tree.
+    /// Returns whether messages of this kind may name keys, tags or other text of a document that
+    /// could not be read as a tree.
     fn names_content(self) -> bool {
         matches!(self, Code::BadKey | Code::BadValue | Code::CustomTag | Code::DuplicateKey)
     }
@@ -156,14 +156,14 @@ impl miette::Diagnostic for Diagnostic {
 #[derive(Debug, Clone)]
 pub struct Problems {
     source: Source,
-    /// Whether the text of the document is quoted.
+    /// The permission to quote the text of the document.
     quotes: Quotes,
     list: Vec<Diagnostic>,
     omitted: usize,
 }
 
-/// Whether diagnostics quote the text of a document. One that is no document of ours may be anything,
-/// a file of passwords too.
+/// The permission to quote the text of a document in diagnostics. One that is no document of ours
+/// may be anything, a file of passwords too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quotes {
     Shown,

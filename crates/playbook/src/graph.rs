@@ -57,13 +57,14 @@ impl Graph {
         &self.predecessors[step.0]
     }
 
-    /// Whether several arcs lead to a step.
+    /// Returns whether several arcs lead to a step.
     pub fn is_join(&self, step: StepIndex) -> bool {
         self.predecessors[step.0].len() > 1
     }
 
-    /// Whether `join`, which `arrived` have led to, must wait for a step that is live: one that is, or
-    /// can still lead to, a predecessor that has not arrived, without passing `join` itself.
+    /// Returns whether `join`, which `arrived` have led to, must wait for a step that is live: one
+    /// that is, or can still lead to, a predecessor that has not arrived, without passing `join`
+    /// itself.
     ///
     /// Looks back from those predecessors until it meets a live step: at most once at every arc.
     pub fn must_wait(

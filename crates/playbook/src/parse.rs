@@ -67,8 +67,8 @@ pub enum Workers {
     Any,
 }
 
-/// Reads a document of any kind; one that names no other is a playbook. `name` is what messages call
-/// it: a file name, or a catalog path.
+/// Reads a document of any kind; one that names no other is a playbook. `name` is what messages
+/// call it: a file name, or a catalog path.
 pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
     parse_document_for(Workers::Any, name, source)
 }
@@ -149,8 +149,8 @@ pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked,
     }
 }
 
-/// Whether a document may be quoted: one that says it is ours, in its tree or, where that could not be
-/// read, on a line of its own.
+/// Returns whether a document may be quoted: one that says it is ours, in its tree or, where that
+/// could not be read, on a line of its own.
 fn quotes(root: Option<&Node>, text: &str) -> Quotes {
     let is_kind = |kind: &str| nearest(kind, KINDS.iter().copied()).is_some();
     let is_version = |version: &str| version.starts_with("noetl.io/");

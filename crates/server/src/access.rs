@@ -175,7 +175,7 @@ pub(crate) async fn admit(
     Ok(next.run(request).await)
 }
 
-/// Whether a token is asked for although the server is open to everybody who reaches it.
+/// Returns whether a token is asked for although the server is open to everybody who reaches it.
 fn has_own_token(settings: &Settings, needed: &[Scope]) -> bool {
     needed == [Scope::Internal] && settings.internal.is_some()
 }

@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::refreshed::{Known, Refreshed};
 
-/// How long a health check waits for the store. With the rest of the request it stays below a second.
+/// How long a health check waits for the store. With the rest of the request it stays below a
+/// second.
 const HEALTH_WAIT_MAX: Duration = Duration::from_millis(800);
 /// How long a reader of metrics waits for figures of the store.
 const BACKLOG_WAIT_MAX: Duration = Duration::from_millis(500);
@@ -39,7 +40,7 @@ pub(crate) struct Backlog {
 }
 
 impl Condition {
-    /// Whether the store answers; the error is the cause in words for everybody.
+    /// Checks that the store answers; the error is the cause in words for everybody.
     pub(crate) async fn answers(&self, store: &dyn Store) -> Result<(), String> {
         let asked = timeout(HEALTH_WAIT_MAX, store.ready_count(&Pool::shared())).await;
         let error = match asked {
@@ -51,8 +52,8 @@ impl Condition {
         Err(error.to_string())
     }
 
-    /// Whether the store can be written, by a write of the last seconds; the error is the cause in
-    /// words for everybody.
+    /// Checks that the store can be written, by a write of the last seconds; the error is the cause
+    /// in words for everybody.
     pub(crate) async fn is_writable(&self, store: &Arc<dyn Store>) -> Result<(), String> {
         let is_fine = store.write_fault().is_none() && self.writable.last_is(Result::is_ok);
         let every = if is_fine { WRITE_CHECK_EVERY } else { WRITE_RECHECK_EVERY };
@@ -79,7 +80,8 @@ impl Condition {
         }
     }
 
-    /// How much waits for a pool, as of now if the store answers at once, else as it was last known.
+    /// How much waits for a pool, as of now if the store answers at once, else as it was last
+    /// known.
     pub(crate) async fn backlog(
         &self,
         store: &Arc<dyn Store>,

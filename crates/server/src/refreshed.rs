@@ -32,7 +32,7 @@ impl<T> Default for Refreshed<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
-    /// Whether a value is known and the last one passes a test.
+    /// Returns whether a value is known and the last one passes a test.
     pub(crate) fn last_is(&self, test: impl Fn(&T) -> bool) -> bool {
         self.state.borrow().last.as_ref().is_some_and(|last| test(&last.value))
     }

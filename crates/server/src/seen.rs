@@ -37,8 +37,8 @@ impl Seen {
         held(&self.claims).get(&(issued, worker.clone())).copied()
     }
 
-    /// Whether an event that another program numbered was recorded lately, and the store has not gone
-    /// back in time since.
+    /// Returns whether an event that another program numbered was recorded lately, and the store
+    /// has not gone back in time since.
     pub(crate) fn was_posted(&self, execution: ExecutionId, event: i64, rewinds: u64) -> bool {
         held(&self.posted).get(&(execution, event)) == Some(&rewinds)
     }

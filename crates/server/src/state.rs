@@ -39,7 +39,7 @@ pub struct Settings {
     pub limits: Limits,
     /// The broker of subscriptions that name none.
     pub broker_url: Option<BrokerUrl>,
-    /// What the subjects of feeds begin with.
+    /// The prefix of the subjects of feeds.
     pub feed_prefix: SubjectPrefix,
     pub figures: Figures,
     pub spans: Spans,
@@ -171,7 +171,8 @@ impl AppState {
         Self { parts: Arc::new(parts) }
     }
 
-    /// The same with other secrets for subscriptions than the stored credentials. To be said before the state is shared.
+    /// The same with other secrets for subscriptions than the stored credentials. To be said before
+    /// the state is shared.
     pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.ingress = Ingress::new(secrets, parts.settings.limits.message_bytes_max);
@@ -191,8 +192,8 @@ impl AppState {
         self.parts.large_reports.acquire().await.expect("it is never closed")
     }
 
-    /// The right to hold a large replay: one takes tens of megabytes, so however many are asked for,
-    /// few are held.
+    /// The right to hold a large replay: one takes tens of megabytes, so however many are asked
+    /// for, few are held.
     pub(crate) async fn large_replay(&self) -> OwnedSemaphorePermit {
         let replays = self.parts.large_replays.clone();
         replays.acquire_owned().await.expect("it is never closed")
@@ -243,7 +244,7 @@ impl AppState {
         &self.parts.services.store
     }
 
-    /// What is known of the store's health.
+    /// The health of the store, as last checked.
     pub(crate) fn condition(&self) -> &Condition {
         &self.parts.condition
     }

@@ -36,7 +36,7 @@ pub(crate) struct Pages {
     pub(crate) interrupted: BTreeMap<ExecutionId, ExecutionStatus>,
     /// Which commands a task has had, to know how often it ran before.
     commands: BTreeMap<(ExecutionId, String, String), BTreeSet<CommandId>>,
-    /// Whether the store went back in time.
+    /// `true` once the store has gone back in time.
     pub(crate) restored: bool,
     /// What was found to be wrong on the way.
     pub(crate) complaints: Vec<String>,

@@ -39,7 +39,7 @@ pub(crate) struct Connection {
     pub(crate) storm: Arc<Storm>,
     pub(crate) dead: CancellationToken,
     pub(crate) ledger: Arc<Ledger>,
-    /// What the server knows of the store's clock.
+    /// The server's estimate of the store's clock.
     pub(crate) clock: Arc<RemoteClock>,
 }
 

@@ -24,15 +24,15 @@ use crate::row::{Named, at_most, get, is_disconnected, is_rivalry, store_error, 
 /// How often a batch is planned anew because another writer got in between.
 const RIVALRIES_MAX: u32 = 8;
 
-/// Whether used event ids are looked for before writing. They are drawn so as never to repeat, so the
-/// key finds the exception, and only then is it asked which it was.
+/// Whether used event ids are looked for before writing. They are drawn so as never to repeat, so
+/// the key finds the exception, and only then is it asked which it was.
 #[derive(Clone, Copy)]
 enum EventIds {
     Trusted,
     Checked,
 }
 
-/// What became of a batch that was written on what it says itself.
+/// The result of a batch whose appends need no look-up.
 enum Presumed {
     Written(Vec<Result<(), AppendError>>),
     /// Nothing is written: somebody holds a key.
@@ -152,8 +152,9 @@ impl PgStore {
         Err(StoreError::Unavailable("other writers kept getting in between".into()))
     }
 
-    /// Writes a batch in one call if it says itself all that there is to know; nothing if it does not, or
-    /// if somebody holds one of its keys: which of several refusals comes first is for the plan to say.
+    /// Writes a batch in one call if it says itself all that there is to know; nothing if it does
+    /// not, or if somebody holds one of its keys: which of several refusals comes first is for the
+    /// plan to say.
     async fn write_presumed(
         &self,
         batch: &[&Append],

@@ -7,7 +7,7 @@ use crate::OpenError;
 use crate::open;
 use crate::settings::{ClusterSettings, PgSettings};
 
-/// What a database's clock shows now, and where the database is.
+/// A reading of a database's clock, with the address of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseTime {
     pub host: String,

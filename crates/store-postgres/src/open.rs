@@ -22,8 +22,8 @@ pub(crate) const TRUSTED_IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// How long a connection that has lain idle may take to show that it lives.
 pub(crate) const PING_MAX: Duration = Duration::from_secs(1);
-/// How many deadlines a transaction may lie idle: an append that starts children holds a lock in one
-/// database while it writes to others.
+/// How many deadlines a transaction may lie idle: an append that starts children holds a lock in
+/// one database while it writes to others.
 const IDLE_DEADLINES_MAX: u32 = 3;
 
 /// Why a database could not be opened.
@@ -101,7 +101,7 @@ pub(crate) async fn pool(settings: PgSettings) -> Result<ConnectionPool, OpenErr
         .map_err(described)
 }
 
-/// Whether a connection answers, also if its network drops packets without a word.
+/// Checks that a connection answers, also if its network drops packets without a word.
 pub(crate) async fn is_alive(connection: &mut PgConnection) -> bool {
     matches!(timeout(PING_MAX, connection.ping()).await, Ok(Ok(())))
 }
@@ -143,9 +143,9 @@ pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError>
     }
 }
 
-/// Brings the schema up to date. The migrator holds an advisory lock meanwhile, so servers that start
-/// together take turns. A migration of a large table takes its time, so its connection is one without
-/// a deadline for statements.
+/// Brings the schema up to date. The migrator holds an advisory lock meanwhile, so servers that
+/// start together take turns. A migration of a large table takes its time, so its connection is one
+/// without a deadline for statements.
 pub(crate) async fn migrate(pool: &ConnectionPool) -> Result<(), OpenError> {
     let options = pool.connect_options();
     let mut connection = PgConnection::connect_with(&options)

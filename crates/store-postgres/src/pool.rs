@@ -75,15 +75,15 @@ impl ConnectionPool {
     }
 }
 
-/// Whether a connection has a transaction to be undone.
+/// Returns whether a connection has a transaction to be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     Yes,
     No,
 }
 
-/// A connection that goes back to its pool when it is dropped, or is closed if it does not get ready
-/// for another statement within [`RETURN_MAX`].
+/// A connection that goes back to its pool when it is dropped, or is closed if it does not get
+/// ready for another statement within [`RETURN_MAX`].
 #[derive(Debug)]
 pub(crate) struct PooledConnection {
     /// `None` only while it is being dropped.

@@ -16,9 +16,9 @@ use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, eventually};
 use crate::server::{KEY, Server};
 
-/// What a health check may take, and what a busy machine adds to it.
+/// The longest accepted health check: one second, and as much again for a busy machine.
 const HEALTH_MAX: Duration = Duration::from_secs(2);
-/// What any other request may take with a deadline of two seconds.
+/// The longest accepted other request, with a store deadline of two seconds.
 const REQUEST_MAX: Duration = Duration::from_secs(15);
 
 /// An answer of a server.

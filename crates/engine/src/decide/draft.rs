@@ -20,7 +20,7 @@ use crate::{Execution, Given, Needs};
 /// How many events one decision may make; a ring of skipped steps has no end of its own.
 const DECISION_EVENTS_MAX: usize = 100_000;
 
-/// Whether something worked, or why not. What is merely missing has left as [`Halt`] before.
+/// The result of a part of a decision. Missing data leaves as [`Halt`] before.
 pub(super) type Attempted<T> = Result<T, ToolError>;
 
 pub(super) struct Draft<'a> {

@@ -11,7 +11,7 @@ use crate::{Decision, Effort, Execution, Given, Input, Needs, TURN_WORK_MAX};
 /// Why a decision cannot be finished as it stands.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// It is made again once this is there.
+    /// Data is missing; the decision is made again once it is loaded.
     Needs(Needs),
     Exceeded(Exceeded),
 }

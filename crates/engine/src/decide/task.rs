@@ -170,7 +170,7 @@ impl Draft<'_> {
         }
     }
 
-    /// What follows from the first rule that matches; without one, an error fails and all else goes on.
+    /// Applies the first rule that matches; without one, an error fails and all else goes on.
     fn ruling(
         &mut self,
         task: &Task,
@@ -217,8 +217,8 @@ impl Draft<'_> {
         }))
     }
 
-    /// The first rule that matches. One whose retries are used up is passed over; an `else` after it
-    /// does not match, because a rule before it did.
+    /// The first rule that matches. One whose retries are used up is passed over; an `else` after
+    /// it does not match, because a rule before it did.
     fn matching_rule<'t>(
         &self,
         task: &'t Task,
@@ -324,7 +324,8 @@ impl Draft<'_> {
         Ok(Decision::Accepted(self.into_events()))
     }
 
-    /// The child that a task waits for has taken too long: the task has failed, and its rules decide.
+    /// The child that a task waits for has taken too long: the task has failed, and its rules
+    /// decide.
     fn child_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
         let mut open = self.state.commands.iter();
         let Some((&command, _)) = open.find(|(_, open)| open.task == task) else { return Ok(()) };
@@ -475,7 +476,7 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// What follows from how a task has ended.
+/// The consequence of the end of a task.
 enum Ruling {
     Continue,
     /// Again, after so long.

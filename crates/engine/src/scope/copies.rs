@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Units of work from which a copy is kept for the rest of the decision.
 const KEPT_FROM: u64 = 16 * 1024;
 
-/// What the templates of one decision have spent, and the large copies made for them.
+/// The work spent by the templates of one decision, and the large copies made for them.
 ///
 /// Templates ask for parts of values again and again: every guard of a step, every command of a
 /// loop. A large part is copied once.

@@ -273,12 +273,12 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether a step's output is seen under no other words than its own keys and the common ones.
+/// Returns whether a step's output is seen only under its own keys and the common ones.
 fn is_plain(error: Option<&ToolError>, shown: &OutputView) -> bool {
     error.is_none() && shown.selected.is_empty()
 }
 
-/// Whether a path leads into a value by a key, or a method, that the value itself has.
+/// Returns whether a path leads into a value by a key or method that the value itself has.
 fn is_own(value: &Value, path: &[&str], aliases: Aliases) -> bool {
     let Some(first) = path.first() else { return true };
     match value {

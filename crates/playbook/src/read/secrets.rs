@@ -14,11 +14,11 @@ use crate::yaml::{Node, Yaml};
 const KEYCHAIN: &str = "keychain";
 /// The fields of an entry that says its token.
 const BEARER_FIELDS: [&str; 2] = ["token", "type"];
-/// What a map answers to besides its keys.
+/// The methods of a map, which may follow its name like keys.
 const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
 
-/// The fields of the playbook's own secrets, by name, as far as they are known before it runs: those
-/// of a stored credential are not.
+/// The fields of the playbook's own secrets, by name, as far as they are known before it runs:
+/// those of a stored credential are not.
 #[derive(Debug, Default)]
 pub(super) struct SecretFields(BTreeMap<String, BTreeSet<String>>);
 

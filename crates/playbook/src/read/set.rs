@@ -79,7 +79,7 @@ fn split(target: &str) -> Option<(AssignmentScope, &str)> {
     Some((*scope, key))
 }
 
-/// Whether a target has no prefix that says whose variable it is.
+/// Returns whether a target has no prefix that names its scope.
 pub(super) fn is_bare(target: &str) -> bool {
     let first = target.split('.').next().unwrap_or_default();
     SCOPES.iter().all(|(prefix, _)| *prefix != first)

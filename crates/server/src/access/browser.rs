@@ -147,8 +147,8 @@ pub(super) fn host_of(request: &Request) -> Option<&str> {
     named.or_else(|| request.uri().authority().map(|authority| authority.as_str()))
 }
 
-/// Whether an origin is that of a host. The scheme is not compared: a server behind TLS of somebody
-/// else does not know it, and two schemes do not share a port.
+/// Returns whether an origin is that of a host. The scheme is not compared: a server behind TLS of
+/// somebody else does not know it, and two schemes do not share a port.
 fn is_origin_of(origin: &str, host: &str) -> bool {
     let Some((scheme, named)) = origin.split_once("://") else { return false };
     let port = match scheme {

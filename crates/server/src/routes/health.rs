@@ -43,8 +43,8 @@ struct Health {
     version: &'static str,
     /// The time by the store's clock.
     time: String,
-    /// How many seconds the clock of this server's machine is ahead of the store's; below zero if it
-    /// is behind.
+    /// How many seconds the clock of this server's machine is ahead of the store's; below zero if
+    /// it is behind.
     clock_skew_seconds: Option<f64>,
 }
 
@@ -93,7 +93,7 @@ impl Check {
     }
 }
 
-/// Whether the server takes work, and if not, which check says so and why. It answers within a second.
+/// The readiness of the server, with the checks that fail and why. Answers within a second.
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
     responses((status = 200, body = Readiness), (status = 503, body = Readiness))

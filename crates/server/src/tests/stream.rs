@@ -83,7 +83,7 @@ async fn a_stream_ends_when_the_server_drains() {
     .assert_eq(&heard);
 }
 
-/// What a request with a place to go on after is answered.
+/// The answer to a request that goes on after an event.
 async fn resumed(server: &Server, path: &str, last: &str) -> (u16, String) {
     let request = Request::get(path).header("last-event-id", last);
     let answer = server.send(request.body(Body::empty()).expect("a request")).await;

@@ -34,7 +34,7 @@ const FAILURES_MAX: u32 = 20;
 /// The longest wait between two tries.
 const RETRY_MAX: Duration = Duration::from_secs(256);
 
-/// What came of a delivery that did not fail.
+/// The result of a delivery that did not fail.
 enum Delivery {
     /// The broker has everything there was.
     Done,
