@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the binary as it ships, and what measures it, built together.
+//! `cargo xtask bench`: builds the release binary together with the benchmark, and runs it.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{cargo, provision};
 
-/// As it ships, but with names, so that a profile can be read.
+/// The cargo profile for `--profile`: the release build with symbols.
 const NAMED: &str = "profiling";
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut build = cargo::cargo();
     build.args(["build", "--profile", profile]).args(packages);
     if is_recorded {
-        // Without frame pointers a sample does not tell who called.
+        // Without frame pointers a sample has no call stack.
         let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
         build.env("RUSTFLAGS", format!("{flags} -C force-frame-pointers=yes"));
     }

@@ -1,4 +1,4 @@
-//! Running cargo, as if the developer had called it.
+//! Runs cargo and other commands.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The repository's root, as cargo says it of this call: checkouts share a build directory, so this
-/// program may have been built in another one.
+/// Returns the repository's root. Taken from the environment of this call: checkouts share a build
+/// directory, so this program may have been built in another checkout.
 pub(crate) fn root() -> PathBuf {
     let here = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let here = here.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     here.parent().map(Path::to_path_buf).expect("xtask lies below the root")
 }
 
-/// A cargo that builds outside the checkout unless told otherwise.
+/// Returns a cargo command that builds outside the checkout unless `CARGO_TARGET_DIR` says
+/// otherwise.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command.env("CARGO_TARGET_DIR", target_directory());
-    // Build scripts watch these; left in place, they would be run again after each direct call.
+    // Build scripts depend on these variables: if set, they would run again after each direct call.
     for (name, _) in env::vars_os() {
         let name_text = name.to_string_lossy();
         if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
@@ -29,7 +30,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Where [`cargo`] puts what it builds.
+/// Returns the directory into which [`cargo`] builds.
 pub(crate) fn target_directory() -> PathBuf {
     let of = |name: &str| env::var_os(name).map(PathBuf::from);
     let cache = || of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
@@ -38,7 +39,7 @@ pub(crate) fn target_directory() -> PathBuf {
     chosen.or_else(usual).unwrap_or_else(|| root().join("target"))
 }
 
-/// Runs a command to its end and says which one failed.
+/// Runs a command to its end; fails with its command line if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = describe(command);
     eprintln!("+ {shown}");
@@ -49,7 +50,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Whether a command runs and succeeds, without showing anything.
+/// True if a command runs and succeeds. Shows none of its output.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }

@@ -1,4 +1,4 @@
-//! Playbooks written by others, run by a program of its own: this builds what it needs and calls it.
+//! Builds and calls `noetl-fixtures`, which runs playbooks written by others.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::cargo::{self, cargo};
 use crate::provision;
 
-/// Where the gate finds the fixtures, beside the repository, if they are there.
+/// The directory of the fixtures that the gate runs, beside the repository, if it exists.
 const DIRECTORY: &str = "../shared/fixtures";
 
-/// Both ways in which the system is put together.
+/// The two combinations of store and worker to test.
 const SYSTEMS: [[&str; 4]; 2] = [
     ["--store", "sqlite", "--worker", "inprocess"],
     ["--store", "postgres", "--worker", "process"],
 ];
 
-/// Runs the fixtures with these arguments.
+/// Builds the binary and runs the fixtures with the given arguments.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     provision::programs()?;
     cargo::run(cargo().args(["build", "--package", "noetl-cli", "--bin", "noetl"]))?;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     cargo::run(command.arg("--noetl").arg(noetl))
 }
 
-/// Runs those that can be on both systems; nothing where they are not.
+/// Runs the open fixtures on both systems; does nothing if the directory is missing.
 pub(crate) fn gate() -> Result<()> {
     if !cargo::root().join(DIRECTORY).join("open.json").is_file() {
         return Ok(());

@@ -1,7 +1,6 @@
-//! Automation: what a developer or a gate runs besides cargo itself.
+//! Automation for developers and CI.
 //!
-//! `cargo xtask test` is all a fresh machine needs to run every test; `cargo xtask ci` is the gate,
-//! and there is no other.
+//! `cargo xtask test` runs every test on a fresh machine; `cargo xtask ci` is the only gate.
 
 #![expect(
     clippy::print_stdout,
@@ -59,7 +58,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     }
 }
 
-/// `cargo xtask test -- ARGS` and `cargo xtask test ARGS` mean the same.
+/// Removes a leading `--`: `cargo xtask test -- ARGS` and `cargo xtask test ARGS` mean the same.
 fn without_separator(args: &[String]) -> &[String] {
     match args.split_first() {
         Some((first, rest)) if first == "--" => rest,
@@ -69,7 +68,7 @@ fn without_separator(args: &[String]) -> &[String] {
 
 type Stage = fn() -> Result<()>;
 
-/// What the gate asks for, the tests last, so that their count ends the output.
+/// The stages of the gate. The tests come last, so that their count ends the output.
 const STAGES: [(&str, Stage); 5] = [
     ("format", format),
     ("clippy", clippy),
@@ -78,7 +77,7 @@ const STAGES: [(&str, Stage); 5] = [
     ("test", test),
 ];
 
-/// Runs every stage, also after one has failed, so that one run tells everything.
+/// Runs every stage, also after one has failed, so that one run shows all failures.
 fn ci() -> Result<()> {
     provision::components()?;
     let mut failed = Vec::new();

@@ -1,4 +1,4 @@
-//! What has to be on the machine besides Rust, and how it gets there.
+//! Installs the programs that tests need besides Rust.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use crate::cargo::{self, root, run, succeeds};
 /// A program that some tests call.
 struct Program {
     name: &'static str,
-    /// The Debian package that holds it.
+    /// The Debian package with the program.
     package: &'static str,
     why: &'static str,
-    /// The crate whose tests call it. Where that does not exist, nothing is missing.
+    /// The crate whose tests call the program. If the crate does not exist, the program is not
+    /// needed.
     needed_by: &'static str,
 }
 
@@ -39,7 +40,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Makes sure that every program the tests call is there.
+/// Installs the missing programs that tests call; fails if that needs privileges this user lacks.
 pub(crate) fn programs() -> Result<()> {
     let search = search_path();
     let missing =
@@ -64,7 +65,7 @@ pub(crate) fn programs() -> Result<()> {
     apt(&[&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat())
 }
 
-/// Makes sure that the parts of the toolchain the gate calls are there.
+/// Installs the missing toolchain components that `cargo xtask ci` calls.
 pub(crate) fn components() -> Result<()> {
     for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         if !succeeds(cargo::cargo().args([subcommand, "--version"])) {
@@ -82,7 +83,7 @@ fn missing(
     programs.iter().filter(|it| exists(it.needed_by) && !is_there(it.name)).collect()
 }
 
-/// What to put before a command that installs; `None` if nothing helps.
+/// Returns the prefix for a command that installs packages; `None` if this user cannot install any.
 fn privileges() -> Option<Vec<&'static str>> {
     if !is_in(&search_path(), "apt-get") {
         return None;

@@ -1,4 +1,4 @@
-//! Running all tests, and counting them.
+//! Runs all tests and counts them.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Command, Stdio};
@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail};
 use crate::cargo::{cargo, describe, succeeds};
 use crate::provision;
 
-/// How many tests passed and how many did not.
+/// The number of tests that passed and that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Tally {
     passed: u64,
     failed: u64,
 }
 
-/// Who runs the tests, and so how the count is read off what is printed.
+/// The program that runs the tests; determines how the counts are parsed from its output.
 #[derive(Debug, Clone, Copy)]
 enum Runner {
     Nextest,
@@ -74,7 +74,7 @@ impl Runner {
     }
 }
 
-/// Passes every line on, and adds up what `tally` finds in them.
+/// Copies every line to `to` and adds up the counts that `tally` finds.
 fn follow(
     output: impl Read,
     mut to: impl Write,
@@ -95,7 +95,7 @@ fn follow(
     Ok(sum)
 }
 
-/// `Summary [   0.012s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 0 skipped`
+/// Parses `Summary [   0.012s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 0 skipped`.
 fn nextest_tally(line: &str) -> Option<Tally> {
     let (_, counts) = line.trim().strip_prefix("Summary [")?.split_once(" run: ")?;
     let mut tally = Tally::default();
@@ -111,7 +111,8 @@ fn nextest_tally(line: &str) -> Option<Tally> {
     Some(tally)
 }
 
-/// `test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s`
+/// Parses
+/// `test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
 fn harness_tally(line: &str) -> Option<Tally> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let mut counts = counts.split("; ");

@@ -1,7 +1,7 @@
-//! The rules of the tree that neither the compiler nor clippy knows.
+//! Checks of the repository that neither the compiler nor clippy makes.
 //!
-//! Each check is a function from the tree to its faults, run by `cargo xtask tidy` and by a test, so
-//! that there is no gate a developer can forget. Each has a test that it finds a planted fault.
+//! Each check is a function from the tree to its faults. `cargo xtask tidy` and a test run all of
+//! them, so that no separate gate can be forgotten. Each check has a test with a planted fault.
 
 mod comments;
 mod compatibility;
@@ -22,11 +22,11 @@ use anyhow::{Result, bail};
 use crate::cargo;
 use tree::Tree;
 
-/// Something that is not as it should be, and where.
+/// A violation of a rule, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Fault {
     path: String,
-    /// Counted from 1; none if the file as a whole is meant.
+    /// The line number, counted from 1; `None` if the fault concerns the whole file.
     line: Option<usize>,
     what: String,
 }
@@ -65,7 +65,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
     sql::statements_are_used_and_prepared,
 ];
 
-/// Prints every fault of the repository, and fails if there is one.
+/// Prints every fault of the repository; fails if there is one.
 pub(crate) fn run() -> Result<()> {
     let faults = faults(&cargo::root())?;
     for fault in &faults {
@@ -90,7 +90,7 @@ fn faults(root: &Path) -> Result<Vec<Fault>> {
 mod tests {
     use super::*;
 
-    /// Runs one check on planted files and compares what it says.
+    /// Runs one check on the given files and compares its faults.
     pub(super) fn check(check: fn(&Tree) -> Vec<Fault>, files: &[(&str, &str)], expected: &[&str]) {
         let faults = check(&Tree::of(files));
         let actual: Vec<String> = faults.iter().map(Fault::to_string).collect();

@@ -1,7 +1,7 @@
-//! A server as its users see it, over HTTP: what the command line says to it.
+//! A client of the public HTTP API, as used by the command line.
 //!
-//! Invariant: a call that may be repeated is, when the server asks for it; a start is repeated only
-//! if it was turned away before anything was done.
+//! Invariant: calls that may be repeated are repeated if the server asks for it; the start of an
+//! execution is repeated only if the server rejected it before doing anything.
 
 use std::time::Duration;
 
@@ -21,27 +21,27 @@ use crate::wire::{
     SummaryReply, Verification, VerificationQuery,
 };
 
-/// How long an answer may take beyond the time that was asked for.
+/// Time allowed for an answer, in addition to the wait that the request asks for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
-/// How often a call is made at most.
+/// Maximum number of tries per call.
 const TRIES_MAX: u32 = 4;
-/// How long to wait before the second try, if the server does not say.
+/// Pause before the second try if the server names none.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// How long a server may make a client wait.
+/// Maximum pause between tries, even if the server asks for a longer one.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// How long an execution of a million events may take to be verified, or replayed.
+/// Timeout for verifying or replaying an execution of a million events.
 const VERIFY_WAIT: Duration = Duration::from_mins(10);
 
-/// How a server is reached.
+/// Address, token and certificates for reaching a server.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
-    /// Such as `https://noetl.example.org:8082`.
+    /// Base URL, such as `https://noetl.example.org:8082`.
     pub base: Url,
-    /// Sent with every request.
+    /// Bearer token, sent with every request.
     pub token: Option<String>,
-    /// Authorities to trust besides the usual ones, in PEM.
+    /// Certificate authorities to trust in addition to the default ones, in PEM.
     pub ca: Option<Vec<u8>>,
 }
 
@@ -49,11 +49,11 @@ pub struct ClientSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerReadiness {
     pub is_ready: bool,
-    /// Why it does not, one for each check that says so.
+    /// Causes of the failed readiness checks, one per check.
     pub causes: Vec<String>,
 }
 
-/// Why there is no answer.
+/// The error of a call to a server.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("the authority's certificate is not PEM")]
@@ -66,14 +66,14 @@ pub enum ClientError {
         #[source]
         source: reqwest::Error,
     },
-    /// The server's own words.
+    /// The server refused the request; `detail` is its explanation.
     #[error("{detail}")]
     Refused { status: u16, code: String, detail: String },
     #[error("{base} does not answer like a noetl server")]
     Foreign { base: Url },
 }
 
-/// What a playbook was registered as.
+/// The catalog entry that a registered playbook was stored as.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RegisteredAs {
     pub catalog_id: AnyId,
@@ -88,7 +88,7 @@ pub struct CatalogItem {
     pub path: String,
     pub version: u32,
     pub kind: String,
-    /// Left out of lists.
+    /// The playbook's text; absent in lists.
     #[serde(default)]
     pub content: Option<String>,
     pub created_at: String,
@@ -99,15 +99,15 @@ struct CatalogItems {
     entries: Vec<CatalogItem>,
 }
 
-/// Whether the same call may be made twice.
+/// The condition under which a call may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repeat {
     Always,
-    /// Only what was turned away unread.
+    /// Repeat only if the server rejected the request unread.
     TurnedAway,
 }
 
-/// A server at an address.
+/// A client of the server at one address.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -118,7 +118,8 @@ pub struct Client {
 impl Client {
     pub fn new(settings: ClientSettings) -> Result<Self, ClientError> {
         let ClientSettings { mut base, token, ca } = settings;
-        // A base with a path keeps it: what is joined is relative to its last slash.
+        // Relative paths are joined after the base's last slash, so a base with a path needs one at
+        // its end.
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
@@ -138,12 +139,12 @@ impl Client {
         &self.base
     }
 
-    /// What the server says about itself.
+    /// Returns the server's answer to `GET /api/health`.
     pub async fn health(&self) -> Result<Value, ClientError> {
         self.get("api/health", Duration::ZERO).await
     }
 
-    /// Asks the server for its readiness, and for the checks that fail.
+    /// Loads the server's readiness and the causes of its failed checks.
     pub async fn readiness(&self) -> Result<ServerReadiness, ClientError> {
         let answer = self.once(Method::GET, "readyz", None, Duration::ZERO).await?;
         let is_ready = answer.status().is_success();
@@ -162,13 +163,13 @@ impl Client {
         Ok(ServerReadiness { is_ready, causes: causes.collect() })
     }
 
-    /// Keeps a playbook. The same text again is the same version again.
+    /// Registers a playbook. Registering the same text again returns the same version.
     pub async fn register(&self, content: &str) -> Result<RegisteredAs, ClientError> {
         let body = json!({ "content": content, "resource_type": "Playbook" });
         self.post("api/catalog/register", &body, Repeat::Always).await
     }
 
-    /// Playbooks by their paths, from after the first `offset` on.
+    /// Lists playbooks ordered by path, skipping the first `offset`.
     pub async fn catalog(
         &self,
         path: Option<&str>,
@@ -180,7 +181,7 @@ impl Client {
         Ok(entries)
     }
 
-    /// A playbook with its text; the newest version if none is named.
+    /// Loads a playbook with its text, in its newest version unless one is named; `None` if absent.
     pub async fn catalog_item(
         &self,
         path: &str,
@@ -202,14 +203,14 @@ impl Client {
         Ok(reply.map(|reply| reply.summary))
     }
 
-    /// A page of executions, newest first.
+    /// Loads a page of executions, newest first.
     pub async fn summaries(&self, query: &SummariesQuery) -> Result<Vec<Summary>, ClientError> {
         let path = with_query("api/native/executions", query);
         let reply: SummariesReply = self.get(&path, Duration::ZERO).await?;
         Ok(reply.summaries)
     }
 
-    /// Some of the events after a place, once there is one or the wait is over.
+    /// Loads events after `after`; waits up to `wait` for the first one.
     pub async fn events(
         &self,
         execution: ExecutionId,
@@ -223,12 +224,12 @@ impl Client {
         Ok(reply.events)
     }
 
-    /// A value that is too large to stand in an event.
+    /// Loads a payload that is stored by reference.
     pub async fn payload(&self, reference: &PayloadRef) -> Result<Value, ClientError> {
         self.get(&format!("api/payloads/{}", reference.digest), Duration::ZERO).await
     }
 
-    /// Cancels an execution, and perhaps everything below it.
+    /// Cancels an execution, and its descendants if `below` says so.
     pub async fn cancel(
         &self,
         execution: ExecutionId,
@@ -241,7 +242,7 @@ impl Client {
         Ok(())
     }
 
-    /// Begins an execution with the past of another; the answer is its id.
+    /// Forks an execution; returns the id of the new one.
     pub async fn fork(
         &self,
         origin: ExecutionId,
@@ -252,7 +253,7 @@ impl Client {
         Ok(answer.execution_id.into())
     }
 
-    /// Whether what is stored about an execution is what was written.
+    /// Verifies the stored events of an execution against their digests.
     pub async fn verification(
         &self,
         execution: ExecutionId,
@@ -262,7 +263,7 @@ impl Client {
         self.get(&path, VERIFY_WAIT).await
     }
 
-    /// What an execution shows, up to a cutoff.
+    /// Loads a projection of an execution, replayed up to a cutoff.
     pub async fn replay(
         &self,
         execution: ExecutionId,
@@ -282,8 +283,8 @@ impl Client {
         self.get(&path, VERIFY_WAIT).await
     }
 
-    /// Asks a route that has no method of its own; what is said to it may be said twice. An answer
-    /// without a body is null.
+    /// Calls a route that has no method here; the call is repeated on failure, so the route must be
+    /// idempotent. Returns null for an answer without a body.
     pub async fn ask<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -321,7 +322,8 @@ impl Client {
             let answer = self.once(method.clone(), path, body, wait).await;
             let asked = match &answer {
                 Ok(response) => wants_again(response, repeat),
-                // Whoever was not connected to has heard nothing.
+                // Without a connection the server has received nothing, so every call may be
+                // repeated.
                 Err(ClientError::Unreachable { source, .. }) => {
                     (repeat == Repeat::Always || source.is_connect()).then_some(None)
                 }
@@ -384,7 +386,7 @@ impl Client {
     }
 }
 
-/// Whether a call should be made again, and after how long if the server says.
+/// Decides if a call is repeated; `Some(Some(pause))` if the server also names the pause.
 fn wants_again(response: &Response, repeat: Repeat) -> Option<Option<Duration>> {
     let again = match response.status() {
         StatusCode::TOO_MANY_REQUESTS => true,
@@ -396,7 +398,7 @@ fn wants_again(response: &Response, repeat: Repeat) -> Option<Option<Duration>> 
     again.then_some(after)
 }
 
-/// Something that is not there is an answer too.
+/// Turns status 404 into `None`.
 fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
     match answer {
         Ok(found) => Ok(Some(found)),

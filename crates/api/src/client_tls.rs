@@ -1,27 +1,28 @@
-//! TLS as a client uses it: whom it trusts, and what it shows.
+//! TLS settings of an HTTP client: trusted certificates and client certificate.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Whom a client trusts, and what it shows. Nothing set is what browsers do.
+/// Trusted certificates and client certificate. The default trusts the machine's certificates and
+/// presents none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientTls {
-    /// Certificates in PEM to trust instead of those of the machine.
+    /// Certificates in PEM to trust instead of the machine's.
     pub ca: Option<PathBuf>,
-    /// The client's own, for servers that ask for one.
+    /// Client certificate, for servers that ask for one.
     pub identity: Option<ClientIdentity>,
 }
 
-/// The certificate that a client shows, and its key, in PEM.
+/// A client certificate and its key, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIdentity {
     pub cert: PathBuf,
     pub key: PathBuf,
 }
 
-/// Why certificates cannot be used.
+/// The error of loading certificates.
 #[derive(Debug, Error)]
 pub enum ClientTlsError {
     #[error("cannot read {}", path.display())]
@@ -39,7 +40,7 @@ pub enum ClientTlsError {
 }
 
 impl ClientTls {
-    /// A client that trusts and shows this.
+    /// Adds the certificates to an HTTP client under construction.
     pub fn apply(
         &self,
         mut builder: reqwest::ClientBuilder,

@@ -1,4 +1,5 @@
-//! What a worker asks of a control plane, and the one thing it is told unasked.
+//! The interface between workers and the control plane: leases, heartbeats, reports and
+//! cancellations.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -13,40 +14,40 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
-/// Who hands out commands and takes reports: the control plane in this process, or one far away.
+/// Hands out commands and takes reports: the control plane in this process, or one over HTTP.
 #[async_trait]
 pub trait ControlPlane: Send + Sync {
-    /// Leases up to `max` commands. Answers as soon as there is one, or with none after `wait`.
+    /// Leases up to `max` commands. Returns as soon as there is one, or none after `wait`.
     async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError>;
 
-    /// Extends the leases of the commands a worker runs; one answer for each, in their order.
+    /// Extends the leases of the commands a worker runs; returns one answer per command, in order.
     async fn heartbeat(
         &self,
         worker: &WorkerId,
         held: &[Held],
     ) -> Result<Vec<HeartbeatAnswer>, ControlError>;
 
-    /// Takes what became of some commands; one answer for each, in their order, once it is durable.
+    /// Records the results of commands; returns one answer per report, in order, once durable.
     async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError>;
 
-    /// Fetches a value that is too large to travel with a lease.
+    /// Loads a payload that is too large to be sent with a lease.
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError>;
 
-    /// Fetches a result by the name it was stored under, `noetl://execution/…`. Whoever keeps none
-    /// says so.
+    /// Loads a result by the name it was stored under, `noetl://execution/…`. Fails with
+    /// `ResultMissing` by default.
     async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
         Err(ControlError::ResultMissing(name.to_owned()))
     }
 
-    /// Notes that a worker is there, and what it is. A worker repeats it; one that is not heard of for a
-    /// while counts as offline.
+    /// Registers a worker. Workers repeat the call; a worker that stops repeating it becomes
+    /// offline.
     async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError>;
 
-    /// Gives back whatever a worker still holds, since it ends. Saying so twice changes nothing more.
+    /// Gives back all commands that a worker holds, because it ends. Idempotent.
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError>;
 
-    /// The fields of a credential, `type` among them, for a command of an execution. Whoever keeps
-    /// none says so.
+    /// Loads the fields of a credential, including `type`, for a command of an execution. Fails
+    /// with `CredentialMissing` by default.
     async fn credential(
         &self,
         _execution: ExecutionId,
@@ -55,33 +56,32 @@ pub trait ControlPlane: Send + Sync {
         Err(ControlError::CredentialMissing(alias.to_owned()))
     }
 
-    /// Commands that are cancelled from now on. A hint: one that is missed is told by the next
-    /// heartbeat.
+    /// Subscribes to cancellations of commands. Only a hint: the next heartbeat also reports them.
     fn cancellations(&self) -> broadcast::Receiver<Cancellation>;
 }
 
-/// A worker as it tells a control plane about itself.
+/// A worker's registration: its id, pool and capacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerNotice {
     pub worker: WorkerId,
-    /// Whose commands it takes.
+    /// The pool whose commands the worker takes.
     pub pool: Pool,
-    /// How many commands it runs at once.
+    /// Number of commands the worker runs at once.
     pub slots: usize,
 }
 
-/// A worker's wish for work.
+/// A worker's request for commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRequest {
     pub worker: WorkerId,
     pub pool: Pool,
-    /// How many commands the worker has room for.
+    /// Maximum number of commands to lease.
     pub max: usize,
-    /// How long to wait for the first of them.
+    /// Maximum wait for the first command.
     pub wait: Duration,
 }
 
-/// A command in a worker's hands, by name.
+/// A command that a worker holds, by its ids and attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Held {
     pub execution: ExecutionId,
@@ -89,7 +89,7 @@ pub struct Held {
     pub attempt: Attempt,
 }
 
-/// Whether a worker may go on with a command.
+/// The answer to a heartbeat for one command: the lease is extended, or lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeartbeatAnswer {
@@ -97,55 +97,55 @@ pub enum HeartbeatAnswer {
     Lost(LostReason),
 }
 
-/// Why a command is no longer the worker's; its report would change nothing.
+/// The reason why a worker has lost a command; its report would have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostReason {
-    /// A later attempt runs elsewhere.
+    /// A later attempt of the command runs elsewhere.
     Superseded,
     Cancelled,
-    /// The command, or its whole execution, has ended.
+    /// The command or its execution has ended.
     Finished,
 }
 
-/// What became of a report. Each of these is final: the report is not to be sent again.
+/// The answer to a report. Every answer is final: the report must not be sent again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportAnswer {
-    /// Recorded, now or when it came first.
+    /// The report was recorded, now or by an earlier delivery.
     Accepted,
-    /// Recorded, and the worker has what follows: it had said that it has room.
+    /// The report was recorded, and the worker leases the next command, because it had a free slot.
     Continued(Box<Lease>),
-    /// The attempt is not the command's latest, or the command was cancelled; nothing changed.
+    /// The attempt is not the latest one, or the command was cancelled; nothing changed.
     Superseded,
-    /// There is no such command.
+    /// No such command exists.
     Unknown,
-    /// The report itself is at fault, such as an output above the limit.
+    /// The report is invalid, such as an output above the size limit.
     Refused { reason: String },
 }
 
-/// A command that its runner should stop.
+/// A command that its worker should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancellation {
     pub execution: ExecutionId,
     pub command: CommandId,
 }
 
-/// Why a control plane gave no answer.
+/// The error of a call to the control plane.
 #[derive(Debug, Error)]
 pub enum ControlError {
-    /// It cannot be reached or is not able to work; asking again later may help.
+    /// The control plane cannot be reached or is overloaded; retrying may help.
     #[error("the control plane is unavailable")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// A payload that was referred to is not there.
+    /// A referenced payload does not exist.
     #[error("there is no payload {}", .0.digest)]
     PayloadMissing(PayloadRef),
-    /// There is no credential of this alias.
+    /// No credential has this alias.
     #[error("there is no credential `{0}`")]
     CredentialMissing(String),
     #[error("there is no result `{0}`")]
     ResultMissing(String),
-    /// It does not do what was asked; asking again does not help.
+    /// The control plane rejected the request; retrying does not help.
     #[error("the control plane refused: {reason}")]
     Refused { reason: String },
 }

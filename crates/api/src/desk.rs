@@ -1,4 +1,5 @@
-//! What whoever fetches messages asks of a control plane.
+//! The interface between message runtimes and the control plane: what to fetch, and where to hand
+//! it in.
 
 use async_trait::async_trait;
 use noetl_model::{Arrival, ExecutionId, SubscriptionState, Verdict, WorkerId};
@@ -7,15 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::ControlError;
 
-/// Who says what is to be fetched, and takes it.
+/// Assigns subscriptions to runtimes and takes the messages they fetch.
 #[async_trait]
 pub trait Desk: Send + Sync {
-    /// What is to be fetched for the subscription of a path now, if it is this runtime's to fetch.
-    /// Asking again says that the runtime is still there.
+    /// Returns the assignment of a runtime for the subscription at `path`. Repeated calls show that
+    /// the runtime is alive.
     async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, ControlError>;
 
-    /// Takes messages in the order they came; one verdict for each, in order, once it is durable. A
-    /// message that is handed in again is known.
+    /// Takes messages in the order of their arrival; returns one verdict per message, in order,
+    /// once durable. Messages handed in again are recognized as duplicates.
     async fn take(
         &self,
         runtime: &WorkerId,
@@ -23,7 +24,7 @@ pub trait Desk: Send + Sync {
         arrivals: Vec<Arrival>,
     ) -> Result<Vec<Verdict>, ControlError>;
 
-    /// Lets another runtime fetch, since this one ends.
+    /// Ends the assignment, so that another runtime can fetch.
     async fn leave(
         &self,
         runtime: &WorkerId,
@@ -31,55 +32,55 @@ pub trait Desk: Send + Sync {
     ) -> Result<(), ControlError>;
 }
 
-/// What a runtime is to do for a subscription.
+/// The subscription that a runtime fetches messages for, and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     pub subscription: ExecutionId,
     pub path: String,
     #[serde(with = "state")]
     pub state: SubscriptionState,
-    /// Which version of its document this is about; another one has other settings.
+    /// Version of the subscription's document; other versions may have other settings.
     pub version: u32,
-    /// Such as `nats`.
+    /// Kind of the source, such as `nats`.
     pub source: String,
-    /// How the source is reached: the document's `spec`.
+    /// Connection settings of the source: the document's `spec`.
     pub settings: Map<String, Value>,
-    /// The broker of the control plane, for a source whose settings name none.
+    /// URL of the control plane's broker, for a source whose settings name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broker_url: Option<String>,
     pub batch: u32,
     pub wait_ms: u64,
-    /// How many messages may be in hand at once.
+    /// Maximum number of messages in flight: fetched, without a verdict.
     pub in_flight_max: u32,
     pub per_second_max: Option<u32>,
-    /// How many messages are handed in at once.
+    /// Number of messages handed in per call.
     pub chunk: u32,
     pub line: Line,
     pub pace: Pace,
 }
 
-/// Whether messages have to keep an order.
+/// The ordering requirement of a subscription, and this runtime's part in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// They do not, and any number of runtimes fetch.
+    /// Order is not required; any number of runtimes may fetch.
     Free,
-    /// They do, and it is this runtime's turn.
+    /// Order is required, and this runtime is the one that fetches.
     Mine,
-    /// They do, and it is another's turn.
+    /// Order is required, and another runtime fetches.
     Anothers,
 }
 
-/// Until when messages are fetched.
+/// The duration of fetching: continuous, or until the source is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     Continuous,
-    /// Until there are none, as often as somebody asks for it.
+    /// Fetch until the source is empty, once per request.
     UntilEmpty,
 }
 
-/// A state as everybody spells it.
+/// Serializes a subscription state by its name.
 mod state {
     use noetl_model::SubscriptionState;
     use serde::de::Error as _;

@@ -1,10 +1,10 @@
-//! Events of others as they arrive: every spelling is understood, what is left out gets its usual
-//! value, what is not known is kept.
+//! Parses events of other programs: all known spellings are accepted, missing keys get their
+//! default, and unknown keys are kept.
 
 use noetl_model::{DEFAULT_OWNER, Envelope, Timestamp};
 use serde_json::{Map, Value, json};
 
-/// Why something is no event.
+/// The reason why a value is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEnvelope {
     #[error("it is not a map")]
@@ -15,11 +15,11 @@ pub enum BadEnvelope {
     Wrong { key: &'static str, expected: &'static str },
 }
 
-/// The keys of a map, each taken out once.
+/// A map whose keys are removed as they are read.
 struct Keys(Map<String, Value>);
 
 impl Keys {
-    /// The value of a key; null and empty text are as good as nothing.
+    /// Removes and returns the value of a key; null and empty text count as absent.
     fn take(&mut self, key: &str) -> Option<Value> {
         let value = self.0.shift_remove(key)?;
         let is_nothing = value.is_null() || value.as_str() == Some("");
@@ -48,7 +48,7 @@ impl Keys {
         number.filter(|number: &f64| number.is_finite()).map(Some).ok_or(wrong)
     }
 
-    /// A text; what is none is written as JSON.
+    /// Removes and returns a key's value as text; a value of another type is written as JSON.
     fn text(&mut self, key: &str) -> Option<String> {
         let value = self.take(key)?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -61,13 +61,13 @@ impl Keys {
     }
 }
 
-/// A time as others write it: RFC 3339, or the same without a zone, which is UTC then.
+/// Parses a time in RFC 3339; without a zone it is UTC.
 fn instant(text: &str) -> Option<Timestamp> {
     let text = text.trim().replacen(' ', "T", 1);
     text.parse().or_else(|_| format!("{text}Z").parse()).ok()
 }
 
-/// Reads an event; `now` is its time if it names none.
+/// Parses an event; `now` is the default for its time.
 pub fn envelope_of(value: Value, now: Timestamp) -> Result<Envelope, BadEnvelope> {
     let Value::Object(map) = value else { return Err(BadEnvelope::NotAMap) };
     let mut keys = Keys(map);
@@ -98,7 +98,7 @@ pub fn envelope_of(value: Value, now: Timestamp) -> Result<Envelope, BadEnvelope
     })
 }
 
-/// Reads what would be posted to `/api/events`; `next_id` is its id if it names none.
+/// Parses an event in the form posted to `/api/events`; `next_id` is the default for its id.
 pub fn posted_envelope_of(
     value: Value,
     now: Timestamp,
@@ -142,7 +142,7 @@ pub fn posted_envelope_of(
     envelope_of(Value::Object(map), now)
 }
 
-/// The status that an event of this name has where nobody says.
+/// Returns the default status of an event, derived from the last word of its name.
 fn status_of(name: &str) -> &'static str {
     let ends =
         |words: &[&str]| words.iter().any(|word| name.rsplit(['.', '_']).next() == Some(*word));

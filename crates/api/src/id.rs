@@ -1,4 +1,4 @@
-//! Ids as clients send them: as text, or as a number.
+//! Ids as clients send them: as text or as a number.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// A 64-bit id in either spelling. Text is the safe one: many programs cannot hold the number.
+/// A 64-bit id in either spelling. Text is the safe one: many programs cannot represent the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[schema(value_type = String, example = "380248615345483776")]
 pub struct AnyId(pub i64);

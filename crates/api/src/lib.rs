@@ -1,7 +1,7 @@
-//! What is said to a control plane and by it: by workers, and by clients of the public API.
+//! Interfaces of the control plane for workers and clients, and the bodies of its HTTP API.
 //!
-//! Invariants: every call of a worker may be repeated, and is answered the second time as it was
-//! the first; foreign spellings of ids, events and statuses are understood here and go no further.
+//! Invariants: every call of a worker may be repeated and gets the same answer again; foreign
+//! spellings of ids, events and statuses are translated here and never stored.
 
 mod client;
 mod client_tls;

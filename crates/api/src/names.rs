@@ -1,11 +1,11 @@
-//! The one table of event names: ours to the public ones, and foreign spellings to ours.
+//! The table of event names: log names to public names, and foreign spellings to their meaning.
 //!
-//! Invariant: every event has exactly one public name; what other programs may report is told apart
-//! from what only the control plane can know.
+//! Invariant: every event has exactly one public name; events that other programs may report are
+//! distinct from those that only the control plane writes.
 
 use noetl_model::{Event, EventTag};
 
-/// An event's public name, and the status it stands for.
+/// Returns the public name and status of an event.
 pub fn public_name(event: &Event) -> (&str, &'static str) {
     if let Event::Reported { name, .. } = event {
         return (name, "REPORTED");
@@ -13,7 +13,7 @@ pub fn public_name(event: &Event) -> (&str, &'static str) {
     name_of(event.tag())
 }
 
-/// The public name and status of each kind of event.
+/// Returns the public name and status of a kind of event.
 pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
     match tag {
         EventTag::ExecutionStarted => ("playbook_started", "STARTED"),
@@ -47,31 +47,31 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
     }
 }
 
-/// The name that the log has for an event with this public name.
+/// Returns the log name of an event, given its public name.
 pub fn log_name(public: &str) -> Option<&'static str> {
     let tag = EventTag::ALL.iter().find(|tag| name_of(**tag).0 == public);
     tag.map(|tag| tag.as_str())
 }
 
-/// What an event that another program posts means here.
+/// The meaning of an event that another program posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Posted {
-    /// A worker has begun a command, or still works on it.
+    /// A worker has started a command or still runs it.
     Working,
     /// A tool has returned; the event carries its result.
     ToolReturned,
-    /// A tool could not be run, or a worker gives a command up.
+    /// A tool could not be run, or a worker gives up a command.
     CommandFailed,
-    /// A worker is done with a command; its result came before.
+    /// A worker is done with a command; its result was reported before.
     CommandCompleted,
-    /// Something only the control plane can know.
+    /// An event that only the control plane may write.
     Reserved,
-    /// A fact that changes nothing here.
+    /// An event that is recorded and has no other effect.
     Fact,
 }
 
 impl Posted {
-    /// Understands every spelling in use.
+    /// Returns the meaning of an event name, in any known spelling.
     pub fn of(name: &str) -> Self {
         match name {
             "command.started" | "command.claimed" | "command.heartbeat" | "action_started" => {

@@ -1,4 +1,4 @@
-//! A control plane far away, over HTTP: the client's side of the native worker protocol.
+//! A control plane over HTTP: the client side of the native worker protocol.
 
 mod desk;
 
@@ -25,19 +25,19 @@ use crate::{
     ReportAnswer, WorkerNotice,
 };
 
-/// How long an answer may take beyond the time that was asked for.
+/// Time allowed for an answer, in addition to the wait that the request asks for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
-/// How long a connection is kept for the next request: less long than a server keeps it, so that no
-/// request meets one that is being closed.
+/// Time an idle connection is kept: shorter than the server's, so that no request is sent on a
+/// connection that is being closed.
 const IDLE_MAX: Duration = Duration::from_secs(20);
-/// How long to wait before listening for cancellations again.
+/// Pause before reconnecting to the stream of cancellations.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
-/// How many cancellations wait for a worker that is slow to hear them.
+/// Capacity of the channel of cancellations, for a slow worker.
 const CANCELLATIONS_MAX: usize = 1024;
-/// How long one line of a stream may be.
+/// Maximum length of one line of the stream, in bytes.
 const LINE_MAX: usize = 64 * 1024;
 
-/// What a tool reads of a credential.
+/// The part of a credential that tools use.
 #[derive(Deserialize)]
 struct DeliveredCredential {
     #[serde(rename = "type")]
@@ -54,13 +54,13 @@ pub struct RemoteControl {
 }
 
 impl RemoteControl {
-    /// The control plane at `base`, such as `http://localhost:8082`. A token is sent with every
-    /// request if there is one.
+    /// Creates a client of the control plane at `base`, such as `http://localhost:8082`. The token
+    /// is sent with every request.
     pub fn new(base: Url, token: Option<String>) -> Result<Self, ControlError> {
         Self::with_tls(base, token, &ClientTls::default())
     }
 
-    /// The same, with certificates of one's own.
+    /// Creates a client with its own certificates.
     pub fn with_tls(
         base: Url,
         token: Option<String>,
@@ -74,7 +74,7 @@ impl RemoteControl {
         Ok(Self { http, base, token, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) })
     }
 
-    /// Passes cancellations on, for as long as it is awaited.
+    /// Forwards cancellations to the subscribers for as long as the future is polled.
     pub async fn hear(&self) {
         loop {
             if let Err(error) = self.listen().await {
@@ -108,7 +108,7 @@ impl RemoteControl {
     fn pass_on(&self, line: &[u8]) {
         let data = line.strip_prefix(b"data:");
         if let Some(cancelled) = data.and_then(|data| serde_json::from_slice(data).ok()) {
-            // Nobody listens before the worker has begun or after it has ended.
+            // Sending fails only without a receiver: before the worker starts or after it ends.
             let _unheard = self.cancellations.send(cancelled);
         }
     }
@@ -137,7 +137,7 @@ impl RemoteControl {
     }
 }
 
-/// An answer that says yes, or why there is none.
+/// Returns a successful response, or its problem document as an error.
 async fn answered(response: Response) -> Result<Response, ControlError> {
     let status = response.status();
     if status.is_success() {

@@ -9,13 +9,13 @@ pub use saved::{SavedFold, UnusableFold};
 
 use crate::wording::Wording;
 
-/// The tenant and the organization that every execution belongs to.
+/// The tenant and organization that every execution belongs to.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// How many events a server folds for one answer.
+/// Maximum number of events that a server folds for one answer.
 pub const REPLAY_EVENTS_MAX: u64 = 2_000_000;
 
-/// What somebody wants to know about the past of an execution.
+/// A request for a replay: the execution, the projection and where to stop.
 #[derive(Debug, Clone)]
 pub struct ReplayQuestion {
     pub execution: ExecutionId,
@@ -23,25 +23,25 @@ pub struct ReplayQuestion {
     pub organization: String,
     pub cutoff: Cutoff,
     pub projection: Projection,
-    /// How many events may be folded.
+    /// Maximum number of events to fold.
     pub limit: u64,
 }
 
 impl ReplayQuestion {
-    /// Whether it is about a tenant that has executions.
+    /// True if the tenant and the organization are the default ones; others have no executions.
     pub fn is_ours(&self) -> bool {
         self.tenant == DEFAULT_TENANT && self.organization == DEFAULT_TENANT
     }
 }
 
-/// Whether a reader of a log should go on.
+/// The replay's answer to the reader of a log: read on, or stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     More,
     Enough,
 }
 
-/// Takes the events of an execution in order, and keeps what they show.
+/// Folds the events of an execution, in order, into a projection.
 #[derive(Debug, Clone)]
 pub struct Replayer {
     wording: Wording,
@@ -49,9 +49,9 @@ pub struct Replayer {
     cutoff: Cutoff,
     left: u64,
     is_ours: bool,
-    /// The last event it has taken.
+    /// The last folded event.
     seq: Seq,
-    /// The largest id and the latest time of those it has taken.
+    /// The largest event id and the latest time among the folded events.
     furthest: Option<(EventId, Timestamp)>,
 }
 
@@ -70,12 +70,12 @@ impl Replayer {
         }
     }
 
-    /// The last event it has taken.
+    /// Returns the seq of the last folded event.
     pub fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// How many entries it shows, of all kinds.
+    /// Returns the number of entries in the projection, of all kinds.
     pub fn len(&self) -> usize {
         self.fold.len()
     }
@@ -84,7 +84,7 @@ impl Replayer {
         self.fold.is_empty()
     }
 
-    /// Takes the next event, unless it lies behind the cutoff or is one too many.
+    /// Folds the next event, unless it lies behind the cutoff or exceeds the limit.
     pub fn see(&mut self, recorded: &Recorded) -> Wanted {
         if !self.is_ours || !self.cutoff.admits(recorded) {
             return Wanted::Enough;
@@ -101,13 +101,13 @@ impl Replayer {
         Wanted::More
     }
 
-    /// What the events show, with digests.
+    /// Returns the projection with its digests.
     pub fn finish(self) -> ReplayState {
         self.fold.finish()
     }
 }
 
-/// The digest that a reference of ours names; none for references to other stores.
+/// Returns the digest in a reference to this server's payload store; `None` for other stores.
 pub fn digest_named(reference: &Reference) -> Option<Digest> {
     match reference {
         Reference::Kept(kept) => Some(kept.digest),

@@ -1,4 +1,4 @@
-//! Events as clients see them: public names, and the step and command each is about.
+//! Events as clients see them, with public names and the step and command each is about.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,35 @@ use utoipa::ToSchema;
 
 use crate::names::public_name;
 
-/// One event in the public words.
+/// An event in the public API.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PublicEvent {
     pub event_id: i64,
-    /// Its place in its execution: 1, 2, 3, …
+    /// Position in its execution: 1, 2, 3, …
     pub seq: u64,
     pub event_type: String,
     pub node_id: Option<String>,
     pub node_name: Option<String>,
-    /// What the step does, on `command.issued`.
+    /// Kind of the step's tool, on `command.issued`.
     pub node_type: Option<String>,
     pub status: String,
     pub created_at: String,
     pub context: Option<Value>,
-    /// `{status, context}`, or `{status, reference}` where the value is fetched apart.
+    /// `{status, context}`, or `{status, reference}` if the value is stored by reference.
     pub result: Option<Value>,
     pub error: Option<String>,
     pub meta: Value,
 }
 
-/// A command, as events before have named it.
+/// The step and public id of a command.
 #[derive(Debug, Clone)]
 struct Named {
     step: StepName,
     id: String,
 }
 
-/// Tells an execution's events in order; what one event names, later ones can refer to.
+/// Converts the events of an execution, in order, to public events. Events refer to runs and
+/// commands that earlier events named.
 #[derive(Debug)]
 pub struct Teller {
     execution: ExecutionId,
@@ -49,7 +50,7 @@ impl Teller {
         Self { execution, commands: BTreeMap::new(), runs: BTreeMap::new() }
     }
 
-    /// Learns what an event names, without telling it.
+    /// Remembers the run or command that an event names, without converting the event.
     pub fn learn(&mut self, recorded: &Recorded) {
         if let Event::StepEntered { run, step, .. } = &recorded.event {
             self.runs.insert(*run, step.clone());
@@ -118,7 +119,7 @@ fn both(step: &StepName) -> (Option<String>, Option<String>) {
     (Some(step.to_string()), Some(step.to_string()))
 }
 
-/// What an event is about.
+/// The object an event is about.
 enum Subject<'a> {
     Start { path: &'a str },
     Execution,
@@ -162,8 +163,8 @@ fn subject(event: &Event) -> Subject<'_> {
     }
 }
 
-/// The public id of a command: `<execution>:<step>:<event>`, and `:i<index>` for an item of a loop.
-/// Nothing unless the event issues a command.
+/// Returns the public id of the command that an event issues: `<execution>:<step>:<event>`, with
+/// `:i<index>` for an item of a loop. `None` for other events.
 pub fn command_id(execution: ExecutionId, issued: &Recorded) -> Option<String> {
     let Event::CommandIssued { step, task, .. } = &issued.event else { return None };
     let id = format!("{execution}:{step}:{}", issued.event_id);
@@ -245,7 +246,7 @@ fn meta(event: &Event) -> Map<String, Value> {
     meta.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// What came out, in the envelope that clients unpack.
+/// Returns the `result` of a public event, in the envelope that clients unpack.
 fn result(event: &Event, status: &str) -> Option<Value> {
     let context = match event {
         Event::CommandCompleted { output, .. } => {
@@ -299,7 +300,7 @@ fn enveloped(status: &str, payload: &Payload) -> Value {
     }
 }
 
-/// A value, or where to fetch it.
+/// Returns an inline payload's value, or a reference from which to fetch it.
 pub fn value_or_reference(payload: &Payload) -> Value {
     match payload {
         Payload::Inline(value) => (**value).clone(),

@@ -1,7 +1,6 @@
-//! Bodies of the public API, as existing clients send and read them.
+//! Request and response bodies of the public API.
 //!
-//! Invariant: ids are read in either spelling and written as each client needs them, text in some
-//! places and numbers in others.
+//! Invariant: ids are accepted as text and as numbers, and written in the form each client expects.
 
 mod catalog;
 mod commands;

@@ -1,6 +1,6 @@
-//! Events in the public words, as far as replays look at them.
+//! Converts events of the log to the envelopes that replays fold.
 //!
-//! Invariant: what is remembered is bounded by the open work, so that a log of any length can be told.
+//! Invariant: memory is bounded by the open work, so that a log of any length can be converted.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::names::name_of;
 use crate::view::command_id;
 
-/// Words an execution's events in order; what one event names, later ones can refer to.
+/// Converts an execution's events in order. Events refer to runs and commands that earlier events
+/// named.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Wording {
     execution: ExecutionId,
@@ -34,7 +35,7 @@ struct OpenRun {
 }
 
 impl OpenRun {
-    /// The name of its loop, and of the stage that the loop is.
+    /// Returns the id of the run's loop, which is also the id of the loop's stage.
     fn loop_id(&self, run: RunId) -> String {
         format!("{}:{run}", self.step)
     }
@@ -45,7 +46,7 @@ impl Wording {
         Self { execution, commands: BTreeMap::new(), runs: BTreeMap::new() }
     }
 
-    /// How many things it remembers.
+    /// Returns the number of remembered commands and runs.
     pub(crate) fn len(&self) -> usize {
         self.commands.len() + self.runs.len()
     }
@@ -54,7 +55,7 @@ impl Wording {
         self.execution
     }
 
-    /// Words the next event.
+    /// Converts the next event.
     pub(crate) fn word<'a>(&mut self, recorded: &'a Recorded) -> Envelope<'a> {
         if let Event::Reported { name, step, body } = &recorded.event {
             return foreign(recorded.event_id.0, name, step.as_ref(), body);
@@ -71,7 +72,7 @@ impl Wording {
         self.about(recorded, envelope)
     }
 
-    /// Adds what an event is about.
+    /// Adds the command, run or loop that an event is about to its envelope.
     fn about<'a>(&mut self, recorded: &'a Recorded, envelope: Envelope<'a>) -> Envelope<'a> {
         match &recorded.event {
             Event::ExecutionStarted { playbook, .. } => {
@@ -151,7 +152,7 @@ impl Wording {
         }
     }
 
-    /// Names the step of a run and, if it has one, its loop.
+    /// Adds the step of a run and, if the run has a loop, the loop.
     fn of_loop<'a>(&self, run: RunId, envelope: Envelope<'a>) -> Envelope<'a> {
         let Some(open) = self.runs.get(&run) else { return envelope };
         let envelope = Envelope { node_name: Some(Cow::Owned(open.step.to_string())), ..envelope };
@@ -178,7 +179,7 @@ fn with<'a>(mut envelope: Envelope<'a>, key: &str, value: Value) -> Envelope<'a>
     envelope
 }
 
-/// An event that another program told us, as it worded it.
+/// Converts an event of another program, keeping its own fields.
 fn foreign<'a>(
     event_id: i64,
     name: &'a str,
@@ -209,7 +210,7 @@ fn foreign<'a>(
     }
 }
 
-/// What came out, for the events that say so.
+/// Returns the output in an event, for kinds of events that have one.
 fn output_of(event: &Event) -> Option<&Payload> {
     match event {
         Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output } => {
@@ -244,7 +245,7 @@ fn output_of(event: &Event) -> Option<&Payload> {
     }
 }
 
-/// Where a value is, if it is not in the event itself.
+/// Returns the reference of a payload that is not inline.
 fn reference_to(payload: &Payload) -> Option<Reference> {
     match payload {
         Payload::Ref(kept) => Some(Reference::Kept(*kept)),

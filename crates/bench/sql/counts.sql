@@ -1,5 +1,5 @@
--- What the server has done for this database, up to this moment: numbers of transactions are drawn
--- only by those that change something.
+-- Reads the work that the server has done for this database so far. Only writing transactions take
+-- a transaction id.
 SELECT
     pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS transactions,
     pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint AS bytes,

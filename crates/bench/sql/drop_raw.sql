@@ -1,2 +1,2 @@
--- What an earlier measurement has left.
+-- Drops the table of an earlier measurement.
 DROP TABLE IF EXISTS public.raw_event

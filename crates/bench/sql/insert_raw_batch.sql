@@ -1,4 +1,4 @@
--- Many rows without meaning.
+-- Inserts many dummy rows.
 INSERT INTO public.raw_event (
     execution_id, seq, event_id, event_type, node_name, created_at, body, prev_digest
 )

@@ -1,4 +1,4 @@
--- A table for rows without meaning.
+-- Creates a table for dummy rows.
 CREATE TABLE public.raw_event (
     execution_id bigint NOT NULL,
     seq bigint NOT NULL,

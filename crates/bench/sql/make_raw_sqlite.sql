@@ -1,4 +1,4 @@
--- A table for rows without meaning.
+-- Creates a table for dummy rows.
 CREATE TABLE raw_event (
     execution_id INTEGER NOT NULL,
     seq INTEGER NOT NULL,

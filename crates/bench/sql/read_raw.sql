@@ -1,4 +1,4 @@
--- The rows of one execution as they lie there.
+-- Selects the raw rows of one execution.
 SELECT seq, body::text
 FROM noetl.event
 WHERE execution_id = $1

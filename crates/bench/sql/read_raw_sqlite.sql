@@ -1,4 +1,4 @@
--- The rows of one execution as they lie there.
+-- Selects the raw rows of one execution.
 SELECT seq, body
 FROM event
 WHERE execution_id = ?1

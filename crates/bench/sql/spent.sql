@@ -1,4 +1,4 @@
--- Where the time of appends went, in milliseconds: into the whole call, and into its statements.
+-- Sums up the time of appends in milliseconds: the whole call, and its inner statements.
 SELECT statement, sum(total_exec_time) AS milliseconds
 FROM (
     SELECT

@@ -1,2 +1,2 @@
--- Statements within functions are measured too.
+-- Measures statements within functions too.
 ALTER SYSTEM SET pg_stat_statements.track = 'all'

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The command line.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::database::Kind;
 use crate::scenarios::Scenario;
 
-/// What is said about how to ask, ending with the scenarios.
+/// Returns the usage text, ending with the scenarios.
 pub(crate) fn usage() -> String {
     let mut text = USAGE.to_owned();
     for scenario in Scenario::ALL {
@@ -39,10 +39,10 @@ Examples:
 
 Scenarios (all of them if none is named):";
 
-/// Asks for a web service until the process is killed; said only by this program to itself.
+/// The hidden option to run a web service until the process is killed, used by this program itself.
 pub(crate) const SERVE: &str = "--serve";
 
-/// Asks for a chain of so many steps told by the engine alone, for a tool that counts instructions.
+/// The hidden option to run a chain of steps in the engine alone, for instruction counts.
 pub(crate) const ENGINE: &str = "--engine";
 
 pub(crate) enum Wish {
@@ -64,16 +64,16 @@ pub(crate) struct Arguments {
     pub(crate) directory: PathBuf,
 }
 
-/// How much is done.
+/// The size of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Full,
-    /// A tenth, once.
+    /// A tenth of the full size, run once.
     Quick,
 }
 
 impl Size {
-    /// As much of `full` as this size has.
+    /// Returns `full` scaled to this size.
     pub(crate) fn of(self, full: u64) -> u64 {
         match self {
             Size::Full => full,
@@ -81,7 +81,7 @@ impl Size {
         }
     }
 
-    /// How often something is measured that is measured `full` times at full size.
+    /// Returns the number of repetitions, for `full` repetitions at full size.
     pub(crate) fn runs(self, full: usize) -> usize {
         match self {
             Size::Full => full,

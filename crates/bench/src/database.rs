@@ -1,4 +1,4 @@
-//! The databases that are measured: where they are, and what they say about the work they did.
+//! The measured databases: their location and their statistics.
 
 mod counts;
 
@@ -21,7 +21,7 @@ pub(crate) use counts::Counts;
 
 use crate::machine::cpu_of_tree;
 
-/// What kind of store is measured.
+/// The kind of the measured store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sqlite,
@@ -59,7 +59,7 @@ impl FromStr for Kind {
     }
 }
 
-/// An empty database, and a directory that belongs to it.
+/// An empty database with its own directory.
 pub(crate) struct Database {
     pub(crate) home: PathBuf,
     place: Place,
@@ -70,7 +70,7 @@ enum Place {
     Postgres { url: String, server: PostgresServer },
 }
 
-/// A server as one is run, that counts statements besides.
+/// The settings of a production-like server that also counts statements.
 const SETTINGS: &[&str] = &[
     "autovacuum=on",
     "shared_buffers=256MB",
@@ -79,7 +79,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 impl Database {
-    /// A database of its own in an empty directory.
+    /// Creates a database in an empty directory.
     pub(crate) async fn new(kind: Kind, home: &Path) -> Result<Self> {
         let home = home.to_owned();
         let place = match kind {
@@ -98,7 +98,7 @@ impl Database {
         Ok(Self { home, place })
     }
 
-    /// How a server is told to use it.
+    /// Returns the flags that make a server use this database.
     pub(crate) fn flags(&self) -> Result<[String; 2]> {
         Ok(match &self.place {
             Place::Sqlite { path } => {
@@ -108,7 +108,7 @@ impl Database {
         })
     }
 
-    /// The same database as the store that a server sees, to read what it has written.
+    /// Opens the database as a store for reading.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
         Ok(match &self.place {
             Place::Sqlite { path } => Arc::new(SqliteStore::open_read_only(path).await?),
@@ -120,7 +120,7 @@ impl Database {
         })
     }
 
-    /// The same database as a store to write to, while no server does.
+    /// Opens the database as a store for writing, while no server runs.
     pub(crate) async fn writer(&self) -> Result<Arc<dyn Store>> {
         match &self.place {
             Place::Sqlite { path } => {
@@ -130,7 +130,7 @@ impl Database {
         }
     }
 
-    /// Lets the database look at what it holds, as it does by itself after a while.
+    /// Vacuums and analyzes the database, as autovacuum does after a while.
     pub(crate) async fn analyze(&self) -> Result<()> {
         if let Place::Postgres { url, .. } = &self.place {
             sqlx::query("VACUUM ANALYZE").execute(&mut connect(url).await?).await?;
@@ -138,7 +138,7 @@ impl Database {
         Ok(())
     }
 
-    /// From now on measures the statements within functions too, which costs some of what is measured.
+    /// Starts measuring the statements within functions too, which adds some overhead.
     pub(crate) async fn look_into_functions(&self) -> Result<()> {
         if let Place::Postgres { url, .. } = &self.place {
             let mut connection = connect(url).await?;
@@ -148,7 +148,7 @@ impl Database {
         Ok(())
     }
 
-    /// The time that the statements of all appends so far have taken, if it has looked into functions.
+    /// Returns the time of the statements of all appends so far, if functions are measured.
     pub(crate) async fn spent(&self) -> Result<Vec<(String, Duration)>> {
         let Place::Postgres { url, .. } = &self.place else { return Ok(Vec::new()) };
         let rows: Vec<(String, f64)> = sqlx::query_as(include_str!("../sql/spent.sql"))
@@ -159,7 +159,7 @@ impl Database {
         Ok(rows.into_iter().map(|(name, spent)| (name, duration(spent))).collect())
     }
 
-    /// Where PostgreSQL is reached, if this is one.
+    /// Returns the URL of a PostgreSQL database.
     pub(crate) fn url(&self) -> Option<&str> {
         match &self.place {
             Place::Sqlite { .. } => None,
@@ -167,7 +167,7 @@ impl Database {
         }
     }
 
-    /// The time it has spent computing; of SQLite that is its server's.
+    /// Returns the CPU time of the database; zero for SQLite, which runs inside the server.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         match &self.place {
             Place::Sqlite { .. } => Ok(Duration::ZERO),
@@ -175,8 +175,8 @@ impl Database {
         }
     }
 
-    /// The work it has done so far; of SQLite, which has no process of its own, `server` knows how
-    /// much was written.
+    /// Returns the work done so far. For SQLite, which has no process of its own, the bytes written
+    /// are those of the process `server`.
     pub(crate) async fn counts(&self, server: u32) -> Result<Counts> {
         match &self.place {
             Place::Sqlite { path } => Counts::of_sqlite(path, server),
@@ -190,7 +190,7 @@ pub(crate) async fn connect(url: &str) -> Result<PgConnection> {
     options.disable_statement_logging().connect().await.context("connect to PostgreSQL")
 }
 
-/// The whole log of an execution.
+/// Reads the whole log of an execution.
 pub(crate) async fn log(store: &dyn Store, execution: ExecutionId) -> Result<Vec<Recorded>> {
     let mut log: Vec<Recorded> = Vec::new();
     loop {

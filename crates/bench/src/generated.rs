@@ -1,5 +1,4 @@
-//! A store full of executions that nobody ran: as many as wanted, in moments, by the same append that
-//! a server uses.
+//! A store filled with generated executions, written by the same append that a server uses.
 
 use std::time::Duration;
 
@@ -15,33 +14,33 @@ use serde_json::json;
 
 use crate::system::now;
 
-/// How many events an execution has on average.
+/// The average number of events of an execution.
 const EVENTS_EACH: u64 = 160;
-/// One execution has this share of all events, in ten-thousandths, and one that.
+/// The shares of all events that the two longest executions have, in ten-thousandths.
 const LONGEST: u64 = 3125;
 const LONG: u64 = 625;
-/// How many events are written at once.
+/// The number of events written at once.
 const BATCH: u64 = 5000;
-/// Of how many playbooks the executions are.
+/// The number of playbooks of the executions.
 const PLAYBOOKS: u64 = 4;
-/// Every how many executions one has failed.
+/// One in this many executions has failed.
 const FAILED_EVERY: u64 = 10;
-/// Started, entered, opened; step and execution completed.
+/// The events around the items: started, entered, opened; step and execution completed.
 const AROUND_ITEMS: u64 = 5;
 const EVENTS_OF_ITEM: u64 = 4;
-/// How many messages an execution that owes some has.
+/// The number of messages of an execution with pending messages.
 const MESSAGES_EACH: u64 = 5;
 
 pub(crate) struct Generated {
-    /// Those of ordinary length.
+    /// The executions of ordinary length.
     pub(crate) executions: Vec<ExecutionId>,
     pub(crate) longest: ExecutionId,
-    /// How many events the longest has.
+    /// The number of events of the longest execution.
     pub(crate) length: u64,
 }
 
 impl Generated {
-    /// Fills an empty store with so many events.
+    /// Fills an empty store with a number of events.
     pub(crate) async fn fill(store: &dyn Store, events: u64) -> Result<Self> {
         let count = events / EVENTS_EACH;
         ensure!(count > PLAYBOOKS * FAILED_EVERY, "{events} events are too few to measure");
@@ -67,7 +66,7 @@ impl Generated {
     }
 }
 
-/// Fills an empty store with messages that it owes, a few to each of many executions that are over.
+/// Fills an empty store with pending messages, a few for each of many ended executions.
 pub(crate) async fn owe(store: &dyn Store, messages: u64) -> Result<()> {
     let (begun, count) = (now()?, messages / MESSAGES_EACH);
     let mut batch = Batch::default();
@@ -84,7 +83,7 @@ pub(crate) async fn owe(store: &dyn Store, messages: u64) -> Result<()> {
     batch.write(store).await
 }
 
-/// The instant so many seconds before another.
+/// Returns the instant some seconds before another.
 fn before(instant: Timestamp, seconds: u64) -> Result<Timestamp> {
     Ok(Timestamp::from_micros(instant.as_micros() - i64::try_from(seconds * 1_000_000)?))
 }
@@ -121,7 +120,7 @@ impl Batch {
     }
 }
 
-/// An execution to be written: one loop over items that do nothing.
+/// A generated execution: one loop over items that do nothing.
 struct Made {
     id: ExecutionId,
     number: u64,
@@ -137,7 +136,8 @@ impl Made {
         Ok(Self { id, number, length, items: items / EVENTS_OF_ITEM, started_at })
     }
 
-    /// The events after one of them, which has the digest `head`; that of the last is left there.
+    /// Returns the append of the events after `after` up to `last`. `head` is the digest of the
+    /// event before, and is updated to that of the last.
     fn append(&self, after: u64, last: u64, head: &mut Digest) -> Result<Append> {
         let events = (after + 1..=last).map(|seq| {
             let recorded = Recorded {
@@ -195,7 +195,8 @@ impl Made {
         }
     }
 
-    /// One of several; each is about an event of its own, or the broker would take it for a repetition.
+    /// Returns one of several messages, each about its own event, so that the broker does not drop
+    /// it as a duplicate.
     fn message(&self, command: u64) -> Message {
         let place = i64::try_from(command).expect("there are a few");
         Message::CommandReady {

@@ -1,4 +1,4 @@
-//! What the databases can do by themselves: nothing built on them is faster.
+//! The raw speed of the databases, the upper limit of any system built on them.
 
 mod postgres;
 mod sqlite;
@@ -11,14 +11,14 @@ use noetl_model::{ExecutionId, Recorded};
 
 use crate::database::{Database, connect};
 
-/// How many rows a batch of raw inserts has.
+/// The number of rows in a batch of raw inserts.
 const BATCH: usize = 1000;
-/// How many rows are committed one by one to say how long that takes.
+/// The number of single-row commits that are timed.
 const COMMITS: usize = 400;
-/// How many connections insert at the same time into PostgreSQL.
+/// The number of connections that insert concurrently into PostgreSQL.
 const CONNECTIONS: usize = 4;
 
-/// An event as a row without meaning.
+/// An event as a raw row.
 #[derive(Debug, Clone)]
 pub(crate) struct RawRow {
     execution: i64,
@@ -47,7 +47,7 @@ impl RawRow {
 }
 
 impl Database {
-    /// How long it takes to make one row durable, each time.
+    /// Measures the time of each of several single-row commits.
     pub(crate) async fn single_commits(&self) -> Result<Vec<Duration>> {
         match self.url() {
             Some(url) => postgres::single_commits(&mut connect(url).await?, COMMITS).await,
@@ -55,7 +55,7 @@ impl Database {
         }
     }
 
-    /// How long it takes to make rows durable, many at a time and as they are.
+    /// Measures the time of durable batch inserts of raw rows.
     pub(crate) async fn raw_inserts(&self, rows: &[RawRow]) -> Result<Duration> {
         match self.url() {
             Some(url) => postgres::raw_inserts(url, rows).await,
@@ -63,7 +63,7 @@ impl Database {
         }
     }
 
-    /// How long it takes to read the rows of an execution, without looking at what they mean.
+    /// Measures the time of reading the rows of an execution without decoding them.
     pub(crate) async fn raw_read(&self, execution: ExecutionId) -> Result<Duration> {
         match self.flags()? {
             [_, url] if self.url().is_some() => postgres::raw_read(&url, execution).await,

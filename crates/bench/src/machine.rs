@@ -1,4 +1,4 @@
-//! What processes have used of the machine, and what machine it is.
+//! Resource usage of processes, and a description of the machine.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::numbers::number;
 
-/// A process at one moment.
+/// The resource usage of a process at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
-    /// The time it has spent computing, with all it has started.
+    /// The CPU time of the process and its children.
     pub(crate) cpu: Duration,
-    /// The memory it holds, in bytes.
+    /// The resident memory, in bytes.
     pub(crate) resident: u64,
-    /// The most memory it has held since it was started or asked to forget.
+    /// The peak resident memory since the start or the last reset, in bytes.
     pub(crate) peak: u64,
-    /// The bytes it has caused to be written to disks.
+    /// The bytes written to disks.
     pub(crate) written: u64,
 }
 
 impl Usage {
-    /// One process and those it has started.
+    /// Reads the usage of a process and its children.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let status = read(pid, "status")?;
         let written = read(pid, "io").map_or(Ok(0), |io| field(&io, "write_bytes:"))?;
@@ -35,7 +35,7 @@ impl Usage {
     }
 }
 
-/// Makes the most memory that a process has held what it holds now.
+/// Resets the peak memory of a process to its current memory.
 pub(crate) fn forget_peak(pid: u32) -> Result<()> {
     std::fs::write(of_process(pid, "clear_refs"), "5").context("forget the peak of a process")
 }
@@ -49,14 +49,14 @@ fn read(pid: u32, name: &str) -> Result<String> {
     std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
 }
 
-/// The first number after a name.
+/// Returns the first number after a name.
 fn field(text: &str, name: &str) -> Result<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let word = line.and_then(|line| line.split_whitespace().next());
     Ok(word.with_context(|| format!("find {name}"))?.parse()?)
 }
 
-/// The time a process, those it has started and those it has buried have spent computing.
+/// Returns the CPU time of a process and all its descendants, including ended ones.
 pub(crate) fn cpu_of_tree(root: u32) -> Result<Duration> {
     let all: Vec<(u32, Stat)> = std::fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -73,18 +73,18 @@ pub(crate) fn cpu_of_tree(root: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64(number(ticks) / number(clock_ticks_per_second())))
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// The relevant fields of `/proc/PID/stat`.
 struct Stat {
     parent: u32,
-    /// Its own time and that of the children it has waited for.
+    /// The CPU ticks of the process and the children it has waited for.
     ticks: u64,
 }
 
 impl Stat {
-    /// Nothing if the process has just ended.
+    /// Returns `None` if the process has just ended.
     fn of(pid: u32) -> Option<Self> {
         let stat = read(pid, "stat").ok()?;
-        // The name may hold anything, so what follows is counted from its end.
+        // The process name may contain anything, so the fields are counted from its end.
         let (_, rest) = stat.rsplit_once(") ")?;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let ticks = words.get(11..15)?.iter().map(|word| word.parse::<u64>().ok());
@@ -92,7 +92,7 @@ impl Stat {
     }
 }
 
-/// The machine in a line.
+/// Describes the machine in one line.
 pub(crate) fn description() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

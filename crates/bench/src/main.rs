@@ -1,7 +1,7 @@
 //! Measures the system and, in the same run and on the same disk, the limits it is compared with.
 //!
-//! Machines differ and are busy with other things, so only ratios from one run mean anything. Each
-//! scenario states goals for its ratios; the exit code says whether all of them were met.
+//! Machines differ and have other load, so only ratios from one run are meaningful. Each scenario
+//! states goals for its ratios; the exit code says whether all of them were met.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is run to be read")]
 
@@ -64,14 +64,14 @@ async fn main() -> ExitCode {
     }
 }
 
-/// A web service for a scenario that needs one, until it is killed.
+/// Runs a web service for a scenario until the process is killed.
 async fn serve() -> ExitCode {
     let service = noetl_testkit::MockApi::start();
     println!("{}", service.url());
     std::future::pending().await
 }
 
-/// A chain with nothing around the engine.
+/// Runs a chain in the engine alone.
 fn tell_story(steps: u64) -> ExitCode {
     let playbook = playbooks::chain_of(steps, "bench/story", playbooks::NOTHING);
     let mut story = Story::begin(&playbook, StoryOptions::default());
@@ -83,7 +83,7 @@ fn tell_story(steps: u64) -> ExitCode {
     }
 }
 
-/// Runs the scenarios one after another; whether all goals were met.
+/// Runs the scenarios one after another. Returns true if all goals were met.
 async fn measure(arguments: &Arguments) -> Result<bool> {
     let begun =
         format!("{}, {}", Zoned::now().strftime("%Y-%m-%d %H:%M %Z"), machine::description());
@@ -120,7 +120,7 @@ async fn measure(arguments: &Arguments) -> Result<bool> {
                 println!("  of that of servers and workers:\n{layers}");
             }
             sheets.push(sheet);
-            // After each, so that a run that is cut short leaves what it found.
+            // Files are written after each scenario, so that an aborted run keeps its results.
             write_files(arguments, &begun, &sheets)?;
         }
     }

@@ -1,13 +1,13 @@
-//! Durations and repeated measurements as numbers.
+//! Statistics of durations and repeated measurements.
 
 use std::time::Duration;
 
-/// The duration in the middle; zero if there is none.
+/// Returns the median duration; zero if there is none.
 pub(crate) fn median(durations: &[Duration]) -> Duration {
     percentile(durations, 50)
 }
 
-/// The duration that so many in a hundred do not exceed; zero if there is none.
+/// Returns the duration that `percent` of the durations do not exceed; zero if there is none.
 pub(crate) fn percentile(durations: &[Duration], percent: usize) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
@@ -19,18 +19,18 @@ pub(crate) fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// How many times `b` is in `a`.
+/// Returns `a` divided by `b`.
 pub(crate) fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-/// A count as a number to calculate with.
+/// Converts a count to a float.
 #[expect(clippy::cast_precision_loss, reason = "counts of events and bytes are far below 2^53")]
 pub(crate) fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// A length as a number to calculate with.
+/// Returns a length as a float.
 pub(crate) fn len<T>(things: &[T]) -> f64 {
     number(u64::try_from(things.len()).unwrap_or(u64::MAX))
 }
@@ -43,7 +43,7 @@ pub(crate) fn megabytes(bytes: u64) -> f64 {
     number(bytes) / 1e6
 }
 
-/// The same thing measured several times.
+/// Repeated measurements of one value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Runs(Vec<f64>);
 
@@ -52,7 +52,7 @@ impl Runs {
         self.0.push(value);
     }
 
-    /// The one in the middle, or the mean of the two in the middle; no number if there is none.
+    /// Returns the median, or the mean of the two middle values; NaN if there is none.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

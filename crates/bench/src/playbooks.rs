@@ -1,16 +1,16 @@
-//! The playbooks that are measured.
+//! The measured playbooks.
 
 use std::fmt::Write as _;
 
-/// A step that does nothing, which a worker leases, runs and reports all the same.
+/// A tool that does nothing, which a worker still leases, runs and reports.
 pub(crate) const NOTHING: &str = "{kind: noop}";
 
-/// A loop whose items run in parallel and each give themselves back.
+/// Returns a parallel loop whose items return themselves.
 pub(crate) fn fanout() -> String {
     fanout_of("bench/fanout", "{kind: noop, result: '{{ item }}'}")
 }
 
-/// A loop over the workload's `items` whose items run in parallel, all with the same tool.
+/// Returns a parallel loop over the workload's `items`, all with the same tool.
 pub(crate) fn fanout_of(path: &str, tool: &str) -> String {
     format!(
         "\
@@ -29,7 +29,7 @@ workflow:
     )
 }
 
-/// A playbook whose steps follow each other, all with the same tool.
+/// Returns a playbook of consecutive steps, all with the same tool.
 pub(crate) fn chain_of(steps: u64, path: &str, tool: &str) -> String {
     let mut playbook = format!(
         "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: measured, path: {path}}}\nworkflow:\n"
@@ -44,8 +44,8 @@ pub(crate) fn chain_of(steps: u64, path: &str, tool: &str) -> String {
     playbook
 }
 
-/// A loop over a thousand items, few of them open at a time, as many times as the workload says; then a
-/// failure that is tried again in an hour. What it lists is as long in the last round as in the first.
+/// A loop over a thousand items with few open at a time, repeated as the workload says; then a
+/// failure that is retried in an hour. The item list has the same length in every round.
 pub(crate) const PAUSED: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook

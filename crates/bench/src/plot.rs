@@ -1,4 +1,4 @@
-//! Lines drawn as SVG, so that a document can show how a cost grows.
+//! Plots as SVG, for documents that show how a cost grows.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ const RIGHT: f64 = 150.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 52.0;
 const TICKS: u32 = 5;
-/// Told apart also by those who see few colours.
+/// Colours that are distinct also for colour-blind readers.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-/// Lines over one axis, from zero up.
+/// A plot of lines over one axis, starting at zero.
 #[derive(Debug)]
 pub(crate) struct Plot {
     pub(crate) title: String,
@@ -24,12 +24,12 @@ pub(crate) struct Plot {
     pub(crate) lines: Vec<Line>,
 }
 
-/// How values along the axis are placed.
+/// The placement of values along the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Where their numbers say.
+    /// Lines, with values placed by their numbers.
     Lines,
-    /// One after another, each with its own name, as bars.
+    /// Bars next to each other, each with its own name.
     Bars(&'static [&'static str]),
 }
 
@@ -174,7 +174,7 @@ impl Plot {
     }
 }
 
-/// Where values lie on the drawing.
+/// The mapping of values to coordinates.
 struct Frame {
     x_max: f64,
     y_max: f64,
@@ -190,7 +190,7 @@ impl Frame {
     }
 }
 
-/// The next round number, with room for what is written above the highest.
+/// Returns the next round number, with space for the label above the highest value.
 fn ceiling(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;
@@ -205,7 +205,7 @@ fn add(text: &mut String, what: std::fmt::Arguments<'_>) {
     text.write_fmt(what).expect("strings grow");
 }
 
-/// A text that cannot be taken for a part of the document.
+/// Escapes a text for XML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! The `noetl` binary as a process: a server, a worker.
+//! The `noetl` binary as a process: a server or a worker.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -12,11 +12,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::machine::Usage;
 
-/// Any key will do for secrets that nobody keeps.
+/// A key for secrets that are not kept.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// How long a server may take to answer after it was started.
+/// The time within which a started server has to answer.
 const READY_MAX: Duration = Duration::from_secs(60);
-/// How often it is asked meanwhile.
+/// The interval of readiness checks.
 const READY_LOOK: Duration = Duration::from_millis(1);
 
 /// A running process of the binary, killed when dropped.
@@ -25,7 +25,7 @@ pub(crate) struct Process {
     log: PathBuf,
 }
 
-/// The binary that is measured: the one that was built together with this one.
+/// Returns the measured binary: the one built together with this program.
 pub(crate) fn binary() -> Result<PathBuf> {
     let own = std::env::current_exe().context("find this binary")?;
     let path = own.with_file_name("noetl");
@@ -34,7 +34,7 @@ pub(crate) fn binary() -> Result<PathBuf> {
 }
 
 impl Process {
-    /// Starts the binary with nothing of this user's environment; its log goes to a file of `home`.
+    /// Starts the binary with an empty environment; its log goes to a file in `home`.
     pub(crate) fn start(home: &Path, name: &str, args: &[&str]) -> Result<Self> {
         let log = home.join(format!("{name}.log"));
         let output = File::create(&log).with_context(|| format!("make {}", log.display()))?;
@@ -61,7 +61,7 @@ impl Process {
         Usage::of(self.pid())
     }
 
-    /// Waits until the server at this address answers that it takes requests.
+    /// Waits until the server answers that it is ready.
     pub(crate) async fn ready(&mut self, client: &Client) -> Result<()> {
         let begun = Instant::now();
         loop {
@@ -81,7 +81,7 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates the process and waits for its end.
     pub(crate) fn stop(mut self) -> Result<()> {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).context("ask noetl to end")?;
@@ -93,19 +93,19 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may already have ended.
         let _ended = self.child.kill();
         let _buried = self.child.wait();
     }
 }
 
-/// An address of this machine that nobody listens at.
+/// Returns an unused local address.
 pub(crate) fn free_address() -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").context("find a free port")?;
     Ok(listener.local_addr()?.to_string())
 }
 
-/// What talks to a server at an address.
+/// Returns a client of the server at an address.
 pub(crate) fn client(address: &str) -> Result<Client> {
     let base = format!("http://{address}").parse()?;
     Ok(Client::new(ClientSettings { base, token: None, ca: None })?)

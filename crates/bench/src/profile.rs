@@ -1,5 +1,5 @@
-//! Where the time goes: samples of the whole machine, taken by `perf`, as a flame graph, and those of
-//! the product by layer.
+//! CPU profiles: samples of the whole machine taken by `perf`, as a flame graph, and the product's
+//! samples by layer.
 
 mod flame;
 mod layers;
@@ -14,20 +14,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use flame::Flames;
 use layers::{Layers, OF_KERNEL};
 
-/// How often a second each core is looked at; not a divisor of anything that happens by the clock.
+/// The sampling frequency per second and core; not a divisor of any periodic event.
 const FREQUENCY: &str = "397";
 
-/// What the threads of servers and workers are called.
+/// The thread names of servers and workers.
 const PRODUCT: [&str; 2] = ["noetl", "tokio-rt-worker"];
 
-/// A recording under way.
+/// A running recording.
 pub(crate) struct Recording {
     perf: Child,
     data: PathBuf,
 }
 
 impl Recording {
-    /// Begins to sample; the samples lie in `directory` until they are drawn.
+    /// Starts sampling; the samples stay in `directory` until they are drawn.
     pub(crate) fn begin(directory: &Path) -> Result<Self> {
         let data = directory.join("perf.data");
         let perf = Command::new("perf")
@@ -41,8 +41,8 @@ impl Recording {
         Ok(Self { perf, data })
     }
 
-    /// Ends the recording and draws it, without this process itself; says what the server and its
-    /// workers were doing.
+    /// Ends the recording and draws it, without this process itself. Returns the layers in which
+    /// the server and its workers spent their time.
     pub(crate) fn draw(mut self, title: &str, file: &Path) -> Result<String> {
         kill_process(Pid::from_child(&self.perf), Signal::INT).context("end perf")?;
         self.perf.wait().context("wait for perf")?;
@@ -73,13 +73,14 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // It has ended if it was drawn.
+        // A drawn recording has already ended.
         let _ended = self.perf.kill();
         let _buried = self.perf.wait();
     }
 }
 
-/// The process of a sample and what it was doing: its name, then what called what.
+/// Returns the process id of a sample, and its stack: the process name, then the callers from the
+/// outermost in.
 fn parse(sample: &str) -> Option<(u32, Vec<Cow<'_, str>>)> {
     let mut lines = sample.lines().filter(|line| !line.trim().is_empty());
     let (name, pid) = lines.next()?.trim().rsplit_once(char::is_whitespace)?;
@@ -90,13 +91,13 @@ fn parse(sample: &str) -> Option<(u32, Vec<Cow<'_, str>>)> {
     Some((pid, stack))
 }
 
-/// A line of a sample: an address and what is there.
+/// Returns the function name of a line of a sample.
 fn function(line: &str) -> Option<Cow<'_, str>> {
     let (address, name) = line.trim().split_once(' ')?;
     if name == "[unknown]" {
         return None;
     }
-    // The upper half of all addresses is the kernel's.
+    // The upper half of the address space belongs to the kernel.
     let is_kernel = address.len() == 16 && address.starts_with('f');
     Some(if is_kernel { format!("{name}{OF_KERNEL}").into() } else { name.into() })
 }

@@ -1,4 +1,4 @@
-//! What can be measured.
+//! The scenarios that can be measured.
 
 mod beside;
 mod chain;
@@ -44,15 +44,15 @@ pub(crate) enum Scenario {
     Overload,
 }
 
-/// Where and how much is measured.
+/// The parameters of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) scenario: Scenario,
     pub(crate) store: Kind,
     pub(crate) size: Size,
-    /// Whether it is looked where the time goes.
+    /// True if CPU profiles are recorded.
     pub(crate) profile: bool,
-    /// Empty at first.
+    /// A directory that is empty at the start.
     pub(crate) directory: &'a Path,
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario found: figures for people, the same figures as JSON, and whether its goals are met.
+//! The results of a scenario: figures as text and as JSON, and whether its goals are met.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::numbers::Runs;
 use crate::plot::Plot;
 use crate::scenarios::Scenario;
 
-/// All that one scenario found on one store.
+/// The results of one scenario on one store.
 #[derive(Debug)]
 pub(crate) struct Sheet {
     scenario: Scenario,
@@ -27,22 +27,22 @@ struct Figure {
     unit: &'static str,
 }
 
-/// Figures that were taken for several sizes, or at several moments.
+/// Figures for several sizes, or at several moments.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// The first says what the rows are.
+    /// The column names; the first describes the rows.
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<f64>>,
 }
 
-/// Where a value has to lie.
+/// The accepted range of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     AtMost(f64),
     AtLeast(f64),
 }
 
-/// A value and where it has to lie.
+/// A value with its accepted range.
 #[derive(Debug)]
 struct Goal {
     name: String,
@@ -82,7 +82,7 @@ impl Sheet {
         self.runs(name, [value].into_iter().collect(), unit);
     }
 
-    /// A figure that was taken in several runs.
+    /// Adds a figure with several runs.
     pub(crate) fn runs(&mut self, name: impl Into<String>, runs: Runs, unit: &'static str) {
         self.figures.push(Figure { name: name.into(), runs, unit });
     }
@@ -103,7 +103,7 @@ impl Sheet {
         &self.plots
     }
 
-    /// What its files are called.
+    /// Returns the base name of the sheet's files.
     pub(crate) fn name(&self) -> String {
         format!("{}-{}", self.scenario, self.store)
     }
@@ -134,7 +134,8 @@ impl Sheet {
         })
     }
 
-    /// The same for a document; `plots` is where the drawings lie as seen from there.
+    /// Returns the sheet as Markdown; `plots` is the path to the drawings, relative to the
+    /// document.
     pub(crate) fn to_markdown(&self, plots: Option<&str>) -> String {
         let mut text = format!("## `{}` on {}\n\n", self.scenario, self.store.title());
         text.push_str(&format!("{}.\n\n", capital(self.scenario.title())));
@@ -168,7 +169,7 @@ impl Sheet {
     }
 }
 
-/// The file of the n-th plot of a sheet.
+/// Returns the file name of the n-th plot of a sheet.
 pub(crate) fn plot_file(sheet: &str, place: usize) -> String {
     match place {
         0 => format!("{sheet}.svg"),
@@ -242,7 +243,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A number with as many digits as one wants to read.
+/// A number displayed with few significant digits.
 pub(crate) struct Short(pub(crate) f64);
 
 impl fmt::Display for Short {
@@ -257,7 +258,7 @@ impl fmt::Display for Short {
     }
 }
 
-/// A number with its thousands apart.
+/// Adds thousands separators to a number.
 fn grouped(number: &str) -> String {
     let end = number.find('.').unwrap_or(number.len());
     let (whole, rest) = number.split_at(end);

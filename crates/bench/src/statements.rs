@@ -1,4 +1,4 @@
-//! Every statement of `sql/` is understood by the database it is for.
+//! Tests that every statement of `sql/` can be prepared by its database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlit
 
 use crate::database::connect;
 
-/// The name of a statement and its text; those for SQLite say so in their name.
+/// Returns the names and texts of the statements; the names of those for SQLite say so.
 fn statements() -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
     let files = directory.read_dir().expect("there are statements").flatten();
@@ -22,7 +22,7 @@ fn statements() -> Vec<(String, String)> {
     named.collect()
 }
 
-/// A database of its own with the store's tables; gone with its server.
+/// Creates a database with the store's tables, which ends with its server.
 async fn fresh_database() -> String {
     let server = PostgresServer::shared();
     let name = format!("bench_{}", std::process::id());

@@ -1,4 +1,5 @@
-//! The system as it is run: the binary as a server, and its worker in the same process or in another.
+//! The system in production form: the binary as a server, with its worker in the same or another
+//! process.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,22 +15,22 @@ use crate::database::{Counts, Database};
 use crate::machine::{self, Usage};
 use crate::process::{Process, client, free_address};
 
-/// How often it is looked whether executions have ended; when they did is told by their events.
+/// The polling interval for ended executions; the exact times come from their events.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long an execution may take.
+/// The time limit of an execution.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// How many executions one request starts at most.
+/// The maximum number of executions that one request starts.
 const STARTS_MAX: usize = 1000;
-/// How long any answer may take.
+/// The timeout of any answer.
 const ANSWER_MAX: Duration = Duration::from_secs(120);
 
-/// Where the worker is.
+/// The location of the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Worker {
     InProcess,
-    /// In a process of its own, over HTTP.
+    /// In a separate process, over HTTP.
     Separate,
-    /// Nobody runs anything.
+    /// No worker.
     None,
 }
 
@@ -50,28 +51,28 @@ pub(crate) struct System {
     server: Process,
 }
 
-/// What has been used and written up to one moment.
+/// The resources used and rows written up to one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) at: Timestamp,
     pub(crate) server: Usage,
     pub(crate) worker: Usage,
-    /// What PostgreSQL has computed, where there is one.
+    /// The CPU time of PostgreSQL, if it is used.
     pub(crate) database: Duration,
     pub(crate) counts: Counts,
 }
 
-/// Executions that have completed, and what that took.
+/// Completed executions and their cost.
 pub(crate) struct Ran {
     pub(crate) executions: Vec<ExecutionId>,
     pub(crate) before: Moment,
     pub(crate) after: Moment,
-    /// When the last of them ended.
+    /// The end of the last execution.
     pub(crate) ended_at: Timestamp,
 }
 
 impl Ran {
-    /// From before the first was asked for to the end of the last.
+    /// Returns the time from before the first request to the end of the last execution.
     pub(crate) fn wall(&self) -> Duration {
         self.ended_at.since(self.before.at)
     }
@@ -80,13 +81,13 @@ impl Ran {
         self.after.counts - self.before.counts
     }
 
-    /// The time that server and worker spent computing.
+    /// Returns the CPU time of server and worker.
     pub(crate) fn cpu(&self) -> Duration {
         let of = |moment: &Moment| moment.server.cpu + moment.worker.cpu;
         of(&self.after).saturating_sub(of(&self.before))
     }
 
-    /// The time that PostgreSQL spent computing.
+    /// Returns the CPU time of PostgreSQL.
     pub(crate) fn cpu_of_database(&self) -> Duration {
         self.after.database.saturating_sub(self.before.database)
     }
@@ -97,7 +98,7 @@ impl System {
         Self::start_with(database, worker, &[]).await
     }
 
-    /// Starts a server with further flags.
+    /// Starts a server with additional flags.
     pub(crate) async fn start_with(
         database: &Database,
         worker: Worker,
@@ -124,7 +125,7 @@ impl System {
         Ok(Self { client, url, worker, server })
     }
 
-    /// A process that fetches the messages of a subscription.
+    /// Starts a process that fetches the messages of a subscription.
     pub(crate) fn fetch(&self, database: &Database, path: &str) -> Result<Process> {
         let args = ["worker", "--server", &self.url, "--subscription", path];
         Process::start(&database.home, "fetching", &args)
@@ -134,7 +135,7 @@ impl System {
         &self.client
     }
 
-    /// The server's address, without a slash at its end.
+    /// Returns the server's URL, without a trailing slash.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -147,7 +148,7 @@ impl System {
         Ok(self.client.register(playbook).await?.catalog_id)
     }
 
-    /// Starts an execution for each payload, all in flight at once.
+    /// Starts an execution for each payload, with all requests in flight at once.
     pub(crate) async fn execute(
         &self,
         playbook: AnyId,
@@ -180,7 +181,7 @@ impl System {
         answer.with_context(|| format!("ask {path}"))
     }
 
-    /// Runs a playbook once for each payload, all at once, to a good end.
+    /// Runs a playbook once for each payload, all at once. Fails unless every execution completes.
     pub(crate) async fn run(
         &self,
         database: &Database,
@@ -204,7 +205,7 @@ impl System {
         Ok(Moment { at: now()?, server, worker, database, counts })
     }
 
-    /// Forgets how much memory was held before.
+    /// Resets the peak memory of the server.
     pub(crate) fn forget_peak(&self) -> Result<()> {
         machine::forget_peak(self.server.pid())
     }
@@ -215,13 +216,13 @@ impl System {
     }
 }
 
-/// The time as events tell it.
+/// Returns the current time as an event timestamp.
 pub(crate) fn now() -> Result<Timestamp> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
     Ok(Timestamp::from_micros(i64::try_from(since.as_micros())?))
 }
 
-/// Waits until all of these have completed; when the last did.
+/// Waits until all executions have completed. Returns the end of the last one.
 async fn ends(store: &dyn Store, executions: &[ExecutionId]) -> Result<Timestamp> {
     let deadline = std::time::Instant::now() + PATIENCE;
     let mut last = Timestamp::from_micros(0);
@@ -242,13 +243,13 @@ async fn ends(store: &dyn Store, executions: &[ExecutionId]) -> Result<Timestamp
     Ok(last)
 }
 
-/// The events by which commands completed, in order.
+/// Returns the events that completed commands, in order.
 pub(crate) fn completions(log: &[Recorded]) -> Vec<&Recorded> {
     let is_end = |recorded: &&Recorded| matches!(recorded.event, Event::CommandCompleted { .. });
     log.iter().filter(is_end).collect()
 }
 
-/// A directory that is not there yet.
+/// Creates a new directory.
 pub(crate) fn fresh(directory: &Path, name: &str) -> Result<std::path::PathBuf> {
     let path = directory.join(name);
     std::fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;

@@ -1,7 +1,9 @@
-//! Large values in a directory: a file for each, by its digest, below a directory for its first byte.
+//! Blob storage in a directory: one file for each payload, named by its digest, in a subdirectory
+//! named by the first byte.
 //!
-//! A file is there whole or not at all, and is durable before anything refers to it. What is read is
-//! compared with its name. Any number of processes may share a directory, also over a network.
+//! A file is created atomically and durable before anything refers to it. Bytes are checked against
+//! their digest when they are read. Any number of processes may share a directory, also over a
+//! network.
 
 use std::fs::{self, File, FileTimes};
 use std::io::{self, ErrorKind, Write as _};
@@ -12,17 +14,17 @@ use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
 use noetl_store::{Blobs, StoreError, WRITE_CHECK_LEN, WriteFault, owner_only};
 
-/// What a file is called while it is being written, or taken away.
+/// The suffix of a file that is being written.
 const TEMPORARY: &str = ".part";
 
-/// A directory of large values.
+/// A directory of large payloads.
 #[derive(Debug, Clone)]
 pub struct FileBlobs {
     directory: PathBuf,
 }
 
 impl FileBlobs {
-    /// Opens a directory, and makes it if there is none. Other users cannot enter it from then on.
+    /// Opens a directory, creating it if it is missing, and restricts it to its owner.
     pub fn open(directory: &Path) -> io::Result<Self> {
         let directory = std::path::absolute(directory)?;
         owner_only::create_directory(&directory)?;
@@ -36,7 +38,7 @@ impl FileBlobs {
         Place { file: directory.join(&name), directory }
     }
 
-    /// Does something that waits for the disk, away from those who must not wait.
+    /// Runs disk work on a blocking thread.
     async fn away<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -56,14 +58,15 @@ impl FileBlobs {
     }
 }
 
-/// Where a value is.
+/// The location of a payload.
 struct Place {
     directory: PathBuf,
     file: PathBuf,
 }
 
 impl Place {
-    /// Says that a file that is there is wanted; whether one of that length is.
+    /// Updates the modification time of an existing file. Returns false if there is no file of this
+    /// length.
     fn renew(&self, length: u64) -> io::Result<bool> {
         let file = match File::options().write(true).open(&self.file) {
             Ok(file) => file,
@@ -74,7 +77,7 @@ impl Place {
             return Ok(false);
         }
         file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
-        // Somebody who took it away meanwhile has not seen that it is wanted.
+        // A concurrent removal may not have seen the new modification time.
         Ok(self.file.exists())
     }
 
@@ -87,14 +90,14 @@ impl Place {
         File::open(&self.directory)?.sync_all()
     }
 
-    /// Takes a file away unless it is younger; whether it is gone.
+    /// Removes a file unless it was modified since `before`. Returns true if this call removed it.
     fn remove(&self, before: SystemTime) -> io::Result<bool> {
         let aside = self.file.with_extension("old");
         match fs::rename(&self.file, &aside) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             renamed => renamed?,
         }
-        // From here on nobody can make it younger, so this look is the last.
+        // After the rename, no writer can update the modification time, so this check is final.
         if fs::metadata(&aside)?.modified()? < before {
             fs::remove_file(&aside)?;
             return Ok(true);
@@ -104,7 +107,7 @@ impl Place {
     }
 }
 
-/// The files of a directory that were last put before an instant.
+/// Returns the files of a directory that were last stored before an instant.
 fn aged(directory: &Path, before: SystemTime) -> io::Result<Vec<Digest>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -124,7 +127,7 @@ fn aged(directory: &Path, before: SystemTime) -> io::Result<Vec<Digest>> {
         let name = name.to_string_lossy();
         match name.parse() {
             Ok(digest) => found.push(digest),
-            // Left behind by a process that died while it wrote or took away.
+            // A file that a crashed process left behind while writing or removing.
             Err(_) if name.ends_with(TEMPORARY) || name.ends_with(".old") => {
                 fs::remove_file(entry.path())?;
             }

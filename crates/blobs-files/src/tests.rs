@@ -20,7 +20,7 @@ fn far() -> Timestamp {
     Timestamp::from_micros(i64::MAX / 2)
 }
 
-/// Makes a file look as if it was put long ago.
+/// Sets the modification time of a file far into the past.
 fn age(blobs: &FileBlobs, digest: &Digest) {
     let file = File::options().write(true).open(blobs.place(digest).file).unwrap();
     file.set_times(FileTimes::new().set_modified(UNIX_EPOCH)).unwrap();

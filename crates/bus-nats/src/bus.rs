@@ -1,4 +1,4 @@
-//! The bus itself.
+//! The NATS bus.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::link::{Attendant, Link};
 use crate::settings::{AddressError, NatsSettings, read_address};
 use crate::stream;
 
-/// How long NATS has for one answer.
+/// The timeout of one answer from NATS.
 const ACK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest pause between two tries to connect.
+/// The longest pause between two connection attempts.
 const RECONNECT_MAX: Duration = Duration::from_secs(1);
-/// How often a silent connection is tried; a dead one is given up after the third time.
+/// The ping interval of an idle connection; a dead one is closed after the third ping.
 const PING_EVERY: Duration = Duration::from_secs(4);
 
-/// Why there is no bus. That NATS cannot be reached is no reason.
+/// The reason a bus could not be set up. An unreachable NATS server is not an error here.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     #[error(transparent)]
@@ -36,7 +36,7 @@ pub enum ConnectError {
     Client(#[source] async_nats::ConnectError),
 }
 
-/// A bus on NATS. Lives in the background for as long as it is kept.
+/// A bus on NATS. Its background tasks end when it is dropped.
 pub struct NatsBus {
     local: LocalBus,
     client: Client,
@@ -47,7 +47,8 @@ pub struct NatsBus {
 }
 
 impl NatsBus {
-    /// A bus on the NATS that `settings` names, connected as soon as that can be reached.
+    /// Creates a bus on the NATS server of `settings`, and connects in the background as soon as
+    /// the server is reachable.
     pub async fn connect(settings: NatsSettings) -> Result<Self, ConnectError> {
         let NatsSettings { url, stream, public_server_url: server_url } = settings;
         let (servers, credentials) = read_address(&url)?;
@@ -83,7 +84,7 @@ impl NatsBus {
         Ok(Self { local, client, jetstream, link, server_url, _background: background })
     }
 
-    /// Whether notifications reach the stream at the moment.
+    /// True if notifications currently reach the stream.
     pub fn is_connected(&self) -> bool {
         self.is_linked() && self.link.is_open()
     }
@@ -92,7 +93,7 @@ impl NatsBus {
         self.client.connection_state() == State::Connected
     }
 
-    /// Sends in order, and waits for the answers afterwards.
+    /// Publishes all messages in order, then waits for their acknowledgements.
     async fn put_all(&self, parcels: &[Parcel]) -> Result<(), PublishError> {
         let mut answers = Vec::with_capacity(parcels.len());
         for Parcel { subject, id, body } in parcels {
@@ -106,7 +107,7 @@ impl NatsBus {
         Ok(())
     }
 
-    /// Sends, unless the connection is lost meanwhile.
+    /// Publishes the messages. Fails if the connection is lost in the meantime.
     async fn put_while_linked(
         &self,
         parcels: &[Parcel],
@@ -119,7 +120,7 @@ impl NatsBus {
         }
     }
 
-    /// Makes the stream of events, if all of these go there; the answer is whether it is there.
+    /// Creates the event stream if all messages go to it. Returns true if the stream exists.
     async fn make_event_stream(&self, parcels: &[Parcel]) -> bool {
         if !parcels.iter().all(|parcel| parcel.subject.starts_with(stream::EVENTS_PREFIX)) {
             return false;
@@ -149,7 +150,7 @@ impl Bus for NatsBus {
     async fn publish(&self, hint: Hint) {
         if self.is_linked() {
             let sending = self.client.publish(hints::subject(&hint), hints::body(&hint).into());
-            // A client that has too much to send loses the hint.
+            // A client with a full send buffer drops the hint.
             match sending.now_or_never() {
                 Some(Ok(())) => {}
                 Some(Err(_)) | None => tracing::debug!(?hint, "hint lost"),

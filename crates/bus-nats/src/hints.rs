@@ -1,10 +1,10 @@
-//! Hints between servers: on plain subjects, so that one which nobody hears is gone.
+//! Hints between servers, on plain subjects without storage.
 
 use async_nats::Client;
 use futures::StreamExt as _;
 use noetl_bus::{Bus as _, Hint, LocalBus};
 
-/// The subject of a hint.
+/// Returns the subject of a hint.
 pub(crate) fn subject(hint: &Hint) -> &'static str {
     match hint {
         Hint::CommandReady { .. } => "noetl.hints.command_ready",
@@ -20,7 +20,7 @@ pub(crate) fn body(hint: &Hint) -> Vec<u8> {
     serde_json::to_vec(hint).expect("a hint is numbers and texts")
 }
 
-/// Passes on what other servers tell, for as long as it is awaited.
+/// Forwards hints of other servers to the local bus while this future is polled.
 pub(crate) async fn hear(client: Client, local: LocalBus) {
     let mut told = match client.subscribe(ALL).await {
         Ok(told) => told,
@@ -33,7 +33,7 @@ pub(crate) async fn hear(client: Client, local: LocalBus) {
     while let Some(message) = told.next().await {
         match serde_json::from_slice(&message.payload) {
             Ok(hint) => local.publish(hint).await,
-            // A newer server may know hints that this one does not.
+            // A newer server may send hints that this version does not know.
             Err(_) => local.publish(Hint::LookAgain).await,
         }
     }

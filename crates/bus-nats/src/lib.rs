@@ -1,10 +1,10 @@
 //! The bus on NATS: notifications in a JetStream stream, hints on plain subjects.
 //!
-//! Workers of the public protocol pull notifications from the stream; servers tell each other hints,
-//! which nobody keeps. The connection is made in the background and made again for ever, so a bus
-//! exists whether NATS does or not.
+//! Workers of the public protocol pull notifications from the stream; servers exchange hints, which
+//! are not stored. The connection is made in the background and retried for ever, so a bus works
+//! without a NATS server.
 //!
-//! Invariants: a notification is sent only once the stream is known to take it; nothing here waits
+//! Invariants: a notification is sent only once the stream is known to accept it; no call waits
 //! longer for NATS than `ACK_TIMEOUT`.
 
 mod bus;

@@ -1,6 +1,7 @@
-//! The way to the stream: open once the stream is known to be there, until the first doubt.
+//! The state of the path to the stream: open once the stream is known to exist, until the first
+//! error.
 //!
-//! While it is not open nobody waits for NATS: only the attendant asks, until it gets an answer.
+//! While the link is not open, only the attendant waits for NATS; other calls fail at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +15,14 @@ use tokio::time::timeout;
 
 use crate::stream;
 
-/// How often the stream is looked for while the link is not open.
+/// The interval of stream checks while the link is not open.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinkState {
     /// There is no connection.
     Cut,
-    /// There is one; whether the stream is there as well has yet to be seen.
+    /// There is a connection; the stream has not been checked yet.
     Doubtful,
     Open,
 }
@@ -46,12 +47,12 @@ impl Link {
         state.wait_for(|state| *state == LinkState::Cut).await.expect("the link holds the sender");
     }
 
-    /// Something went wrong; the attendant looks what.
+    /// Reports an error, so that the attendant checks the stream again.
     pub(crate) fn doubt(&self) {
         self.change(LinkState::Open, LinkState::Doubtful);
     }
 
-    /// What the client tells about its connection.
+    /// Applies a connection event of the client.
     pub(crate) fn heard(&self, event: &Event) {
         match event {
             Event::Connected => self.change(LinkState::Cut, LinkState::Doubtful),
@@ -75,7 +76,7 @@ impl Link {
     }
 }
 
-/// Opens the link whenever it can be.
+/// The background task that opens the link whenever possible.
 pub(crate) struct Attendant {
     pub(crate) link: Arc<Link>,
     pub(crate) client: Client,
@@ -85,14 +86,14 @@ pub(crate) struct Attendant {
 }
 
 impl Attendant {
-    /// Attends to the link for as long as it is awaited.
+    /// Maintains the link while this future is polled.
     pub(crate) async fn attend(self) {
         let mut complained = false;
         let mut state = self.link.state.subscribe();
         loop {
-            // Asked without a connection, the client would keep the question for later.
+            // Without a connection, the client would queue the request.
             if self.client.connection_state() == State::Connected {
-                // The client tells what happens to the connection, but not reliably.
+                // The client's connection events are not reliable.
                 self.link.change(LinkState::Cut, LinkState::Doubtful);
                 match stream::ensure(&self.jetstream, &self.stream).await {
                     Ok(()) => {
@@ -106,24 +107,24 @@ impl Attendant {
                     }
                 }
             }
-            // Nothing has changed? Then it is time to look anyway.
+            // The stream is checked again even if no state change arrives.
             let _unchanged = timeout(LOOK_EVERY, state.changed()).await;
         }
     }
 
-    /// Opens the link, unless it has been cut meanwhile, and waits until it is open no longer.
+    /// Opens the link, unless it was cut in the meantime, and waits until it closes.
     async fn open(&self, state: &mut watch::Receiver<LinkState>) {
         self.link.change(LinkState::Doubtful, LinkState::Open);
         if self.link.is_open() {
             tracing::info!(stream = self.stream, "notifications go to NATS");
-            // Other servers' hints may have been missed.
+            // Hints of other servers may have been missed.
             self.hints.publish(Hint::LookAgain).await;
         }
         let shut = state.wait_for(|state| *state != LinkState::Open).await;
         drop(shut.expect("the link holds the sender"));
     }
 
-    /// Says once what is wrong, and repeats it only to those who want every detail.
+    /// Logs a problem as a warning once, and its repetitions at debug level.
     fn complain(&self, error: &stream::StreamError, again: bool) {
         let error: &dyn std::error::Error = error;
         if again {

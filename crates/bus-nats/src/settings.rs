@@ -1,4 +1,4 @@
-//! What an operator says about NATS.
+//! The settings of NATS.
 
 use std::str::Utf8Error;
 
@@ -7,20 +7,19 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
-/// What an operator says about NATS.
 #[derive(Clone)]
 pub struct NatsSettings {
-    /// One address, or several of one cluster with commas between. Each may carry `user:password@`
-    /// or `token@`; the first that does counts for all.
+    /// One address, or several of one cluster separated by commas. Each may contain
+    /// `user:password@` or `token@`; the first credentials are used for all.
     pub url: String,
-    /// The stream that notifications go to.
+    /// The stream of notifications.
     pub stream: String,
-    /// Where workers reach this server.
+    /// The URL at which workers reach this server.
     pub public_server_url: String,
 }
 
 impl NatsSettings {
-    /// What suits most, with NATS at `url`.
+    /// Returns default settings for NATS at `url`.
     pub fn at(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -30,7 +29,8 @@ impl NatsSettings {
     }
 }
 
-/// Why an address of NATS is none. Never shows the address: it may carry a password.
+/// The error of an invalid NATS address. The message omits the address, which may contain a
+/// password.
 #[derive(Debug, Error)]
 pub enum AddressError {
     #[error("the address of NATS is not a URL")]
@@ -41,7 +41,7 @@ pub enum AddressError {
     Credentials(#[source] Utf8Error),
 }
 
-/// How a client shows who it is.
+/// The credentials of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Credentials {
     None,
@@ -69,7 +69,7 @@ impl Credentials {
     }
 }
 
-/// The servers of an address, without credentials, and the credentials.
+/// Splits an address into servers without credentials, and the credentials.
 pub(crate) fn read_address(text: &str) -> Result<(Vec<ServerAddr>, Credentials), AddressError> {
     let mut servers = Vec::new();
     let mut credentials = Credentials::None;
@@ -82,7 +82,7 @@ pub(crate) fn read_address(text: &str) -> Result<(Vec<ServerAddr>, Credentials),
         if credentials == Credentials::None {
             credentials = Credentials::of(&url).map_err(AddressError::Credentials)?;
         }
-        // A URL that cannot carry credentials carries none, and is refused below.
+        // A URL that cannot contain credentials has none, and is rejected below.
         let _without = url.set_username("").and_then(|()| url.set_password(None));
         servers.push(ServerAddr::from_url(url).map_err(AddressError::Server)?);
     }

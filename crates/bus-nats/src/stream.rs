@@ -1,7 +1,7 @@
-//! The stream that notifications are kept in: made if it is missing, widened if it is too narrow.
+//! The stream of notifications: created if it is missing, and extended if it lacks subjects.
 //!
-//! Whoever comes first makes it, and others make it with fewer subjects or other limits. What they
-//! have set stays as it is, settings unknown to us included.
+//! Other programs may have created the stream with fewer subjects or other limits. Their settings
+//! are kept, including unknown ones.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// How long a stream of our making keeps a notification; without a limit it would grow for ever.
+/// The age limit of a stream created here; without one it would grow for ever.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Where events are put unless somebody names another place.
+/// The default subject prefix of events.
 pub(crate) const EVENTS_PREFIX: &str = "noetl.events.";
-/// The stream of events, how long it keeps one and how long it knows one that comes again.
+/// The stream of events; the limits below are its age limit and its deduplication window.
 const EVENTS_STREAM: &str = "noetl_events";
 const EVENTS_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const EVENTS_KNOWN: Duration = Duration::from_secs(120);
 
-/// Makes the stream of events if there is none.
+/// Creates the stream of events if it is missing.
 pub(crate) async fn ensure_events(jetstream: &Context) -> Result<(), StreamError> {
     let config = stream::Config {
         name: EVENTS_STREAM.to_owned(),
@@ -36,7 +36,7 @@ pub(crate) async fn ensure_events(jetstream: &Context) -> Result<(), StreamError
     Ok(())
 }
 
-/// Why the stream is not there or not as it has to be.
+/// The reason the stream is missing or not usable.
 #[derive(Debug, Error)]
 pub(crate) enum StreamError {
     #[error("NATS does not answer")]
@@ -62,7 +62,7 @@ struct StreamConfig {
     rest: Map<String, Value>,
 }
 
-/// Makes sure that the stream `name` takes every notification.
+/// Makes sure that the stream `name` accepts every notification.
 pub(crate) async fn ensure(jetstream: &Context, name: &str) -> Result<(), StreamError> {
     match jetstream.request(format!("STREAM.INFO.{name}"), &()).await? {
         Response::Ok(StreamInfo { config }) => match widened(&config.subjects) {
@@ -93,8 +93,8 @@ fn needed() -> [String; 2] {
     [COMMANDS.to_owned(), format!("{COMMANDS}.>")]
 }
 
-/// The subjects with what is needed added; `None` if it is there. Subjects of one stream must not
-/// overlap, so those that an added one covers are left out.
+/// Returns the subjects with the missing ones added; `None` if none are missing. Subjects of one
+/// stream must not overlap, so subjects covered by an added one are dropped.
 fn widened(subjects: &[String]) -> Option<Vec<String>> {
     let is_missing = |need: &String| !subjects.iter().any(|subject| covers(subject, need));
     let missing: Vec<String> = needed().into_iter().filter(is_missing).collect();
@@ -105,7 +105,7 @@ fn widened(subjects: &[String]) -> Option<Vec<String>> {
     Some(subjects.iter().filter(is_kept).chain(&missing).cloned().collect())
 }
 
-/// Whether every subject that `narrow` matches is one that `wide` matches.
+/// True if `wide` matches every subject that `narrow` matches.
 fn covers(wide: &str, narrow: &str) -> bool {
     let (mut wide, mut narrow) = (wide.split('.'), narrow.split('.'));
     loop {

@@ -1,8 +1,8 @@
-//! What messaging promises: a hint may be lost, repeated or reordered.
+//! The messaging interface. A hint may be lost, repeated or reordered.
 //!
-//! A hint says "look again" and carries no truth; whoever listens also looks by itself from time to
-//! time. So a bus can be slow or gone without anything going wrong, only later. Workers that cannot
-//! look by themselves get a notification, which may be repeated and is sent until it is taken.
+//! A hint says "look again" and carries no state; every listener also polls from time to time. A
+//! slow or missing bus therefore only delays work. Workers that do not poll get a notification,
+//! which may be repeated and is sent until the broker has it.
 //!
 //! Invariants: publishing never waits for a listener; notifying never waits long for a broker.
 
@@ -19,92 +19,95 @@ use thiserror::Error;
 
 pub use local::{HINTS_MAX, HintReceiver, LocalBus};
 
-/// Where it is worth looking again.
+/// A hint about state that is worth reading again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "hint", rename_all = "snake_case")]
 pub enum Hint {
     /// A command waits in this pool.
     CommandReady { pool: Pool },
-    /// A command was cancelled; whoever runs it should stop.
+    /// A command was cancelled; the worker that runs it should stop.
     CommandCancelled { execution: ExecutionId, command: CommandId },
     /// The log of this execution has grown.
     ExecutionAdvanced { execution: ExecutionId },
-    /// Hints were lost: anything may have happened.
+    /// Hints were lost, so anything may have changed.
     LookAgain,
 }
 
-/// A command waits for a worker that is told and does not ask.
+/// A notification of a waiting command, for workers that do not poll.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
     pub occasion: Occasion,
     pub pool: Pool,
     pub command: CommandName,
-    /// The W3C trace context the execution came with.
+    /// The W3C trace context of the execution.
     pub trace: Option<Arc<Value>>,
 }
 
-/// Why workers are told: the same each time a notification is repeated, so that it is known.
+/// The reason for a notification. A repeated notification has the same reason, so that duplicates
+/// are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
-    /// The command was issued: the outbox row that says so.
+    /// The command was issued, with the id of its outbox row.
     Issued { row: i64 },
-    /// It still waits, or waits again because this attempt was lost; the n-th time of saying so.
+    /// The command still waits, or waits again because this attempt was lost; `count` numbers the
+    /// reminders.
     Reminder { attempt: Attempt, count: u32 },
 }
 
-/// Why a notification is still owed.
+/// The reason a notification was not sent.
 #[derive(Debug, Error)]
 pub enum BusError {
-    /// Nothing can be sent at the moment.
+    /// The broker cannot be reached; no message can be sent.
     #[error("the bus cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// This one cannot be sent; others can.
+    /// The broker rejects this message; others can be sent.
     #[error("the bus does not take the message")]
     Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A message for whoever reads a subject.
+/// A message for the readers of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parcel {
     pub subject: String,
-    /// By which the broker knows a repetition.
+    /// The id by which the broker recognizes duplicates.
     pub id: String,
     pub body: Vec<u8>,
 }
 
-/// How far a bus reaches.
+/// The current reach of a bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// This process, always.
+    /// Only the current process.
     Process,
-    /// Everybody at a broker.
+    /// All clients of a broker.
     Connected,
-    /// Nobody, until the broker is back.
+    /// No client, until the broker is back.
     Disconnected,
 }
 
-/// Carries hints from whoever knows to whoever waits.
+/// Carries hints from publishers to listeners.
 #[async_trait]
 pub trait Bus: Send + Sync {
-    /// Tells everybody who listens now. A hint that cannot be delivered is lost; nobody is told.
+    /// Sends a hint to all current listeners. A hint that cannot be delivered is lost without an
+    /// error.
     async fn publish(&self, hint: Hint);
 
-    /// Tells workers that do not look by themselves; once this is `Ok`, the broker has it. A bus
-    /// without such workers has nobody to tell.
+    /// Notifies workers that do not poll; on `Ok`, the broker has the notification. A bus without
+    /// such workers does nothing.
     async fn notify(&self, _notification: &Notification) -> Result<(), BusError> {
         Ok(())
     }
 
-    /// Puts messages onto their subjects, in order; once this is `Ok`, the broker has them all. A bus
-    /// without a broker takes none.
+    /// Publishes messages to their subjects, in order; on `Ok`, the broker has all of them. A bus
+    /// without a broker refuses.
     async fn put(&self, _parcels: &[Parcel]) -> Result<(), BusError> {
         Err(BusError::Refused("there is no broker".into()))
     }
 
-    /// Listens from now on.
+    /// Starts listening for hints.
     fn subscribe(&self) -> HintReceiver;
 
-    /// How far it reaches at the moment.
+    /// Returns the current reach of the bus.
     fn reach(&self) -> Reach {
         Reach::Process
     }

@@ -7,7 +7,7 @@ use tokio::sync::broadcast::{Receiver, Sender, error::RecvError};
 
 use crate::{Bus, Hint};
 
-/// How many hints wait for a slow listener; beyond that it is told to look again.
+/// The number of hints buffered for a slow listener; beyond that it gets [`Hint::LookAgain`].
 pub const HINTS_MAX: usize = 1024;
 
 /// A bus inside one process.
@@ -31,7 +31,7 @@ impl Default for LocalBus {
 #[async_trait]
 impl Bus for LocalBus {
     async fn publish(&self, hint: Hint) {
-        // The only error is that nobody listens.
+        // The only error is that there is no listener.
         let _unheard = self.hints.send(hint);
     }
 
@@ -40,15 +40,15 @@ impl Bus for LocalBus {
     }
 }
 
-/// One listener's end of a bus.
+/// The receiving end of a bus.
 #[derive(Debug)]
 pub struct HintReceiver {
     hints: Receiver<Hint>,
 }
 
 impl HintReceiver {
-    /// Waits for the next hint: [`Hint::LookAgain`] in place of those that came too fast, and for
-    /// ever once the bus is gone. Giving up the wait loses no hint.
+    /// Waits for the next hint. Returns [`Hint::LookAgain`] in place of hints that were dropped,
+    /// and waits for ever once the bus is gone. Cancelling the wait loses no hint.
     pub async fn next(&mut self) -> Hint {
         match self.hints.recv().await {
             Ok(hint) => hint,
@@ -69,7 +69,7 @@ mod tests {
         Hint::ExecutionAdvanced { execution: ExecutionId(i64::try_from(n).unwrap()) }
     }
 
-    /// Publishes `count` hints before anybody reads, then reads `reads` times.
+    /// Publishes `count` hints before any read, then reads `reads` times.
     fn check(count: usize, reads: usize, expected: &[Option<Hint>]) {
         let bus = LocalBus::new();
         let mut receiver = bus.subscribe();

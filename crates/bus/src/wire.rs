@@ -1,6 +1,6 @@
-//! A notification as workers of the public protocol read it.
+//! The wire format of notifications for workers of the public protocol.
 //!
-//! One that they cannot decode ends them, so every key is pinned by a test.
+//! A worker exits on a notification that it cannot decode, so a test pins every key.
 
 use noetl_model::{EventId, ExecutionId, StepName};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Notification, Occasion};
 
-/// What every subject of a notification begins with.
+/// The prefix of the subjects of notifications.
 pub const COMMANDS: &str = "noetl.commands";
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct Body<'a> {
     trace: Option<&'a Value>,
 }
 
-/// The JSON of a notification; `server_url` is where its command is claimed.
+/// Returns the JSON of a notification; `server_url` is where its command is claimed.
 pub fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
     let command = &notification.command;
     let body = Body {
@@ -36,9 +36,9 @@ pub fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
     serde_json::to_vec(&body).expect("numbers, texts and JSON can be written as JSON")
 }
 
-/// Under which id the stream knows a repetition. Each store counts its rows from one, and several
-/// may share the stream, so the event, which is unique among them, stands before the row. Servers
-/// that remind of the same command at the same time say it once.
+/// Returns the id by which the stream recognizes a duplicate. Row ids repeat between stores that
+/// share a stream, so the globally unique event id comes first. Servers that remind of the same
+/// command at the same time produce the same id.
 pub fn message_id(notification: &Notification) -> String {
     let event = notification.command.event_id;
     match notification.occasion {
@@ -47,13 +47,13 @@ pub fn message_id(notification: &Notification) -> String {
     }
 }
 
-/// Where a notification is published.
+/// Returns the subject of a notification.
 pub fn subject(notification: &Notification) -> String {
     let pool: Vec<String> = notification.pool.as_str().split('.').map(token).collect();
     format!("{COMMANDS}.{}.{}", pool.join("."), notification.command.execution)
 }
 
-/// What may stand between two dots of a subject, whatever a pool is called.
+/// Replaces characters of a pool name that are not allowed in a subject token.
 fn token(text: &str) -> String {
     let allowed = |c: char| !c.is_whitespace() && !c.is_control() && c != '*' && c != '>';
     if text.is_empty() {

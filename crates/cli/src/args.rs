@@ -1,4 +1,4 @@
-//! The command line: what may be said, and what `--help` says about it.
+//! The arguments of the command line and their `--help` texts.
 //!
 //! Invariant: the help of every command ends with examples that can be pasted.
 
@@ -52,32 +52,33 @@ pub(crate) use schedule::{
     BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
 };
 
-/// Runs playbooks: workflows in YAML whose every event is kept, so that nothing is lost or stuck.
+/// Run playbooks: workflows in YAML, recorded as events so that they survive crashes and can be
+/// replayed.
 #[derive(Debug, Parser)]
 #[command(name = "noetl", version, propagate_version = true, arg_required_else_help = true)]
 #[command(max_term_width = 100, after_help = ROOT_EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Say more about what happens inside: -v, -vv, -vvv; RUST_LOG says it in detail
+    /// Log more: -v, -vv, -vvv; RUST_LOG sets a filter in detail
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// When to use colours; NO_COLOR=1 also switches them off
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
-    /// The file with the settings [default: noetl.toml here or above, over the user's]
+    /// Settings file [default: noetl.toml here or in a parent directory, over the user's]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Talk to the server of this name in the settings
+    /// Use the server of this name in the settings
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// How the log is written: text or json
+    /// Format of the log: text or json
     #[arg(long, global = true, value_name = "FORMAT", value_parser = ["text", "json"])]
     pub(crate) log_format: Option<String>,
 }
 
 impl Arguments {
-    /// What is said about configuration.
+    /// Returns the flags about configuration.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             config: self.config.clone(),
@@ -89,50 +90,50 @@ impl Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a playbook to its end and show what it brings
+    /// Run a playbook to its end and print its result
     Run(RunArgs),
     /// Check playbooks without running them
     Validate(ValidateArgs),
     /// Draw the steps of a playbook and the arcs between them
     Graph(GraphArgs),
-    /// Look at executions, stop them, run them again
+    /// List, show, cancel, retry and rerun executions
     #[command(subcommand, visible_alias = "execution", after_help = EXECUTIONS_EXAMPLES)]
     Executions(ExecutionsCommand),
-    /// Show at a glance how an execution stands
+    /// Show the status of an execution in short
     Status(StatusArgs),
-    /// Cancel an execution and everything it has under way
+    /// Cancel an execution, its running steps and its children
     Cancel(CancelArgs),
-    /// Check that what is stored about executions is what was written
+    /// Verify the stored history of executions: digests, events and derived data
     Verify(VerifyArgs),
-    /// Continue executions that were interrupted, to their end
+    /// Resume interrupted executions and run them to their end
     Resume(ResumeArgs),
-    /// Show an execution as it was at some moment, or what changed between two
+    /// Show an execution as of an earlier event or time, or what changed between two
     Replay(ReplayArgs),
-    /// Keep playbooks in the catalog, without running them
+    /// Store playbooks in the catalog without running them
     Register(RegisterArgs),
-    /// Look at the catalog of playbooks
+    /// List and show the playbooks in the catalog
     #[command(subcommand, after_help = CATALOG_EXAMPLES)]
     Catalog(CatalogCommand),
-    /// Serve the HTTP API, and run what is started through it
+    /// Serve the HTTP API and run the executions started through it
     Server(ServerArgs),
     /// Run commands for a server
     Worker(WorkerArgs),
-    /// Look after messages that are owed to others
+    /// List, retry and drop pending messages (outbox)
     #[command(subcommand, after_help = OUTBOX_EXAMPLES)]
     Outbox(OutboxCommand),
     /// Follow the events of all executions
     #[command(subcommand, after_help = FEED_EXAMPLES)]
     Feed(FeedCommand),
-    /// Look at subscriptions, start and stop the messages that come by them
+    /// List subscriptions, start and stop their messages
     #[command(subcommand, visible_alias = "subscriptions", after_help = SUBSCRIPTION_EXAMPLES)]
     Subscription(SubscriptionCommand),
-    /// Look at schedules, pause them, make up for instants
+    /// List schedules, pause them, run missed instants
     #[command(subcommand, visible_alias = "schedules", after_help = SCHEDULE_EXAMPLES)]
     Schedule(ScheduleCommand),
-    /// Bring what a tool needs beside this binary
+    /// Install libraries that tools need besides this binary
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),
-    /// Keep secrets that playbooks name by alias
+    /// Store secrets that playbooks use by alias
     #[command(
         subcommand, visible_alias = "credentials",
         after_help = credential::CREDENTIAL_EXAMPLES
@@ -142,9 +143,9 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
-    /// Check that everything noetl needs is there, or that a server is well
+    /// Check that everything noetl needs is present, or that a server is healthy
     Doctor(DoctorArgs),
-    /// Look at the settings, trust those of a project
+    /// Show the settings, trust those of a project
     #[command(subcommand, after_help = CONFIG_EXAMPLES)]
     Config(ConfigCommand),
 }
@@ -152,22 +153,23 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = RUN_HELP)]
 pub(crate) struct RunArgs {
-    /// A playbook file, or the path of a registered playbook: PATH or PATH@VERSION
+    /// Playbook file, or path of a registered playbook: PATH or PATH@VERSION
     #[arg(value_name = "FILE_OR_PATH", value_hint = clap::ValueHint::FilePath)]
     pub(crate) target: String,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
-    /// A further playbook file to register first, such as one that a step calls
+    /// Additional playbook file to register first, such as one that a step calls
     #[arg(long, value_name = "FILE")]
     pub(crate) with: Vec<PathBuf>,
-    /// Whether a tool's error fails its step: strict or lenient (the playbook's choice if not given)
+    /// Error mode: strict (a tool's error fails its step) or lenient [default: the playbook's
+    /// choice]
     #[arg(long, value_name = "MODE", value_parser = parse_error_mode)]
     pub(crate) error_mode: Option<ErrorMode>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-    /// Keep nothing: the history lives in memory and ends with this command
+    /// Store nothing: keep the history in memory until this command ends
     #[arg(long, conflicts_with_all = ["db", "server"])]
     pub(crate) ephemeral: bool,
 }
@@ -175,28 +177,28 @@ pub(crate) struct RunArgs {
 /// Values merged into the workload of a playbook.
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadArgs {
-    /// Set one value of the workload; dots nest, JSON is understood, anything else is text
+    /// Set one value of the workload; dots nest, JSON is parsed, anything else is text
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Assignment>,
     /// Values for the workload: JSON, @FILE (JSON or YAML), or - for standard input
     #[arg(long, value_name = "JSON|@FILE", visible_alias = "workload")]
     pub(crate) payload: Option<String>,
-    /// Let --set name values that the workload does not have
+    /// Allow --set to add names that the workload does not have
     #[arg(long)]
     pub(crate) allow_extra: bool,
 }
 
 impl WorkloadArgs {
-    /// Returns whether there are names that the workload must have.
+    /// True if `--set` may only use names that the workload has.
     pub(crate) fn must_be_declared(&self) -> bool {
         !self.allow_extra && !self.set.is_empty()
     }
 }
 
-/// How an execution is watched, and how it is shown in the end.
+/// Options for the progress and the final output of an execution.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// What to print in the end: the result (text) or a document about the whole execution
+    /// Output at the end: the result (text), or a document about the whole execution
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     /// Show no progress, only the result or the error
@@ -206,7 +208,8 @@ pub(crate) struct WatchArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DatabaseArgs {
-    /// The database that keeps the history [default: $NOETL_DB, else noetl/noetl.db in the user's data directory]
+    /// Database with the history [default: $NOETL_DB, else noetl/noetl.db in the user's data
+    /// directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) db: Option<PathBuf>,
 }
@@ -224,7 +227,7 @@ pub(crate) struct ValidateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = GRAPH_EXAMPLES)]
 pub(crate) struct GraphArgs {
-    /// A playbook file
+    /// Playbook file
     pub(crate) file: PathBuf,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: GraphFormat,
@@ -233,23 +236,23 @@ pub(crate) struct GraphArgs {
 #[derive(Debug, Args)]
 #[command(after_help = SERVER_EXAMPLES)]
 pub(crate) struct ServerArgs {
-    /// Where to listen [default: $NOETL_HOST and $NOETL_PORT, else 127.0.0.1:8082]
+    /// Address to listen on [default: $NOETL_HOST and $NOETL_PORT, else 127.0.0.1:8082]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: Option<String>,
-    /// Run no commands here: leave them to workers elsewhere
+    /// Run no commands in this process: leave them to separate workers
     #[arg(long)]
     pub(crate) no_worker: bool,
-    /// Let everybody in who can reach the address
+    /// Accept requests without a token from anyone who can reach the address
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// A PostgreSQL database to keep the history in, shared with other servers
-    /// [default: what NOETL_SHARDS, DATABASE_URL or POSTGRES_HOST say, else an embedded database]
+    /// PostgreSQL database for the history, shared with other servers [default: from NOETL_SHARDS,
+    /// DATABASE_URL or POSTGRES_HOST, else an embedded database]
     #[arg(long = "database", value_name = "URL", conflicts_with = "db")]
     pub(crate) postgres: Option<String>,
-    /// The NATS that tells workers and other servers where to look [default: $NOETL_NATS_URL, else none]
+    /// NATS server for hints to workers and other servers [default: $NOETL_NATS_URL, else none]
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
-    /// A directory for large values [default: $NOETL_PAYLOAD_DIR, else they are in the database]
+    /// Directory for large values [default: $NOETL_PAYLOAD_DIR, else the database]
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) payload_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -259,17 +262,17 @@ pub(crate) struct ServerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = WORKER_EXAMPLES)]
 pub(crate) struct WorkerArgs {
-    /// The address of the server [default: the context's or $NOETL_SERVER_URL, else http://127.0.0.1:8082]
+    /// URL of the server [default: the context's or $NOETL_SERVER_URL, else http://127.0.0.1:8082]
     #[arg(long, value_name = "URL", value_parser = parse_server)]
     pub(crate) server: Option<Url>,
-    /// The pool whose commands to run [default: $WORKER_POOL_NAME, else shared]
+    /// Pool whose commands to run [default: $WORKER_POOL_NAME, else shared]
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// How many commands to run at once [default: $WORKER_MAX_CONCURRENT, else 64]
+    /// Number of commands to run concurrently [default: $WORKER_MAX_CONCURRENT, else 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: Option<u16>,
-    /// Run no commands, but fetch the messages of this subscription and have them start executions
-    /// [default: $NOETL_SUBSCRIPTION_PATH if $WORKER_MODE is subscription]
+    /// Run no commands; fetch the messages of this subscription, which start executions [default:
+    /// $NOETL_SUBSCRIPTION_PATH if $WORKER_MODE is subscription]
     #[arg(long, value_name = "PATH",
         conflicts_with_all = ["pool", "concurrency"],
         add = ArgValueCandidates::new(candidates::subscriptions))]
@@ -278,24 +281,24 @@ pub(crate) struct WorkerArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// Install a library for this user, by the system's own package tools
+    /// Install a library for this user with the system's package tools
     Install(ToolsInstallArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = TOOLS_EXAMPLES)]
 pub(crate) struct ToolsInstallArgs {
-    /// What to install
+    /// Library to install
     pub(crate) what: Installable,
-    /// Install it again if it is there
+    /// Reinstall if already installed
     #[arg(long)]
     pub(crate) force: bool,
 }
 
-/// What can be installed.
+/// A library that can be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Installable {
-    /// DuckDB's library, for the `duckdb` and `transfer` tools
+    /// DuckDB library, for the `duckdb` and `transfer` tools
     Duckdb,
 }
 
@@ -321,10 +324,10 @@ pub(crate) struct DoctorArgs {
     pub(crate) server: Option<Url>,
 }
 
-/// Which execution is meant.
+/// The execution that a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// The one started last.
+    /// The execution started last.
     Last,
     Id(ExecutionId),
 }

@@ -1,4 +1,4 @@
-//! What a shell offers when the user presses tab: ids and paths of the embedded database.
+//! Shell completion candidates: ids and paths from the embedded database.
 
 use std::future::Future;
 
@@ -11,12 +11,12 @@ use noetl_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Environment, Flags};
 
-/// How many executions are offered.
+/// The most executions offered.
 const EXECUTIONS_MAX: usize = 20;
-/// How many playbooks are offered.
+/// The most playbooks offered.
 const PLAYBOOKS_MAX: usize = 200;
 
-/// The latest executions, and `last`.
+/// Returns the latest executions, and `last`.
 pub(crate) fn executions() -> Vec<CompletionCandidate> {
     let found = looked_up(async |store: SqliteStore| {
         let page = Page { before: None, limit: EXECUTIONS_MAX };
@@ -31,7 +31,7 @@ pub(crate) fn executions() -> Vec<CompletionCandidate> {
     std::iter::once(last).chain(found).collect()
 }
 
-/// The paths of the catalog.
+/// Returns the paths of the catalog.
 pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
     looked_up(async |store: SqliteStore| {
         let listed = store.paths(None, PLAYBOOKS_MAX).await.unwrap_or_default();
@@ -39,7 +39,7 @@ pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The names of feeds.
+/// Returns the names of feeds.
 pub(crate) fn feeds() -> Vec<CompletionCandidate> {
     looked_up(async |store: SqliteStore| {
         let listed = store.list_feeds().await.unwrap_or_default();
@@ -47,7 +47,7 @@ pub(crate) fn feeds() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The paths of subscriptions.
+/// Returns the paths of subscriptions.
 pub(crate) fn subscriptions() -> Vec<CompletionCandidate> {
     looked_up(async |store: SqliteStore| {
         let listed = store.subscriptions(None).await.unwrap_or_default();
@@ -59,7 +59,7 @@ pub(crate) fn subscriptions() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The paths of schedules.
+/// Returns the paths of schedules.
 pub(crate) fn schedules() -> Vec<CompletionCandidate> {
     looked_up(async |store: SqliteStore| {
         let listed = store.list_schedules(None).await.unwrap_or_default();
@@ -72,7 +72,7 @@ pub(crate) fn schedules() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Asks the database; one that cannot be read offers nothing.
+/// Queries the database; returns nothing if it cannot be read.
 fn looked_up<F>(ask: impl FnOnce(SqliteStore) -> F) -> Vec<CompletionCandidate>
 where
     F: Future<Output = Vec<CompletionCandidate>>,

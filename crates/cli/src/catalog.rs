@@ -13,9 +13,9 @@ use crate::failure::Failure;
 use crate::plane;
 use crate::remote::{Remote, refused};
 
-/// How many playbooks are listed.
+/// The most playbooks listed.
 const ENTRIES_MAX: usize = 10_000;
-/// How many playbooks are asked for at once.
+/// The number of playbooks per request.
 const PAGE: usize = 500;
 
 /// A playbook of the catalog.
@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) path: String,
     pub(crate) version: u32,
     pub(crate) created_at: String,
-    /// Left out of lists.
+    /// The text; left out of lists.
     pub(crate) content: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl From<noetl_api::CatalogItem> for Entry {
     }
 }
 
-/// Where playbooks are looked up.
+/// The place where playbooks are looked up.
 pub(crate) enum Catalog {
     Store(Arc<SqliteStore>),
     Server(Remote),
@@ -67,7 +67,7 @@ impl Catalog {
         Ok(Self::Store(Arc::new(database::open_read_only(&path, config).await?)))
     }
 
-    /// Every path that contains a text, at its newest version, in order.
+    /// Lists the playbooks whose path contains a text, each at its newest version, sorted by path.
     pub(crate) async fn list(&self, part: Option<&str>) -> Result<Vec<Entry>, Failure> {
         let part = part.map(str::to_lowercase);
         let wanted =
@@ -92,7 +92,7 @@ impl Catalog {
         }
     }
 
-    /// A playbook with its text; the newest version if none is named.
+    /// Loads a playbook with its text; the newest version if none is given.
     pub(crate) async fn get(
         &self,
         path: &str,

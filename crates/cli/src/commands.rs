@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, one file each.
 
 mod catalog;
 mod completions;
@@ -32,7 +32,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
-/// Carries out a command.
+/// Runs a command.
 pub(crate) async fn dispatch(
     command: &Command,
     config: &Config,
@@ -88,7 +88,7 @@ pub(crate) async fn dispatch(
     }
 }
 
-/// Returns whether a command works with a database, a server or tools as they are configured.
+/// True if a command uses a database, a server or tools as configured.
 fn needs_settings(command: &Command) -> bool {
     match command {
         Command::Config(_)
@@ -117,8 +117,8 @@ fn needs_settings(command: &Command) -> bool {
     }
 }
 
-/// Cancelled when the user or the system wants this process to end. Being told twice ends it at once:
-/// what it had under way is done again by others.
+/// Returns a token that is cancelled by SIGINT or SIGTERM. A second signal ends the process at
+/// once: its leases expire and other workers repeat the commands.
 fn stopped() -> Result<CancellationToken, Failure> {
     let listen = |kind| signal(kind).context("cannot listen to signals").map_err(Failure::broken);
     let mut interrupt = listen(SignalKind::interrupt())?;

@@ -1,9 +1,9 @@
-//! What is configured, and by whom: a flag wins over the environment, that over the project's
-//! `noetl.toml`, that over the user's, that over the default. Only `environment` reads the environment.
+//! The configuration, in order of precedence: flags, environment, the project's `noetl.toml`, the
+//! user's `noetl.toml`, defaults. Only `environment` reads environment variables.
 //!
-//! Invariants: a value that cannot be understood is an error that names who said it. A project file
-//! that the user does not trust sets nothing that could run a program, move data or show a secret to
-//! anybody. A token of the user is never shown to a server that a project file names.
+//! Invariants: an invalid value is an error that names its source. A project file that the user
+//! does not trust cannot set anything that runs a program, moves data or reveals a secret. A token
+//! of the user is never sent to a server that a project file names.
 
 mod environment;
 pub(crate) mod file;
@@ -28,10 +28,10 @@ use settings::{Row, Setting, TABLE};
 pub(crate) use token::NamedBy;
 use trust::{Standing, TrustList, Withheld};
 
-/// Where a server is looked for if nobody says.
+/// The default server URL.
 const USUAL_SERVER: &str = "http://127.0.0.1:8082";
 
-/// What the command line says about configuration, for every command.
+/// The global flags about configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
@@ -39,20 +39,20 @@ pub(crate) struct Flags {
     pub(crate) log_format: Option<String>,
 }
 
-/// What is configured, read once.
+/// The configuration, read once.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     environment: Environment,
-    /// The files in force, the one that wins last.
+    /// The files in use, in order of increasing precedence.
     files: Vec<PathBuf>,
     /// The project file that would set more if the user trusted it.
     withheld: Option<Withheld>,
     contexts: Vec<String>,
-    /// What was said by somebody; for all others the default holds.
+    /// The values that are set; all other settings have their default.
     said: BTreeMap<Setting, Said>,
 }
 
-/// A value, and who said it.
+/// A value and its source.
 #[derive(Debug, Clone)]
 struct Said {
     value: String,
@@ -66,14 +66,14 @@ impl Said {
     }
 }
 
-/// The author of a value: the user of this machine, or whoever wrote a project's file.
+/// The author of a value: the user of this machine, or the author of the project's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Author {
     User,
     Project,
 }
 
-/// A file of settings.
+/// A settings file.
 #[derive(Debug)]
 struct Layer {
     path: PathBuf,
@@ -81,7 +81,7 @@ struct Layer {
     content: SettingsFile,
 }
 
-/// Who has said a value.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
@@ -92,7 +92,7 @@ pub(crate) enum Source {
 }
 
 impl Config {
-    /// What the environment, the file in force and the flags say.
+    /// Loads the configuration from the environment, the files and the flags.
     pub(crate) fn load(environment: Environment, flags: &Flags) -> Result<Self, Failure> {
         let named = flags.config.clone();
         let named = named.or_else(|| environment.get("NOETL_CONFIG").map(PathBuf::from));
@@ -143,7 +143,8 @@ impl Config {
             let found = contexts.get(name);
             let (author, values) =
                 found.ok_or_else(|| unknown_context(name, contexts.keys().map(String::as_str)))?;
-            // What belongs to one server stays together, whatever the environment says of another.
+            // The values of a context replace those of the environment together: they belong to one
+            // server.
             said.extend(values.iter().map(|(setting, value)| {
                 let said = Said { value: value.clone(), by: Source::Context, author: *author };
                 (*setting, said)
@@ -168,17 +169,17 @@ impl Config {
         Self::of_parts(Environment::of(variables), vec![layer], flags)
     }
 
-    /// The files in force, the one that wins last.
+    /// Returns the files in use, in order of increasing precedence.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// The project file that would set more if the user trusted it.
+    /// Returns the project file that would set more if the user trusted it.
     pub(crate) fn withheld(&self) -> Option<&Withheld> {
         self.withheld.as_ref()
     }
 
-    /// The list of project files that the user trusts.
+    /// Returns the list of project files that the user trusts.
     pub(crate) fn trust_list(&self) -> Result<TrustList, Failure> {
         let directory = user_directory(&self.environment).ok_or_else(|| {
             Failure::bad_input(anyhow!("there is no directory for your settings"))
@@ -187,12 +188,12 @@ impl Config {
         Ok(TrustList::of_user(&directory))
     }
 
-    /// The servers that have names.
+    /// Returns the names of the configured servers.
     pub(crate) fn contexts(&self) -> &[String] {
         &self.contexts
     }
 
-    /// A setting's value in force, and who has said it.
+    /// Returns the effective value of a setting and its source.
     pub(crate) fn in_force(&self, row: &Row) -> (Option<&str>, Source) {
         match self.said.get(&row.setting) {
             Some(said) => (Some(&said.value), said.by),
@@ -204,7 +205,7 @@ impl Config {
         self.in_force(setting.row()).0
     }
 
-    /// The author of a setting's value; defaults are the user's.
+    /// Returns the author of a setting's value; defaults count as the user's.
     fn author(&self, setting: Setting) -> Author {
         self.said.get(&setting).map_or(Author::User, |said| said.author)
     }
@@ -218,8 +219,8 @@ impl Config {
         self.text(setting).map(|url| url.parse().expect("URLs are checked when they are read"))
     }
 
-    /// Every variable, for the tools, which choose what they need; what a file says stands where the
-    /// environment could have said it.
+    /// Returns all variables for the tools: the environment, with the configured settings under
+    /// their variable names.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
         let said = self.said.iter().map(|(setting, said)| (setting.row().variable, &said.value));
         let mut variables = self.environment.variables().clone();
@@ -227,8 +228,8 @@ impl Config {
         variables.into_iter()
     }
 
-    /// What a variable is set to, by the environment or the file, for settings that have a reader of
-    /// their own.
+    /// Returns the value of a variable from the settings or the environment, for settings that are
+    /// parsed elsewhere.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let row = TABLE.iter().find(|row| row.variable == name);
         match row.and_then(|row| self.said.get(&row.setting)) {
@@ -237,7 +238,7 @@ impl Config {
         }
     }
 
-    /// The database that is used unless one is named.
+    /// Returns the path of the embedded database if none is given by a flag.
     pub(crate) fn database(&self) -> PathBuf {
         match self.text(Setting::Db) {
             Some(path) => PathBuf::from(path),
@@ -245,17 +246,17 @@ impl Config {
         }
     }
 
-    /// How long a call of the store may take.
+    /// Returns the deadline of a store call.
     pub(crate) fn store_deadline(&self) -> Duration {
         Duration::from_secs(self.number(Setting::StoreTimeout))
     }
 
-    /// Where large values are kept, if not in the database.
+    /// Returns the directory of large values; `None` if they are in the database.
     pub(crate) fn payload_directory(&self) -> Option<PathBuf> {
         self.text(Setting::PayloadDirectory).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// The same, with a directory that a flag names.
+    /// Replaces the directory of large values by the one from a flag.
     #[must_use]
     pub(crate) fn with_payload_directory(mut self, directory: Option<&Path>) -> Self {
         if let Some(directory) = directory {
@@ -265,7 +266,7 @@ impl Config {
         self
     }
 
-    /// Where this user's data lives. A relative `XDG_DATA_HOME` counts as none, as its
+    /// Returns the directory of this user's data. A relative `XDG_DATA_HOME` is ignored, as its
     /// specification asks.
     pub(crate) fn data_directory(&self) -> PathBuf {
         let home = || PathBuf::from(self.get("HOME").unwrap_or(".")).join(".local").join("share");
@@ -273,63 +274,64 @@ impl Config {
         data.unwrap_or_else(home).join("noetl")
     }
 
-    /// Whether a PostgreSQL database is named.
+    /// True if a PostgreSQL database is configured.
     pub(crate) fn names_postgres(&self) -> bool {
         [Setting::PostgresShards, Setting::PostgresUrl, Setting::PostgresHost]
             .iter()
             .any(|&setting| self.text(setting).is_some())
     }
 
-    /// Where a server listens unless a flag says otherwise.
+    /// Returns the address on which a server listens if no flag is given.
     pub(crate) fn listen(&self) -> String {
         let host = self.text(Setting::ServerHost).expect("it has a default");
         let port = self.number(Setting::ServerPort);
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
-    /// Where workers reach a server that listens at `address`.
+    /// Returns the URL under which workers reach a server that listens at `address`.
     pub(crate) fn public_url(&self, address: SocketAddr) -> String {
         let public = self.text(Setting::ServerPublicUrl).map(str::to_owned);
         let scheme = if self.get("NOETL_TLS_CERT").is_some() { "https" } else { "http" };
         public.unwrap_or_else(|| format!("{scheme}://localhost:{}", address.port()))
     }
 
-    /// The server that commands are told to talk to.
+    /// Returns the configured server.
     pub(crate) fn server(&self) -> Option<Url> {
         self.url(Setting::ServerUrl)
     }
 
-    /// The server that a worker talks to.
+    /// Returns the server of a worker: the configured one, or the default.
     pub(crate) fn server_or_usual(&self) -> Url {
         self.server().unwrap_or_else(|| USUAL_SERVER.parse().expect("it is a URL"))
     }
 
-    /// The file with the authority that signed the server's certificate.
+    /// Returns the file with the CA certificate of the server.
     pub(crate) fn server_ca(&self) -> Option<&Path> {
         self.text(Setting::ServerCa).map(Path::new)
     }
 
-    /// The secret that a server of this process asks for.
+    /// Returns the token that a server of this process requires.
     pub(crate) fn api_token(&self) -> Option<&str> {
         self.text(Setting::Token)
     }
 
-    /// How long what is under way may take once a server is told to end.
+    /// Returns how long running work may take after a server is told to stop.
     pub(crate) fn server_drain(&self) -> Duration {
         Duration::from_secs(self.number(Setting::ServerDrain))
     }
 
-    /// How long running commands may take once a worker is told to end.
+    /// Returns how long running commands may take after a worker is told to stop.
     pub(crate) fn worker_drain(&self) -> Duration {
         Duration::from_secs(self.number(Setting::WorkerDrain))
     }
 
-    /// How many worker processes may end while they run one command.
+    /// Returns the number of lost workers after which a command fails.
     pub(crate) fn attempts_max(&self) -> u32 {
         u32::try_from(self.number(Setting::CommandAttemptsMax)).expect("its bounds are small")
     }
 
-    /// How many executions may wait in a pool before starts are refused; `None` for no limit.
+    /// Returns the most executions that may wait in a pool before starts are refused; `None` for no
+    /// limit.
     pub(crate) fn backlog_max(&self) -> Option<u64> {
         Some(self.number(Setting::BacklogMax)).filter(|max| *max > 0)
     }
@@ -342,33 +344,34 @@ impl Config {
         usize::try_from(self.number(Setting::WorkerConcurrency)).expect("its bounds are small")
     }
 
-    /// What tools may reach off the public internet, if anything is said about it.
+    /// Returns the private addresses that tools may reach, if configured.
     pub(crate) fn egress_allow(&self) -> Option<&str> {
         self.text(Setting::EgressAllow)
     }
 
-    /// The Python interpreter that steps run in.
+    /// Returns the Python interpreter that steps run in.
     pub(crate) fn python(&self) -> &str {
         self.text(Setting::ToolsPython).expect("it has a default")
     }
 
-    /// The name of this machine, as far as it is known.
+    /// Returns the name of this machine, or `localhost` if it is unknown.
     pub(crate) fn host(&self) -> String {
         let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
         let named = named.as_deref().or(self.get("HOSTNAME")).unwrap_or("localhost");
         named.trim().to_owned()
     }
 
-    /// How old what is not saved of an execution's state may get.
+    /// Returns the time after which a snapshot is saved, however few events there were.
     pub(crate) fn snapshot_after(&self) -> Duration {
         Duration::from_secs(self.number(Setting::ServerSnapshotAfter))
     }
 
-    /// Where spans go, if anywhere.
+    /// Returns the settings of the span exporter, if an endpoint is configured.
     pub(crate) fn otel(&self) -> Option<noetl_otel::Settings> {
         let endpoint = self.url(Setting::OtelEndpoint)?;
         let headers = self.said.get(&Setting::OtelHeaders);
-        // The user's headers may hold a key, which is not for a collector that a project names.
+        // The user's headers may hold an API key, which must not go to a collector that a project
+        // names.
         let headers = headers.filter(|headers| {
             headers.author == Author::Project || self.author(Setting::OtelEndpoint) == Author::User
         });
@@ -377,7 +380,7 @@ impl Config {
         Some(noetl_otel::Settings { endpoint, headers, service })
     }
 
-    /// What the log filter is, if one is set.
+    /// Returns the log filter, if one is set.
     pub(crate) fn log_filter(&self) -> Option<&str> {
         self.text(Setting::LogFilter)
     }
@@ -386,7 +389,7 @@ impl Config {
         self.text(Setting::LogFormat) == Some("json")
     }
 
-    /// A path as the user would write it.
+    /// Returns a path with the home directory shortened to `~`.
     pub(crate) fn short(&self, path: &Path) -> String {
         let below = self.get("HOME").and_then(|home| path.strip_prefix(home).ok());
         match below {
@@ -395,19 +398,21 @@ impl Config {
         }
     }
 
-    /// A variable that is set to something.
+    /// Returns a variable that is set and not empty.
     fn get(&self, name: &str) -> Option<&str> {
         self.environment.get(name)
     }
 }
 
-/// The value itself is not repeated, since it may be a secret.
+/// Returns the failure for an invalid variable. The value is not repeated, since it may be a
+/// secret.
 fn refused(row: &Row, expected: &str) -> Failure {
     Failure::bad_input(anyhow!("the environment variable {} is not {expected}", row.variable))
         .help(format!("unset it, or set it to {expected}"))
 }
 
-/// The files of the user and of the project. What an untrusted project file may not set is left out.
+/// Finds the files of the user and of the project, without the settings that an untrusted project
+/// may not set.
 fn found_layers(environment: &Environment) -> Result<(Vec<Layer>, Option<Withheld>), Failure> {
     let directory = user_directory(environment);
     let user = directory.as_deref().and_then(file::of_user);

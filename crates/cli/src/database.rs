@@ -1,4 +1,4 @@
-//! The database of a command: which one, and what it means when it cannot be opened.
+//! Opens the embedded database of a command, and explains why it cannot be opened.
 
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,24 +16,24 @@ use crate::args::DatabaseArgs;
 use crate::config::Config;
 use crate::failure::Failure;
 
-/// The database that the arguments or the configuration name.
+/// Returns the path of the database from the arguments or the configuration.
 pub(crate) fn path_of(args: &DatabaseArgs, config: &Config) -> PathBuf {
     args.db.clone().unwrap_or_else(|| config.database())
 }
 
-/// A database, or who has it.
+/// An opened database, or the server that has it open.
 pub(crate) enum Opened {
     Ours(SqliteStore),
-    /// A server of this machine has it, and can be asked.
+    /// A server on this machine has the database open and can be asked.
     ServedAt(Url),
 }
 
-/// Opens a database for this process alone; makes it, and its directory, if there is none.
+/// Opens a database exclusively; creates it and its directory if missing.
 pub(crate) async fn open(path: &Path, config: &Config) -> Result<SqliteStore, Failure> {
     with_payloads(try_open(path, config).await?.map_err(explained)?, config)
 }
 
-/// Opens a database for this process alone, or finds the server that has it.
+/// Opens a database exclusively, or finds the server that has it open.
 pub(crate) async fn open_or_served(path: &Path, config: &Config) -> Result<Opened, Failure> {
     match try_open(path, config).await? {
         Ok(store) => Ok(Opened::Ours(with_payloads(store, config)?)),
@@ -50,7 +50,7 @@ async fn try_open(path: &Path, config: &Config) -> Result<Result<SqliteStore, Op
         owner_only::create_directory(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))
             .map_err(|error| Failure::broken(error).help(ELSEWHERE))?;
-        // Any other directory may be meant for others as well.
+        // Another directory may be meant for other users too.
         if directory == config.data_directory() {
             owner_only::restrict(directory);
         }
@@ -58,16 +58,16 @@ async fn try_open(path: &Path, config: &Config) -> Result<Result<SqliteStore, Op
     Ok(SqliteStore::open(path, Arc::new(SteadyClock::default())).await)
 }
 
-/// Opens a database to look at, whether or not another process writes to it.
+/// Opens a database read-only, also if another process writes to it.
 pub(crate) async fn open_read_only(path: &Path, config: &Config) -> Result<SqliteStore, Failure> {
     match SqliteStore::open_read_only(path).await {
-        // Opening it once for writing brings it up to date.
+        // Opening the database once for writing migrates it.
         Err(OpenError::Older { .. }) => open(path, config).await,
         opened => with_payloads(opened.map_err(explained)?, config),
     }
 }
 
-/// A store that keeps large values where the configuration says.
+/// Adds the configured directory of large values to a store.
 fn with_payloads(store: SqliteStore, config: &Config) -> Result<SqliteStore, Failure> {
     Ok(match config.payload_directory() {
         None => store,
@@ -75,7 +75,7 @@ fn with_payloads(store: SqliteStore, config: &Config) -> Result<SqliteStore, Fai
     })
 }
 
-/// The shards of a cluster, with large values where the configuration says.
+/// Adds the configured directory of large values to the shards of a cluster.
 pub(crate) fn shards_with_payloads(shards: Shards, config: &Config) -> Result<Shards, Failure> {
     let Some(directory) = config.payload_directory() else { return Ok(shards) };
     let places = (0..shards.count()).map(|number| {
@@ -98,8 +98,8 @@ fn opened_directory(directory: &Path) -> Result<FileBlobs, Failure> {
         })
 }
 
-/// The address of the server that has a database, for as long as it has it. It lies beside the
-/// database, so that commands of the same user find it.
+/// A file beside a database with the URL of the server that has it open, so that commands of the
+/// same user find the server. Removed when dropped.
 pub(crate) struct Announcement {
     path: PathBuf,
 }
@@ -129,10 +129,11 @@ impl Drop for Announcement {
     }
 }
 
-/// Only worth reading if somebody has the database: a server that was killed leaves it behind.
+/// Returns the URL of the server that has a database open. Valid only while the database is in use:
+/// a killed server leaves the file behind.
 fn served_at(database: &Path) -> Option<Url> {
     let path = announcement_of(database);
-    // The token may be shown to that address, so only this user or the administrator may name it.
+    // The token may be sent to that URL, so only this user or root may have written the file.
     let owner = std::fs::metadata(&path).ok()?.uid();
     if ![rustix::process::geteuid().as_raw(), 0].contains(&owner) {
         return None;

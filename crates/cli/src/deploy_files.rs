@@ -1,4 +1,4 @@
-//! What docs/deploy says is understood by the binary: its settings exist, its commands parse.
+//! Checks that the files in docs/deploy match the binary: settings exist, commands parse.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn documents(name: &str) -> Vec<Value> {
 
 const YAML: &[&str] = &["compose.yaml", "kubernetes/server.yaml", "kubernetes/worker.yaml"];
 
-/// Calls `see` for every value below one.
+/// Calls `see` for a value and every value below it.
 fn walk<'a>(value: &'a Value, see: &mut impl FnMut(&'a Value)) {
     see(value);
     match value {
@@ -58,7 +58,7 @@ fn every_variable_is_a_setting() {
         said.flat_map(str::split_whitespace)
             .filter_map(|pair| Some(pair.split_once('=')?.0.to_owned())),
     );
-    // Those of the database's own image.
+    // Variables of the database image.
     for name in ["POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"] {
         assert!(named.remove(name), "{name}");
     }

@@ -1,5 +1,5 @@
-//! Where the routes of a server are asked: at an address, or in this process on the embedded
-//! database. Commands say the same to either.
+//! Calls the HTTP routes of a remote server, or the same routes in this process on the embedded
+//! database.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Door {
             Opened::ServedAt(url) => Ok(Self::Far(Remote::new(url, NamedBy::Database, config)?)),
             Opened::Ours(store) => {
                 let session = Session::on(store, &path, Work::Nowhere, config).await?;
-                // Nobody but this command can reach these routes.
+                // Only this command can reach these routes.
                 let settings = Settings::new(Access::Open, Hosts::Loopback, LEASE);
                 let routes = Within::new(AppState::new(session.services(), settings));
                 Ok(Self::Here { session: Box::new(session), routes })
@@ -44,7 +44,7 @@ impl Door {
         self.ask(Method::GET, path, None, Duration::ZERO).await
     }
 
-    /// Asks for what may take so long to come.
+    /// Sends a GET request that may wait up to `wait` for an answer.
     pub(crate) async fn wait<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -80,7 +80,7 @@ impl Door {
         }
     }
 
-    /// Ends what runs in this process.
+    /// Stops everything that runs in this process.
     pub(crate) async fn close(self) {
         match self {
             Door::Far(_) => {}
@@ -98,7 +98,7 @@ fn read<T: DeserializeOwned>(answered: Answered) -> Result<T, Failure> {
     Err(refused(ClientError::Refused { status, code: word("code"), detail: word("detail") }))
 }
 
-/// A part of a path, whatever is in it.
+/// Percent-encodes a path segment.
 pub(crate) fn part(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {

@@ -1,4 +1,4 @@
-//! How a server meets its network: who is let in, over what, and how much of it.
+//! The network settings of a server: tokens, TLS and limits.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,10 +17,11 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::session::LEASE;
 
-/// What parts of the system may do with the token they share: all that existing workers ask for.
+/// The scopes of the token shared by parts of the system: all that existing workers need.
 const INTERNAL_SCOPES: &[Scope] = &[Scope::Run, Scope::Work, Scope::Internal];
 
-/// Who is let in, by where the server listens: beyond this machine nobody without a token.
+/// Returns the network settings for a listen address. Without a token, the address must be loopback
+/// unless `insecure`.
 pub(crate) fn settings(
     address: SocketAddr,
     insecure: bool,
@@ -63,7 +64,7 @@ pub(crate) fn settings(
     })
 }
 
-/// The token for everything, those of NOETL_API_TOKENS, and those of a file.
+/// Returns the token for everything, those of NOETL_API_TOKENS, and those of a file.
 fn tokens(config: &Config) -> Result<Vec<Token>, Failure> {
     let mut tokens: Vec<Token> =
         config.api_token().map(|secret| Token::new(secret, Scope::ALL)).into_iter().collect();
@@ -129,14 +130,14 @@ fn limits(config: &Config) -> Result<Limits, Failure> {
     })
 }
 
-/// How many connections may be open if the process may open so many files: one of four files is left
+/// Returns the limit of connections under a limit of open files; a quarter of the files is reserved
 /// for the database, tools and logs.
 fn connections_within(wanted: usize, files: Option<u64>) -> usize {
     let Some(files) = files.and_then(|files| usize::try_from(files).ok()) else { return wanted };
     wanted.min(files - files / 4).max(1)
 }
 
-/// A whole number above zero.
+/// Parses a number above zero.
 fn number<T: FromStr + PartialOrd + Default>(
     config: &Config,
     name: &str,
@@ -156,7 +157,7 @@ fn is_set(config: &Config, name: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Both of two variables, or neither.
+/// Returns both of two variables, or neither; fails if only one is set.
 fn pair(config: &Config, first: &str, second: &str) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
     let alone = |is: &str, lacks: &str| {
         Failure::bad_input(anyhow!("{is} is set and {lacks} is not")).help("set both, or neither")
@@ -169,7 +170,7 @@ fn pair(config: &Config, first: &str, second: &str) -> Result<Option<(PathBuf, P
     }
 }
 
-/// The certificate that a server shows, if it shows one.
+/// Returns the certificate files of a server, if configured.
 fn server_files(config: &Config) -> Result<Option<TlsFiles>, Failure> {
     let client_ca = config.variable("NOETL_TLS_CLIENT_CA").map(PathBuf::from);
     match pair(config, "NOETL_TLS_CERT", "NOETL_TLS_KEY")? {
@@ -182,7 +183,7 @@ fn server_files(config: &Config) -> Result<Option<TlsFiles>, Failure> {
     }
 }
 
-/// Whom a client trusts, and what it shows.
+/// Returns the CA and the client certificate that a client uses.
 pub(crate) fn client_tls(config: &Config) -> Result<ClientTls, Failure> {
     let identity = pair(config, "NOETL_TLS_CLIENT_CERT", "NOETL_TLS_CLIENT_KEY")?;
     Ok(ClientTls {

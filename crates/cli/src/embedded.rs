@@ -1,4 +1,4 @@
-//! A control plane as a worker in the same process sees it.
+//! The control plane interface for a worker in the same process.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use noetl_store::{Clock, NoResultRef, Records};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
-/// How many cancellations wait for a worker that is slow to hear them.
+/// The most cancellations buffered for a slow worker.
 const CANCELLATIONS_MAX: usize = 1024;
 
 /// A control plane in this process.
@@ -40,16 +40,16 @@ impl Embedded {
         Self { control: lookup.control.clone(), lookup, records, clock, ids, cancellations }
     }
 
-    /// Passes cancellations on from the bus, for as long as it is awaited.
+    /// Forwards cancellations from the bus to the worker, for as long as the future is awaited.
     pub(crate) async fn hear(self: Arc<Self>, bus: Arc<dyn Bus>) {
         let mut hints = bus.subscribe();
         loop {
             match hints.next().await {
                 Hint::CommandCancelled { execution, command } => {
-                    // Nobody listens before the worker has begun or after it has ended.
+                    // There is no receiver before the worker has begun or after it has ended.
                     let _unheard = self.cancellations.send(Cancellation { execution, command });
                 }
-                // What is missed is told by the next heartbeat.
+                // A missed cancellation is found by the next heartbeat.
                 Hint::CommandReady { .. } | Hint::ExecutionAdvanced { .. } | Hint::LookAgain => {}
             }
         }
@@ -98,7 +98,7 @@ impl ControlPlane for Embedded {
                 }
                 Ok(noetl_control::ReportAnswer::Superseded) => Ok(ReportAnswer::Superseded),
                 Ok(noetl_control::ReportAnswer::Unknown) => Ok(ReportAnswer::Unknown),
-                // Every report may be repeated, so one that got no answer repeats them all.
+                // Reports are idempotent, so if one fails the worker repeats them all.
                 Err(error) => Err(ControlError::unavailable(error)),
             })
             .collect()

@@ -1,4 +1,4 @@
-//! How a command ends: its exit code, and why it could not do what was asked.
+//! The result of a command: its exit code, and the reason of a failure.
 
 use std::fmt;
 use std::io;
@@ -10,16 +10,16 @@ use noetl_playbook::Problems;
 use crate::output::problems;
 use crate::terminal::{BAD, CAREFUL, Terminal, paint};
 
-/// How a command ended. The numbers are a promise to scripts.
+/// The outcome of a command. Scripts rely on the exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Completed,
     Failed,
     BadInput,
     Cancelled,
-    /// The user did not want to wait for the cancelling.
+    /// The user did not wait for the cancellation.
     Aborted,
-    /// The system told us to end before the work was done.
+    /// The process was terminated by a signal before the work was done.
     Stopped,
 }
 
@@ -41,18 +41,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what was asked.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A document has problems, each with its place.
     Invalid(Problems),
-    /// What was asked makes no sense, or names something that is not there.
+    /// The request is invalid or names something that does not exist.
     BadInput(Explained),
-    /// It makes sense but could not be done.
+    /// The request is valid but failed.
     Broken(Explained),
 }
 
-/// An error for a reader, and what helps.
+/// An error for people, with help.
 #[derive(Debug)]
 pub(crate) struct Explained {
     error: anyhow::Error,
@@ -74,7 +74,7 @@ impl Failure {
         Self::Broken(Explained { error: error.into(), help: None })
     }
 
-    /// Whether a server has refused with this code.
+    /// True if a server refused the request with this code.
     pub(crate) fn is_about(&self, wanted: &str) -> bool {
         match self {
             Failure::Invalid(_) => false,
@@ -85,7 +85,7 @@ impl Failure {
         }
     }
 
-    /// The same, with the way out.
+    /// Adds a help text.
     pub(crate) fn help(self, help: impl Into<String>) -> Self {
         let with = |explained: Explained| Explained { help: Some(help.into()), ..explained };
         match self {
@@ -102,7 +102,7 @@ impl Failure {
         }
     }
 
-    /// Says what went wrong, unless there is nobody left to say it to.
+    /// Prints the failure, unless the reader of standard output has gone.
     pub(crate) fn explain(&self, terminal: &mut Terminal) {
         match self {
             Failure::Invalid(found) => {
@@ -128,7 +128,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Whether the reader of our output has gone, as `head` does.
+/// True if the reader of the output has closed it, as `head` does.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

@@ -1,4 +1,4 @@
-//! Playbook files: reading them, and what was probably meant when one is not there.
+//! Reads playbook files, and suggests another if one does not exist.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use anyhow::anyhow;
 use crate::failure::Failure;
 use crate::nearest::nearest;
 
-/// How many files of a directory are looked at.
+/// The most files of a directory considered.
 const DIRECTORY_FILES_MAX: usize = 1000;
 
-/// The bytes of a playbook file.
+/// Reads the bytes of a playbook file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| {
         let shown = path.display();
@@ -39,13 +39,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Whether a text names a file rather than a playbook of the catalog.
+/// True if a text names a file rather than a playbook of the catalog.
 pub(crate) fn is_file_name(text: &str) -> bool {
     let path = Path::new(text);
     is_yaml(path) || path.exists()
 }
 
-/// The playbook files in a directory, by name.
+/// Returns the playbook files in a directory, by name.
 pub(crate) fn playbooks_in(directory: &Path) -> Vec<PathBuf> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let Ok(entries) = directory.read_dir() else { return Vec::new() };
@@ -56,8 +56,8 @@ pub(crate) fn playbooks_in(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The file that was probably meant by one that is not there: a like name in the same directory,
-/// else the same name one directory down, where examples are often kept.
+/// Suggests a file for one that does not exist: a similar name in the same directory, else the same
+/// name one directory down, where examples are often kept.
 fn meant(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let directory = path.parent().unwrap_or(Path::new(""));

@@ -1,4 +1,4 @@
-//! What a server stands on: a store of its own or one it shares, and a bus.
+//! Builds the store and the bus of a server, embedded or shared.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,10 +22,10 @@ use crate::failure::Failure;
 use crate::keys;
 use crate::session::{Holding, embedded_worker};
 
-/// How often partitions are made ahead of time.
+/// Interval at which partitions are created ahead of time.
 const UPKEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// What a server stands on.
+/// The store, bus and machine number of a server.
 pub(crate) struct Foundation {
     pub(crate) kept: Holding,
     pub(crate) bus: Arc<dyn Bus>,
@@ -34,11 +34,11 @@ pub(crate) struct Foundation {
     pub(crate) machine: Machine,
 }
 
-/// The number that tells this process's ids from those of others.
+/// The machine number, which distinguishes this process's ids from those of others.
 pub(crate) enum Machine {
-    /// Nobody else writes to the store.
+    /// No other process writes to the store.
     Unrivalled(u16),
-    /// No other server gets the number as long as the claim is kept.
+    /// No other server gets the number while the claim is renewed.
     Claimed(MachineClaim),
 }
 
@@ -50,8 +50,8 @@ impl Machine {
         }
     }
 
-    /// Keeps the number from others until it is told to stop, then gives it back. A number that others
-    /// have got all the same is replaced.
+    /// Renews the claim until told to stop, then releases it. If another server has got the number,
+    /// a new one is claimed.
     pub(crate) async fn keep(self, ids: &IdGenerator, stop: CancellationToken) {
         let mut claim = match self {
             Machine::Unrivalled(_) => return,
@@ -76,14 +76,14 @@ impl Machine {
     }
 }
 
-/// Whether other servers use the same store.
+/// The exclusive or shared use of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sharing {
     Alone { database: PathBuf },
     WithOthers,
 }
 
-/// Makes the partitions of a cluster ahead of time.
+/// Creates the partitions of a cluster ahead of time.
 pub(crate) struct Upkeep {
     shards: Arc<Shards>,
 }
@@ -104,7 +104,7 @@ impl Upkeep {
     }
 }
 
-/// What the flags and the environment ask for, and what people call it.
+/// Builds what the flags and the environment configure; also returns its name for messages.
 pub(crate) async fn lay(
     args: &ServerArgs,
     address: SocketAddr,
@@ -116,7 +116,7 @@ pub(crate) async fn lay(
     if args.postgres.is_none() && (names_embedded || !config.names_postgres()) {
         let path = database::path_of(&args.database, config);
         let store = Arc::new(database::open(&path, config).await?);
-        // Only one process serves a database, so whoever was its embedded worker before is gone.
+        // Only one process opens a database, so its previous embedded worker is gone.
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
         let machine = Machine::Unrivalled(number);
@@ -145,7 +145,7 @@ pub(crate) async fn lay(
     Ok((foundation, name))
 }
 
-/// The machine number of the operator's choice.
+/// Returns the machine number set by the operator.
 fn chosen_machine(config: &Config) -> Result<Option<u16>, Failure> {
     let Some(number) = config.variable("NOETL_SERVER_MACHINE_ID") else {
         return Ok(None);
@@ -158,11 +158,12 @@ fn chosen_machine(config: &Config) -> Result<Option<u16>, Failure> {
     })
 }
 
-/// A machine number that no other server of the cluster has.
+/// Claims a machine number that no other server of the cluster has.
 async fn claim_machine(shards: &Shards, config: &Config) -> Result<MachineClaim, Failure> {
     let claimed = match chosen_machine(config)? {
         Some(number) => shards.claim_exact_machine(number).await,
-        // Servers of one host share its name, so most would have to look for another number.
+        // The process is hashed, not the host: servers on one host would all begin with the same
+        // number.
         None => shards.claim_machine(machine_id_of(worker_of_process(config).as_str())).await,
     };
     claimed.map_err(|error| match error {
@@ -186,7 +187,7 @@ async fn bus(
     Ok(Arc::new(bus))
 }
 
-/// A name that no other worker has: a store that is shared may outlive this process's leases.
+/// Returns a unique worker id: in a shared store, leases may outlive this process.
 pub(crate) fn worker_of_process(config: &Config) -> WorkerId {
     let begun = SystemClock.now().as_micros();
     WorkerId::new(format!("{}-{}-{begun:x}", config.host(), std::process::id()))

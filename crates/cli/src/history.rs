@@ -1,4 +1,4 @@
-//! Looking back: executions, their events and values, read from a store.
+//! Reads executions, their events and values from a store or a server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,22 +24,22 @@ use crate::failure::Failure;
 use crate::overview::Overview;
 use crate::remote::refused;
 
-/// Which executions a listing has.
+/// The choice of executions in a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
-    /// Those that somebody asked for, not those that a step of another started.
+    /// Only executions that were started by a request, without child executions.
     Requested,
 }
 
-/// What a store knows, or a server.
+/// The source of history: a store or a server.
 #[derive(Clone)]
 pub(crate) enum History {
     Store(Arc<dyn Store>),
     Server(Arc<Client>),
 }
 
-/// When an execution was started, at the earliest and at the latest.
+/// The range of times in which an execution was started.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Started {
     pub(crate) since: Option<Timestamp>,
@@ -52,7 +52,7 @@ impl Started {
             && self.until.is_none_or(|until| summary.started_at <= until)
     }
 
-    /// An id that no execution of this time reaches: ids hold the millisecond they were made in.
+    /// Returns the lowest id after `until`: ids contain the millisecond of their creation.
     fn before_id(self) -> Option<ExecutionId> {
         self.until.map(|until| ExecutionId(first_id_at(until.after(MILLISECOND))))
     }
@@ -60,7 +60,7 @@ impl Started {
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// The part of an execution's status that says why it waits.
+/// The part of an execution's status that tells why it is waiting.
 #[derive(Deserialize)]
 struct Hinted {
     #[serde(default)]
@@ -80,7 +80,7 @@ impl History {
         Self::Server(client)
     }
 
-    /// What it is called in messages.
+    /// Returns the location for messages.
     fn name(&self) -> &'static str {
         match self {
             History::Store(_) => "in this database",
@@ -88,7 +88,7 @@ impl History {
         }
     }
 
-    /// The execution that is meant.
+    /// Loads the chosen execution; fails if it does not exist.
     pub(crate) async fn chosen(&self, chosen: Chosen) -> Result<Summary, Failure> {
         match chosen {
             Chosen::Id(id) => self.summary(id).await?.ok_or_else(|| {
@@ -112,7 +112,7 @@ impl History {
         }
     }
 
-    /// Executions, newest first.
+    /// Lists executions, newest first.
     pub(crate) async fn list(
         &self,
         which: Which,
@@ -122,7 +122,7 @@ impl History {
         self.list_started(which, filter, Started::default(), limit).await
     }
 
-    /// Executions that were started within some time, newest first.
+    /// Lists executions that were started within a time range, newest first.
     pub(crate) async fn list_started(
         &self,
         which: Which,
@@ -132,7 +132,7 @@ impl History {
     ) -> Result<Vec<Summary>, Failure> {
         let mut listed: Vec<Summary> = Vec::new();
         let mut before = started.before_id();
-        // Some of a page may be of no interest.
+        // The page is larger than the limit because some of its executions may be filtered out.
         let page_limit = PAGE_MAX.min(2 * limit + 20);
         while listed.len() < limit {
             let page = self.listed(filter, Page { before, limit: page_limit }).await?;
@@ -151,7 +151,7 @@ impl History {
         Ok(listed)
     }
 
-    /// A page of executions, newest first.
+    /// Loads a page of executions, newest first.
     pub(crate) async fn listed(
         &self,
         filter: &ExecutionFilter,
@@ -179,20 +179,20 @@ impl History {
         }
     }
 
-    /// The time by the clock that events are stamped with.
+    /// Returns the time by the clock that stamps events.
     pub(crate) async fn now(&self) -> Result<Timestamp, Failure> {
         match self {
             History::Store(store) => Ok(store.clock().now()),
             History::Server(client) => {
                 let health = client.health().await.map_err(refused)?;
                 let time = health["time"].as_str().and_then(|time| time.parse().ok());
-                // A server of an older version does not tell.
+                // Servers of older versions do not report their time.
                 Ok(time.unwrap_or_else(|| SystemClock.now()))
             }
         }
     }
 
-    /// Some of the events after one of them, in order; none if there is no later one.
+    /// Loads a page of events after `after`, in order; empty if there are none.
     pub(crate) async fn page(
         &self,
         execution: ExecutionId,
@@ -208,7 +208,7 @@ impl History {
         }
     }
 
-    /// Returns the reason why a running execution does not go on, as far as its server knows.
+    /// Returns the reason why a running execution does not proceed, as far as its server knows.
     pub(crate) async fn hint(
         &self,
         execution: ExecutionId,
@@ -229,7 +229,7 @@ impl History {
         }
     }
 
-    /// The workload of an execution. That of a fork may differ from the one its past began with.
+    /// Returns the workload of an execution. A fork may have replaced the workload of its origin.
     pub(crate) async fn workload(&self, summary: &Summary) -> Result<Map<String, Value>, Failure> {
         let id = summary.execution;
         let mut fork = summary.fork;
@@ -237,7 +237,8 @@ impl History {
         let mut until = summary.seq;
         for _ in 0..=FORKS_MAX {
             let Some(point) = fork else { break };
-            // A fork that was left before it began has changed nothing.
+            // A fork that its descendant left before the first event of the fork has changed
+            // nothing.
             if point.seq < until {
                 let event = self.page(id, point.seq).await?.into_iter().next();
                 if let Some(Event::ExecutionForked { workload: Some(_), .. }) =
@@ -265,7 +266,8 @@ impl History {
         }
     }
 
-    /// Reads a log in order, a page at a time, until it ends or enough is seen.
+    /// Reads the events of an execution in order, page by page, until the end or until `see` has
+    /// enough.
     pub(crate) async fn read(
         &self,
         execution: ExecutionId,
@@ -284,7 +286,7 @@ impl History {
         }
     }
 
-    /// An execution as far as it has come.
+    /// Returns the overview of an execution, folded from all its events.
     pub(crate) async fn overview(&self, summary: &Summary) -> Result<Overview, Failure> {
         let mut overview = Overview::of(summary);
         let mut after = Seq::ZERO;
@@ -298,7 +300,7 @@ impl History {
         }
     }
 
-    /// A value, wherever it is kept.
+    /// Loads a value, inline or stored by reference.
     pub(crate) async fn value(&self, payload: &Payload) -> Result<Value, Failure> {
         let reference = match payload {
             Payload::Inline(value) => return Ok((**value).clone()),
@@ -330,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers one request with a document; returns its address.
+    /// Starts a server that answers one request with a document; returns its address.
     fn answering(document: &'static str) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -346,7 +348,7 @@ mod tests {
     }
 
     async fn hint(document: &'static str, status: ExecutionStatus) -> Option<String> {
-        // Another test of this process may have been first.
+        // Another test of this process may have installed it first.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let base = answering(document).parse().unwrap();
         let client = Client::new(ClientSettings { base, token: None, ca: None }).unwrap();

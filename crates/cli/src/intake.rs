@@ -1,4 +1,4 @@
-//! The pull runtime inside a server: one for each subscription that is active.
+//! Fetches messages inside a server: one intake runtime per active subscription.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use noetl_worker::{IntakeEnd, IntakeRuntime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked which subscriptions are active.
+/// Interval at which the active subscriptions are read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The desk of the control plane in this process.
+/// The intake interface of the control plane in this process.
 pub(crate) struct LocalDesk(pub(crate) Intake);
 
-/// What a runtime makes of a no.
+/// Converts an intake error for a runtime: retriable or refused.
 fn refused(error: IntakeError) -> ControlError {
     match error {
         IntakeError::Unavailable(_)
@@ -57,7 +57,7 @@ impl Desk for LocalDesk {
     }
 }
 
-/// Runs what is active.
+/// Runs the active subscriptions.
 pub(crate) struct IntakeHost {
     pub(crate) intake: Intake,
     pub(crate) sources: Arc<dyn Sources>,
@@ -65,7 +65,7 @@ pub(crate) struct IntakeHost {
 }
 
 impl IntakeHost {
-    /// Runs what is active until `stop`, and ends with all of it ended.
+    /// Runs the active subscriptions until `stop`; returns when all runtimes have ended.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let desk: Arc<dyn Desk> = Arc::new(LocalDesk(self.intake.clone()));
         let mut running: BTreeMap<String, JoinHandle<IntakeEnd>> = BTreeMap::new();

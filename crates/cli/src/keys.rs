@@ -1,5 +1,5 @@
-//! The keys that secrets are sealed under: what the environment says, else a file beside the
-//! embedded database.
+//! The keys that encrypt secrets: from the environment, else from a file beside the embedded
+//! database.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -15,13 +15,13 @@ use crate::failure::Failure;
 const KEY: &str = "NOETL_ENCRYPTION_KEY";
 const KEYS_OLD: &str = "NOETL_ENCRYPTION_KEYS_OLD";
 const ALLOW_INSECURE: &str = "NOETL_ALLOW_INSECURE_DEFAULT_KEY";
-/// Makes a key.
+/// Help text: how to create a key.
 const MAKE_ONE: &str = "make one with `openssl rand -base64 32` and give it to every server";
-/// Nobody but the owner of the file.
+/// File mode: readable and writable by the owner only.
 const OWNER_ONLY: u32 = 0o600;
 
-/// The keys of a database that one process serves. Without a word of the environment, a key is made
-/// once and kept beside the database.
+/// Returns the keys of an embedded database. Without a key in the environment, one is generated
+/// once and stored beside the database.
 pub(crate) fn embedded(database: &Path, config: &Config) -> Result<Keyring, Failure> {
     let mut file = database.as_os_str().to_owned();
     file.push(".key");
@@ -30,14 +30,14 @@ pub(crate) fn embedded(database: &Path, config: &Config) -> Result<Keyring, Fail
     let Some(current) = current(config)? else {
         return Ok(Keyring::new(kept(&file).map_err(Failure::broken)?, earlier));
     };
-    // What was sealed before the environment named a key still opens.
+    // Secrets encrypted before the environment had a key can still be decrypted.
     if file.exists() {
         earlier.push(kept(&file).map_err(Failure::broken)?);
     }
     Ok(Keyring::new(current, earlier))
 }
 
-/// The keys of a database that servers share: they have to be told.
+/// Returns the keys of a database shared by servers; they must be configured.
 pub(crate) fn shared(config: &Config) -> Result<Keyring, Failure> {
     let earlier = old(config)?;
     if let Some(current) = current(config)? {
@@ -63,7 +63,7 @@ fn current(config: &Config) -> Result<Option<Key>, Failure> {
     key.map(Some).map_err(|error| Failure::bad_input(error).help(MAKE_ONE))
 }
 
-/// Keys that were current once, separated by commas.
+/// Returns the former keys, separated by commas.
 fn old(config: &Config) -> Result<Vec<Key>, Failure> {
     let said = config.variable(KEYS_OLD).unwrap_or_default();
     let keys = said.split(',').map(str::trim).filter(|text| !text.is_empty());
@@ -72,7 +72,7 @@ fn old(config: &Config) -> Result<Vec<Key>, Failure> {
         .map_err(Failure::bad_input)
 }
 
-/// The key in a file, which is made if it is not there.
+/// Reads the key in a file; generates it if the file is missing.
 fn kept(file: &Path) -> anyhow::Result<Key> {
     let key = Key::generate();
     let made = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(file);

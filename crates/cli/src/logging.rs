@@ -1,5 +1,4 @@
-//! What happens inside: warnings, and more if asked, on standard error; spans to a collector, if one is
-//! named.
+//! Logging to standard error, and export of spans to a collector if one is configured.
 
 use std::io::{self, IsTerminal as _};
 
@@ -14,15 +13,15 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::terminal::{LogForm, LogWriter};
 
-/// Libraries that tell, when asked for much, what they send: the statements and requests of playbooks,
+/// Libraries limited to `info`: at lower levels they log the statements and requests of playbooks,
 /// with the secrets in them.
 const TELLTALES: &[&str] =
     &["h2=info", "hyper=info", "hyper_util=info", "reqwest=info", "tokio_postgres=info"];
 
-/// Starts logging; the answer is what has to run if spans are to be exported. A filter that is
-/// configured wins over the number of `-v`.
+/// Starts logging; returns the exporter to run if spans are exported. A configured filter takes
+/// precedence over `-v`.
 pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Failure> {
-    // The client of NATS tells every reconnection as if it were news to the user.
+    // The NATS client logs every reconnection at `info`.
     let default = match verbose {
         0 => "warn",
         1 => "warn,noetl=info,async_nats=warn",
@@ -36,7 +35,7 @@ pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Fa
         .map_err(Failure::bad_input)?;
     let directives = TELLTALES.iter().map(|it| it.parse().expect("a directive"));
     let filter = directives.fold(filter, EnvFilter::add_directive);
-    // Whoever read standard error may have gone: that is no reason to panic.
+    // A closed standard error must not cause a panic.
     let is_terminal = io::stderr().is_terminal();
     let form = match (config.logs_json(), is_terminal) {
         (true, _) => LogForm::Json,

@@ -1,4 +1,4 @@
-//! The `noetl` binary: reads the arguments, carries out one command, ends with its exit code.
+//! The `noetl` binary: parses the arguments, runs one command and returns its exit code.
 
 mod args;
 mod candidates;
@@ -43,21 +43,21 @@ use args::Arguments;
 use config::{Config, Environment};
 use terminal::Terminal;
 
-/// How long tasks that are left may take to let go of what they have, such as processes.
+/// How long remaining tasks may take to release their resources, such as processes.
 const LET_GO: Duration = Duration::from_millis(500);
 
-/// How long the last spans may take to be sent.
+/// Timeout of sending the last spans.
 const EXPORT_LAST: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
-    // Answers a shell that asks what could stand next, and ends.
+    // Answers a completion request of a shell, and exits.
     CompleteEnv::with_factory(Arguments::command).complete();
     let arguments = Arguments::parse();
     let environment = Environment::read();
     let mut terminal = Terminal::new(&environment, arguments.color);
     let config = Config::load(environment, &arguments.flags());
     let begun = config.and_then(|config| {
-        // A client of the exporter needs it.
+        // The HTTP client of the exporter needs a crypto provider.
         rustls::crypto::ring::default_provider()
             .install_default()
             .expect("no other provider is installed before this one");
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     });
     stop.cancel();
     if let Some(exporting) = exporting {
-        // What is left is sent if the collector is there; nobody waits for one that is not.
+        // The remaining spans are sent if the collector answers within the timeout.
         let _late = runtime.block_on(async { tokio::time::timeout(EXPORT_LAST, exporting).await });
     }
     runtime.shutdown_timeout(LET_GO);

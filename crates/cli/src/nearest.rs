@@ -1,9 +1,10 @@
-//! What a misspelt name was probably meant to be.
+//! Finds the name that was probably meant by a misspelt one.
 
 /// Names longer than this are not compared.
 const NAME_CHARS_MAX: usize = 128;
 
-/// The nearest candidate, if no more than a third of the name, and at most three characters, differ.
+/// Returns the nearest candidate, if at most a third of the name, and at most three characters,
+/// differ.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -21,7 +22,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// How many characters have to be added, taken away or replaced.
+/// Returns the edit distance: characters added, removed or replaced.
 fn edits(from: &[char], to: &str) -> usize {
     let mut row: Vec<usize> = (0..=from.len()).collect();
     for (line, wanted) in to.chars().take(NAME_CHARS_MAX).enumerate() {

@@ -1,5 +1,5 @@
-//! The playbooks beside a file: what it calls is registered with it, so that a directory can be run
-//! as it is.
+//! Finds the playbooks in the directory of a file that the file calls, so that they are registered
+//! with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use serde::Deserialize;
 use crate::failure::Failure;
 use crate::files;
 
-/// A playbook file that can be run.
+/// A valid playbook file.
 pub(crate) struct Document {
     pub(crate) file: PathBuf,
     pub(crate) content: String,
     pub(crate) playbook: Playbook,
-    /// What its author may want to know.
+    /// The warnings about the playbook.
     pub(crate) warnings: Problems,
 }
 
 impl Document {
-    /// Reads a playbook for these workers.
+    /// Reads a playbook for the given workers.
     pub(crate) fn read(file: &Path, workers: Workers) -> Result<Self, Failure> {
         let bytes = files::read(file)?;
         let checked =
@@ -36,8 +36,8 @@ impl Document {
     }
 }
 
-/// The playbooks that these call, directly or not, and that lie beside them; and the paths of those
-/// that do not.
+/// Returns the playbooks that the given ones call, directly or not, and that are in the same
+/// directory; and the paths of those that are not.
 pub(crate) fn called_by(
     documents: &[Document],
     workers: Workers,
@@ -64,7 +64,7 @@ pub(crate) fn called_by(
     Ok((found, missing))
 }
 
-/// Where to look for each playbook that a document calls by a path that is known before it runs.
+/// Returns each playbook that a document calls by a literal path, with the directory to search.
 fn calls(document: &Document) -> Vec<(PathBuf, String)> {
     let directory = document.file.parent().unwrap_or(Path::new(""));
     let tasks = document.playbook.steps.iter().flat_map(|step| {
@@ -82,7 +82,7 @@ fn calls(document: &Document) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// As much of a document as tells its path.
+/// The part of a document that gives its path.
 #[derive(Deserialize)]
 struct Named {
     metadata: Name,
@@ -94,7 +94,7 @@ struct Name {
     path: Option<String>,
 }
 
-/// The playbook files of a directory by their catalog paths.
+/// Returns the playbook files of a directory by their catalog paths.
 fn by_path(directory: &Path) -> BTreeMap<String, PathBuf> {
     files::playbooks_in(directory)
         .into_iter()

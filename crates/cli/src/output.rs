@@ -1,4 +1,4 @@
-//! How things are shown: as text for people, as JSON or YAML for programs.
+//! Output formats: text for people, JSON or YAML for programs.
 
 pub(crate) mod events;
 pub(crate) mod execution;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::Format;
 use crate::terminal::{is_control, json_shown};
 
-/// A document in a format for programs.
+/// An output format for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentFormat {
     Json,
@@ -21,7 +21,7 @@ pub(crate) enum DocumentFormat {
 }
 
 impl Format {
-    /// The format for programs, if it is one.
+    /// Returns the format for programs; `None` for text.
     pub(crate) fn document(self) -> Option<DocumentFormat> {
         match self {
             Format::Text => None,
@@ -37,18 +37,18 @@ pub(crate) fn document(format: DocumentFormat, value: &impl Serialize) -> String
         DocumentFormat::Json => pretty(value),
         DocumentFormat::Yaml => {
             let yaml = serde_saphyr::to_string(value).expect("our documents are plain data");
-            // JSON is YAML, too, and can escape every character.
+            // JSON is also valid YAML, and can escape every character.
             if yaml.contains(|c| is_control(c) && c != '\n') { pretty(value) } else { yaml }
         }
     }
 }
 
-/// JSON over several lines.
+/// Returns JSON over several lines.
 pub(crate) fn pretty(value: &impl Serialize) -> String {
     json_shown(serde_json::to_string_pretty(value).expect("our documents are plain data"))
 }
 
-/// JSON on one line.
+/// Returns JSON on one line.
 pub(crate) fn compact(value: &impl Serialize) -> String {
     json_shown(serde_json::to_string(value).expect("our documents are plain data"))
 }

@@ -1,6 +1,6 @@
-//! An execution as a reader sees it: the fold of its events into steps, items and how it all ended.
+//! An overview of an execution: its events folded into steps, items and the outcome.
 //!
-//! It serves live progress and looking back alike, so the two cannot disagree.
+//! Used for live progress and for history, so that both show the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use noetl_model::{
     Timestamp, ToolError, ToolKind,
 };
 
-/// One execution, as far as its events have been seen.
+/// The state of one execution, as far as its events have been applied.
 #[derive(Debug)]
 pub(crate) struct Overview {
     pub(crate) execution: ExecutionId,
@@ -19,21 +19,21 @@ pub(crate) struct Overview {
     pub(crate) started_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,
     pub(crate) ending: Ending,
-    /// Where it left the execution whose past it shares.
+    /// The point where this fork left its origin.
     pub(crate) fork: Option<ForkPoint>,
-    /// In the order in which they were first reached.
+    /// The steps, in the order in which they were first reached.
     pub(crate) steps: Vec<StepView>,
     runs: BTreeMap<RunId, usize>,
     commands: BTreeMap<CommandId, OpenCommand>,
     /// The latest failure of each loop item that has not ended.
     item_failures: BTreeMap<(RunId, u64), CommandFailure>,
-    /// The runs of which an item has failed: its failure is the one of the run.
+    /// The runs in which an item has failed: the first failed item gives the failure of the run.
     failed_runs: BTreeSet<RunId>,
     /// The time of the last event.
     until: Timestamp,
 }
 
-/// How an execution has ended, if it has.
+/// The outcome of an execution, if it has ended.
 #[derive(Debug)]
 pub(crate) enum Ending {
     None,
@@ -46,12 +46,12 @@ pub(crate) enum Ending {
 #[derive(Debug)]
 pub(crate) struct StepView {
     pub(crate) step: StepName,
-    /// Of the latest run.
+    /// The status of the latest run.
     pub(crate) status: StepStatus,
     pub(crate) runs: u32,
-    /// When the latest run began.
+    /// The time when the latest run began.
     pub(crate) since: Timestamp,
-    /// The duration of all runs that have ended.
+    /// The total duration of all runs that have ended.
     pub(crate) took: Duration,
     /// The duration of the latest run, once it has ended.
     pub(crate) run_took: Duration,
@@ -69,10 +69,10 @@ impl StepView {
     }
 }
 
-/// How far a loop has come.
+/// The progress of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Items {
-    /// Unknown while more may be claimed.
+    /// The number of items; `None` while more may be claimed.
     pub(crate) total: Option<u64>,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
@@ -84,7 +84,7 @@ impl Items {
     }
 }
 
-/// How a command failed, and what it printed.
+/// The failure of a command, with its output.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandFailure {
     pub(crate) item: Option<u64>,
@@ -99,20 +99,20 @@ struct OpenCommand {
     tool: ToolKind,
 }
 
-/// What an event has changed for a reader; steps are places in [`Overview::steps`].
+/// The visible change made by an event; steps are indexes of [`Overview::steps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Nothing,
     StepEntered(usize),
     ItemsEnded(usize),
     StepEnded(usize),
-    /// A task of the step is done again at this time, because of its latest failure.
+    /// A task of the step is retried at this time, because of its latest failure.
     Retrying(usize, Timestamp),
     ExecutionEnded,
 }
 
 impl Overview {
-    /// An execution of which no event has been seen yet.
+    /// Returns the overview of an execution before its first event.
     pub(crate) fn of(summary: &Summary) -> Self {
         Self {
             execution: summary.execution,
@@ -139,12 +139,12 @@ impl Overview {
         }
     }
 
-    /// How long it took, if it has ended.
+    /// Returns the duration of an execution that has ended.
     pub(crate) fn took(&self) -> Option<Duration> {
         self.ended_at.map(|ended_at| ended_at.since(self.started_at))
     }
 
-    /// The failures that nothing took care of.
+    /// Returns the steps whose failures were not handled.
     pub(crate) fn unhandled(&self) -> impl Iterator<Item = &StepView> {
         let steps = match &self.ending {
             Ending::Failed { steps, .. } => steps.as_slice(),
@@ -153,7 +153,7 @@ impl Overview {
         steps.iter().filter_map(|name| self.steps.iter().find(|view| view.step == *name))
     }
 
-    /// Takes the next event in.
+    /// Applies the next event; returns the visible change.
     pub(crate) fn see(&mut self, recorded: &Recorded) -> Change {
         let at = recorded.at;
         let before = std::mem::replace(&mut self.until, at);
@@ -218,8 +218,8 @@ impl Overview {
         }
     }
 
-    /// What is open goes on from here: the time since it was left is nobody's, and items that had failed
-    /// are done again.
+    /// Continues the open runs at the time of the fork: the time in between does not count, and
+    /// failed items are run again.
     fn forked(&mut self, again: &[TaskAddress], left_at: Timestamp, at: Timestamp) -> Change {
         for &index in self.runs.values() {
             let view = &mut self.steps[index];
@@ -297,7 +297,7 @@ impl Overview {
         }
     }
 
-    /// The first item that fails is the reason why its loop does.
+    /// Sets the failure of the run if the item is the first of the run that failed.
     fn item_failed(&mut self, run: RunId, item: u64) {
         let failure = self.item_failures.remove(&(run, item));
         if let Some(&index) = self.runs.get(&run)
@@ -318,7 +318,7 @@ impl Overview {
         Change::ExecutionEnded
     }
 
-    /// The place of a step, which is new if it is reached for the first time.
+    /// Returns the index of a step; adds the step if it is reached for the first time.
     fn reached(&mut self, step: &StepName, at: Timestamp) -> usize {
         if let Some(index) = self.steps.iter().position(|view| view.step == *step) {
             return index;

@@ -1,5 +1,5 @@
-//! The control plane that a command works with: in this process, or a server far away. Commands do
-//! the same with either.
+//! The control plane that a command uses: in this process, or on a remote server. Both have the
+//! same interface.
 
 use std::path::{Path, PathBuf};
 
@@ -16,35 +16,35 @@ use crate::history::History;
 use crate::remote::{Remote, RemoteFollow};
 use crate::session::{Session, Work};
 
-/// Where the history of executions is kept.
+/// The place where the history of executions is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// It ends with the command.
+    /// In memory only, until the command ends.
     Nowhere,
     File(PathBuf),
     Server(Url),
 }
 
-/// What commands ask of a control plane.
+/// The operations that commands need of a control plane.
 #[async_trait]
 pub(crate) trait Plane: Send + Sync {
     fn home(&self) -> &Home;
 
     fn history(&self) -> History;
 
-    /// Keeps a document in the catalog; `file` is its name in messages.
+    /// Stores a document in the catalog; `file` is its name in messages.
     async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure>;
 
-    /// The text of a document of the catalog; the newest version if none is named.
+    /// Returns the text of a catalog document; the newest version if none is given.
     async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure>;
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure>;
 
-    /// Begins an execution with the past of another.
+    /// Starts an execution with the history of another one.
     async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure>;
 
-    /// Begins an execution with the past of another and a playbook document, which is kept in the
-    /// catalog only if that is possible.
+    /// Starts an execution with the history of another one and a playbook document, which is
+    /// registered only if the fork is possible.
     async fn fork_onto(
         &self,
         request: ForkRequest,
@@ -52,13 +52,14 @@ pub(crate) trait Plane: Send + Sync {
         content: &str,
     ) -> Result<Summary, Failure>;
 
-    /// The executions that nobody but this command continues, if it does, oldest first.
+    /// Returns the running executions that only this command can resume, oldest first.
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure>;
 
-    /// The events of an execution as they are written.
+    /// Follows the events of an execution as they are appended.
     fn follow(&self, execution: ExecutionId) -> Follower;
 
-    /// Cancels an execution, and perhaps what stands below it; one that has ended stays as it is.
+    /// Cancels an execution and, by `below`, its children. An execution that has ended is left
+    /// unchanged.
     async fn cancel(
         &self,
         execution: ExecutionId,
@@ -66,11 +67,11 @@ pub(crate) trait Plane: Send + Sync {
         below: Below,
     ) -> Result<(), Failure>;
 
-    /// Ends what runs in this process.
+    /// Stops everything that runs in this process.
     async fn close(self: Box<Self>);
 }
 
-/// What a playbook was registered as.
+/// A registered playbook version.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) catalog_id: CatalogId,
@@ -84,7 +85,7 @@ impl From<&Kept> for PlaybookChoice {
     }
 }
 
-/// The events of one execution, in order, without end.
+/// The events of one execution in order; waits for new ones.
 pub(crate) enum Follower {
     Here(Follow),
     Far(RemoteFollow),
@@ -99,7 +100,7 @@ impl Follower {
     }
 }
 
-/// The server that a command is told to talk to, if it is.
+/// Returns the server that a command should use, if one is given or configured.
 pub(crate) fn server_of(args: &ClientArgs, config: &Config) -> Result<Option<Remote>, Failure> {
     let is_local = args.local || args.database.db.is_some();
     let named = match &args.server {
@@ -110,15 +111,15 @@ pub(crate) fn server_of(args: &ClientArgs, config: &Config) -> Result<Option<Rem
     named.map(|(url, named)| Remote::new(url, named, config)).transpose()
 }
 
-/// Whether what a command is told to work with has been there before it.
+/// True if the server is configured or the database exists.
 pub(crate) fn is_there(args: &ClientArgs, config: &Config) -> bool {
     let names_server = args.server.is_some() || config.server().is_some();
     let is_local = args.local || args.database.db.is_some();
     (names_server && !is_local) || database::path_of(&args.database, config).exists()
 }
 
-/// The control plane that a command is told to work with. If another process serves the database,
-/// that one is asked.
+/// Opens the control plane that a command should use. If a server has the database open, that
+/// server is used.
 pub(crate) async fn open(
     args: &ClientArgs,
     work: Work,
@@ -134,7 +135,7 @@ pub(crate) async fn open(
     }
 }
 
-/// The history that a command is told to look at.
+/// Opens the history that a command should read.
 pub(crate) async fn history(
     args: &ClientArgs,
     config: &Config,
@@ -146,7 +147,7 @@ pub(crate) async fn history(
     Ok((History::open(&path, config).await?, Home::File(path)))
 }
 
-/// One execution, with the history it was found in.
+/// Loads one execution, with the history it was found in.
 pub(crate) async fn chosen(
     args: &ClientArgs,
     execution: Chosen,

@@ -1,4 +1,4 @@
-//! Live progress on standard error: a line per step, and, where somebody watches, what runs now.
+//! Live progress on standard error: a line per ended step and, on a terminal, the running steps.
 
 mod bars;
 
@@ -12,19 +12,19 @@ use crate::overview::{Change, Items, Overview, StepView};
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, Terminal, paint, shown};
 use bars::Bars;
 
-/// Names are padded to this width, so that what follows them is aligned.
+/// The width to which names are padded, so that columns are aligned.
 const NAME_WIDTH: usize = 20;
-/// How much of an error fits a line.
+/// The most characters of an error on a line.
 const ERROR_CHARS_MAX: usize = 100;
 
 /// The progress of one or more executions.
 pub(crate) struct Progress {
     mode: Mode,
-    /// Whether lines say which playbook they are about.
+    /// True if lines name their playbook.
     several: bool,
 }
 
-/// How progress is shown.
+/// The form of the progress display.
 enum Mode {
     Quiet,
     Lines { color: bool },
@@ -42,7 +42,7 @@ impl Progress {
         Self { mode, several }
     }
 
-    /// Shows what an event has changed.
+    /// Shows the change made by an event.
     pub(crate) fn show(&mut self, overview: &Overview, change: Change, at: Timestamp) {
         if let Mode::Bars(bars) = &mut self.mode {
             bars.update(overview, change);
@@ -63,7 +63,7 @@ impl Progress {
         }
     }
 
-    /// Says a line without disturbing what moves below it.
+    /// Prints a line above the moving bars.
     pub(crate) fn say(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
@@ -72,7 +72,7 @@ impl Progress {
         }
     }
 
-    /// Takes away what moves.
+    /// Removes the moving bars.
     pub(crate) fn finish(self) {
         match self.mode {
             Mode::Quiet | Mode::Lines { .. } => {}
@@ -81,13 +81,13 @@ impl Progress {
     }
 }
 
-/// Writes a line, without its styles unless they are wanted.
+/// Writes a line, without styles unless `color`.
 fn write_line(color: bool, text: &str) {
-    // Nothing depends on whether it is read.
+    // Progress is optional: a closed standard error is ignored.
     let _unread = writeln!(io::stderr(), "{}", shown(text, color));
 }
 
-/// How a step has ended, on one line.
+/// Describes on one line how a step has ended.
 fn ended(view: &StepView) -> String {
     let (style, word) = match view.status {
         StepStatus::Running => (FAINT, "running"),

@@ -1,4 +1,4 @@
-//! A server far away, as commands work with it.
+//! A control plane on a remote server, used by commands.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -21,21 +21,21 @@ use crate::plane::{Follower, Home, Kept, Plane};
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
-/// For how long a server that does not answer is asked for events again.
+/// How long a server that does not answer is retried for events.
 const LOST_MAX: Duration = Duration::from_secs(60);
-/// How long to wait between two such requests.
+/// The delay between two such requests.
 const LOST_PAUSE: Duration = Duration::from_secs(1);
-/// How many catalog paths are compared with one that is not there.
+/// The most catalog paths compared with an unknown one for a suggestion.
 const PATHS_MAX: usize = 500;
 
-/// A server at an address.
+/// A remote server.
 pub(crate) struct Remote {
     client: Arc<Client>,
     home: Home,
 }
 
 impl Remote {
-    /// The server at an address, with the token and the authority that are configured.
+    /// Connects to a server with the configured token and CA.
     pub(crate) fn new(url: Url, named: NamedBy, config: &Config) -> Result<Self, Failure> {
         let ca = match config.server_ca() {
             Some(path) => Some(
@@ -55,7 +55,7 @@ impl Remote {
         &self.client
     }
 
-    /// Forks an execution of the server, perhaps with the text of another playbook.
+    /// Forks an execution on the server, perhaps with the text of another playbook.
     async fn forked(
         &self,
         request: ForkRequest,
@@ -68,7 +68,7 @@ impl Remote {
         };
         let (catalog_id, version) = match playbook {
             Some(PlaybookChoice::Id(id)) => (Some(AnyId(id.0)), None),
-            // A server forks to versions of the same path.
+            // A server forks only to versions of the same path.
             Some(PlaybookChoice::Path { version: Some(version), .. }) => {
                 (None, Some(version.into()))
             }
@@ -82,7 +82,8 @@ impl Remote {
         summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
     }
 
-    /// The catalog has no such playbook; perhaps it has one that was meant.
+    /// Returns the failure for an unknown playbook, with a suggestion if the catalog has a similar
+    /// path.
     async fn unknown(&self, detail: &str, name: &str) -> Failure {
         let failure = Failure::bad_input(anyhow!("{detail}"));
         let entries = self.client.catalog(None, PATHS_MAX, 0).await.unwrap_or_default();
@@ -93,7 +94,7 @@ impl Remote {
     }
 }
 
-/// What a server's no means to whoever asked.
+/// Converts an error of the client to a failure with help.
 pub(crate) fn refused(error: ClientError) -> Failure {
     match &error {
         ClientError::Refused { status: 401 | 403, .. } => Failure::bad_input(error)
@@ -166,7 +167,7 @@ impl Plane for Remote {
         self.forked(request, Some(content.to_owned())).await
     }
 
-    /// The server continues what it has.
+    /// Returns nothing: the server resumes its executions itself.
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
         Ok(Vec::new())
     }
@@ -192,8 +193,8 @@ impl Plane for Remote {
     async fn close(self: Box<Self>) {}
 }
 
-/// The events of an execution of a server. One that goes away for a moment, as when it is brought up
-/// to date, is waited for.
+/// The events of an execution on a server. A server that is down for a short time, as during an
+/// upgrade, is retried.
 pub(crate) struct RemoteFollow {
     client: Arc<Client>,
     execution: ExecutionId,

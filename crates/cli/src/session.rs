@@ -1,6 +1,6 @@
-//! One process that does it all: a store, a control plane and a worker, from opening to closing.
+//! A store, a control plane and a worker in one process, from opening to closing.
 //!
-//! Everything that commands ask of the control plane goes through here.
+//! Every request of a command to an embedded control plane goes through a session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,17 +42,17 @@ use crate::nearest::nearest;
 use crate::plane::{Follower, Home, Kept, Plane};
 use crate::tools::Tools;
 
-/// How long a worker may go without a heartbeat.
+/// The lease time of a command; a worker must send a heartbeat within it.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// How long steps of other executions may go on once the command is done.
+/// How long steps of other executions may go on after the command is done.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How long messages that are still owed are waited for once the command is done.
+/// How long to wait for the outbox to be sent after the command is done.
 const SETTLE_MAX: Duration = Duration::from_secs(2);
-/// How often it is looked whether they are gone.
+/// Interval at which the outbox is checked.
 const SETTLE_LOOK: Duration = Duration::from_millis(10);
-/// How many unfinished executions are looked for.
+/// The most unfinished executions loaded.
 const UNFINISHED_MAX: usize = 10_000;
-/// How many catalog paths are compared with one that is not there.
+/// The most catalog paths compared with an unknown one for a suggestion.
 const PATHS_MAX: usize = 500;
 
 /// A control plane in this process, perhaps with a worker.
@@ -63,24 +63,24 @@ pub(crate) struct Session {
     control: Control,
     bus: Arc<dyn Bus>,
     ids: Arc<IdGenerator>,
-    /// Keeps the number of the ids, for as long as any are drawn.
+    /// Renews the claim of the machine number for as long as ids are generated.
     numbering: Background,
     home: Home,
-    /// The loops of the control plane.
+    /// The background loops of the control plane.
     loops: Background,
     worker: Background,
 }
 
-/// What a session keeps its data in, and under which keys.
+/// The store of a session, and the keys that encrypt its secrets.
 pub(crate) struct Holding {
     store: Arc<dyn Store>,
-    /// The same store.
+    /// The same store, as [`Records`].
     records: Arc<dyn Records>,
     keyring: Keyring,
 }
 
 impl Holding {
-    /// Every call of the store has the deadline that is configured.
+    /// Wraps the store so that every call has the configured deadline.
     pub(crate) fn of(
         store: Arc<impl Store + Records + 'static>,
         keyring: Keyring,
@@ -91,8 +91,8 @@ impl Holding {
     }
 }
 
-/// How the tools of a worker are set up: the control plane keeps results and credentials, and those
-/// of the environment win.
+/// Returns the settings of a worker's tools: results and credentials come from the control plane,
+/// except that credentials of the environment take precedence.
 pub(crate) fn tool_settings(
     control: Arc<dyn ControlPlane>,
     config: &Config,
@@ -106,13 +106,14 @@ pub(crate) fn tool_settings(
     }
 }
 
-/// The credentials of the environment, for keychains that name them.
+/// Returns a lookup of the environment's credentials, for keychains that name them.
 fn given(config: &Config) -> Given {
     let fixed = FixedCredentials::from_environment(config.variables());
     Arc::new(move |name| fixed.get(name))
 }
 
-/// The worker of whichever process serves a database.
+/// Returns the id of the embedded worker, which is the same for every process that opens a
+/// database.
 pub(crate) fn embedded_worker() -> WorkerId {
     WorkerId::new("embedded")
 }
@@ -121,28 +122,28 @@ pub(crate) fn embedded_worker() -> WorkerId {
 pub(crate) struct EmbeddedWorker {
     pub(crate) id: WorkerId,
     pub(crate) tools: Tools,
-    /// How long running commands may go on once it is told to stop.
+    /// How long running commands may go on after shutdown begins.
     pub(crate) drain: Duration,
-    /// The URL of the server that it is part of.
+    /// The URL of the server that this worker is part of.
     pub(crate) server_url: Option<String>,
 }
 
 impl EmbeddedWorker {
-    /// Of a command that has a user waiting for it.
+    /// The worker of a command whose user waits for it.
     fn of_command() -> Self {
         Self { id: embedded_worker(), tools: Tools::OnOwnBehalf, drain: DRAIN, server_url: None }
     }
 }
 
-/// Whether a session runs the steps of its executions.
+/// The place where a session runs the steps of its executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     Here,
-    /// It only changes what is written about them.
+    /// No worker: the session only changes stored data.
     Nowhere,
 }
 
-/// How a control plane of this process works.
+/// Returns the settings of a control plane in this process.
 fn settings(config: &Config) -> Settings {
     Settings {
         attempts_max: config.attempts_max(),
@@ -153,7 +154,7 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
-/// Tasks that end when they are told to.
+/// Background tasks with a token that stops them.
 #[derive(Default)]
 struct Background {
     stop: CancellationToken,
@@ -173,7 +174,7 @@ impl Session {
         Self::on(database::open(path, config).await?, path, Work::Here, config).await
     }
 
-    /// Works on a database that was opened at `path`.
+    /// Creates a session on a database that was opened at `path`.
     pub(crate) async fn on(
         store: SqliteStore,
         path: &Path,
@@ -186,14 +187,14 @@ impl Session {
         match work {
             Work::Nowhere => Ok(Self::local(held, home, config)),
             Work::Here => {
-                // Only one process serves a database, so whoever was its embedded worker is gone.
+                // Only one process opens a database, so its previous embedded worker is gone.
                 store.release(&embedded_worker()).await.map_err(Failure::broken)?;
                 Self::local(held, home, config).with_worker(EmbeddedWorker::of_command(), config)
             }
         }
     }
 
-    /// Runs executions and keeps nothing of them.
+    /// Creates a session that stores nothing.
     pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
         let clock = Arc::new(SteadyClock::default());
         let keyring = Keyring::new(Key::generate(), Vec::new());
@@ -201,14 +202,14 @@ impl Session {
         Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
     }
 
-    /// A control plane that has its store to itself.
+    /// Creates a control plane that is the only user of its store.
     fn local(held: Holding, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
         let (settings, given) = (settings(config), given(config));
         Self::new(held, Arc::new(LocalBus::new()), settings, machine, (home, given))
     }
 
-    /// A control plane of a server.
+    /// Creates the control plane of a server.
     pub(crate) fn serving(foundation: Foundation, config: &Config) -> Self {
         let Foundation { kept, bus, sharing: _, upkeep, machine } = foundation;
         let settings = settings(config);
@@ -248,7 +249,7 @@ impl Session {
         Self { store, records, vault, control, bus, ids, numbering, home, loops, worker }
     }
 
-    /// The same with a worker in this process.
+    /// Adds a worker in this process.
     pub(crate) fn with_worker(
         self,
         worker: EmbeddedWorker,
@@ -275,7 +276,7 @@ impl Session {
         }
         let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());
-        // Nobody asks for the workers of a command.
+        // The embedded worker of a command is not listed; only those of servers are.
         let announce = settings.announce.filter(|_| is_of_server);
         let settings = noetl_worker::Settings { drain: worker.drain, announce, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
@@ -289,7 +290,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The same with what fetches the messages of active subscriptions.
+    /// Adds the intake runtimes that fetch the messages of active subscriptions.
     pub(crate) fn with_intake(
         mut self,
         id: WorkerId,
@@ -315,7 +316,7 @@ impl Session {
         self
     }
 
-    /// What an API in front of this session is made of.
+    /// Returns the services that an API in front of this session uses.
     pub(crate) fn services(&self) -> Services {
         Services {
             control: self.control.clone(),
@@ -327,7 +328,8 @@ impl Session {
         }
     }
 
-    /// The catalog has no such playbook; perhaps it has one that was meant.
+    /// Returns the failure for an unknown playbook, with a suggestion if the catalog has a similar
+    /// path.
     async fn unknown(&self, name: &str) -> Failure {
         let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
         let entries = self.store.paths(None, PATHS_MAX).await.unwrap_or_default();
@@ -340,7 +342,8 @@ impl Session {
         }
     }
 
-    /// Waits until others have been told what is owed to them, such as that they are cancelled.
+    /// Waits until the outbox is empty, for example until cancellations are delivered, up to
+    /// `SETTLE_MAX`.
     async fn settle(&self) {
         let deadline = Instant::now() + SETTLE_MAX;
         while Instant::now() < deadline && self.store.owed().await.is_ok_and(|owed| owed > 0) {
@@ -416,7 +419,7 @@ impl Plane for Session {
         summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
     }
 
-    /// Without those that others wait for.
+    /// Leaves out child executions: their parents wait for them.
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
         let filter =
             ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
@@ -449,7 +452,7 @@ impl Plane for Session {
     }
 }
 
-/// Why there is no fork, and the way out.
+/// Converts an error of registering the playbook of a fork.
 fn unregistered(error: RegisterError) -> Failure {
     match error {
         RegisterError::Invalid(problems) => Failure::Invalid(problems),

@@ -1,4 +1,4 @@
-//! SQL that administrators send to a server, run by the tool that playbooks use.
+//! Runs SQL that administrators send to a server, with the tool that playbooks use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use noetl_tools::{Call, CallMemory, Registry, Settings, UsedCredentials};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// How long one request may take.
+/// Timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Statements on a database that the operator has named.
+/// Runs statements on a database chosen by the operator.
 pub(crate) struct SqlByHand {
     dsn: String,
     tools: Registry,
@@ -39,7 +39,7 @@ impl Statements for SqlByHand {
     }
 }
 
-/// A statement in the keys of the tool.
+/// Converts a statement to a call of the tool.
 fn call(dsn: &str, statement: Statement, memory: CallMemory) -> Call {
     let Statement { sql, parameters, schema, credential } = statement;
     let mut config = Map::from_iter([("query".to_owned(), json!(sql))]);

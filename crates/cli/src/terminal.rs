@@ -1,7 +1,7 @@
-//! The two streams of a command: data on standard output, messages on standard error.
+//! The output streams of a command: data on standard output, messages on standard error.
 //!
 //! Invariant: everything that is printed goes through [`shown`], so that no control character of a
-//! step's output, of a playbook or of a server reaches the terminal.
+//! step's output, a playbook or a server reaches the terminal.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Stderr, Stdout, Write};
@@ -25,11 +25,11 @@ pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{}{text}{}", styled(&style.to_string()), styled(&format!("{style:#}")))
 }
 
-/// The two streams of a command.
+/// The output streams of a command.
 pub(crate) struct Terminal {
     stdout: Stdout,
     stderr: Stderr,
-    /// True if standard error is a terminal, so that progress may move on it.
+    /// True if standard error is a terminal, so that progress may be animated.
     pub(crate) is_watched: bool,
     pub(crate) stdout_color: bool,
     pub(crate) stderr_color: bool,
@@ -60,7 +60,7 @@ impl Terminal {
         write_whole(&mut self.stdout, content)
     }
 
-    /// Writes a message. Nothing depends on whether it is read.
+    /// Writes a message; ignores a closed standard error.
     pub(crate) fn say(&mut self, line: impl Display) {
         let text = shown(&line.to_string(), self.stderr_color);
         let _unread = writeln!(self.stderr, "{text}");

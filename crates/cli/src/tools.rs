@@ -1,4 +1,4 @@
-//! How the tools of a worker are set up, by whose playbooks it runs.
+//! The settings of a worker's tools, depending on who can start playbooks.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use url::{Host, Url};
 use crate::config::Config;
 use crate::failure::Failure;
 
-/// The word that allows everything.
+/// The setting that allows every address.
 const ANY: &str = "any";
 
-/// On whose behalf tools run.
+/// The people on whose behalf tools run, which decides the default egress rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tools {
-    /// The user's at this machine, who could reach every address anyway.
+    /// The user of this machine, who can reach every address anyway.
     OnOwnBehalf,
-    /// Those of whoever may start a playbook on a server that other machines can reach.
+    /// Anyone who can start a playbook on a server that other machines can reach.
     ForOthers,
 }
 
 impl Tools {
-    /// For a server that listens at an address, or is asked at it.
+    /// Returns the choice for a server that listens at an address.
     pub(crate) fn of_address(address: IpAddr) -> Self {
         if address.is_loopback() { Tools::OnOwnBehalf } else { Tools::ForOthers }
     }
 
-    /// For a worker of a server.
+    /// Returns the choice for a worker of a server.
     pub(crate) fn of_server(url: &Url) -> Self {
         match url.host() {
             Some(Host::Ipv4(address)) => Self::of_address(address.into()),

@@ -1,4 +1,4 @@
-//! Watching executions until they have ended, or until the user has had enough.
+//! Watches executions until they have ended or the user interrupts.
 
 use anyhow::Context as _;
 use noetl_model::{Below, Recorded, Summary};
@@ -11,25 +11,25 @@ use crate::overview::Overview;
 use crate::plane::{Follower, Plane};
 use crate::progress::Progress;
 
-/// How many events may wait to be shown.
+/// The most events buffered for display.
 const EVENTS_MAX: usize = 256;
 
-/// How the watching ended.
+/// The reason why watching ended.
 pub(crate) enum Watched {
     Ended(Vec<Overview>),
-    /// The second Ctrl-C: nothing is waited for.
+    /// The user pressed Ctrl-C a second time: do not wait for the cancellation.
     Aborted,
-    /// The process was told to end; the executions can be continued.
+    /// The process was told to stop; the executions can be resumed.
     Stopped,
 }
 
-/// What the user or the system asks of us meanwhile.
+/// The request of the user or the system while watching.
 enum Wish {
     Cancel,
     Stop,
 }
 
-/// What is sent to this process.
+/// The signals that this process listens to.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -53,7 +53,7 @@ impl Signals {
 
 type Seen = (usize, Result<Recorded, Failure>);
 
-/// Follows executions to their ends. The first Ctrl-C cancels them all.
+/// Watches executions until all have ended. The first Ctrl-C cancels them.
 pub(crate) async fn watch(
     plane: &dyn Plane,
     executions: &[Summary],
@@ -88,7 +88,7 @@ pub(crate) async fn watch(
     Ok(Watched::Ended(overviews))
 }
 
-/// Passes the events of an execution on until nobody wants them.
+/// Forwards the events of an execution until the receiver is gone.
 async fn forward(index: usize, mut follow: Follower, sender: mpsc::Sender<Seen>) {
     loop {
         let recorded = follow.next().await;
@@ -106,7 +106,8 @@ async fn cancel_all(plane: &dyn Plane, overviews: &[Overview]) {
         }
         let reason = "cancelled by Ctrl-C";
         if let Err(failure) = plane.cancel(overview.execution, reason, Below::Cancelled).await {
-            // One that has just ended is as good; anything else shows in its events.
+            // An execution that has just ended cannot be cancelled; any other problem shows in its
+            // events.
             tracing::warn!(execution = %overview.execution, ?failure, "not cancelled");
         }
     }

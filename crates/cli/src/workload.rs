@@ -1,4 +1,5 @@
-//! What a caller lays over a playbook's workload: `--payload`, then each `--set`.
+//! The values that the command line merges into a playbook's workload: `--payload`, then each
+//! `--set`.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -11,15 +12,15 @@ use crate::args::WorkloadArgs;
 use crate::failure::Failure;
 use crate::nearest::nearest;
 
-/// How many bytes of payload are read from a file or from standard input.
+/// The most bytes of payload read from a file or from standard input.
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// How deeply the dots of one key may nest.
+/// The most parts of a dotted key.
 const KEY_PARTS_MAX: usize = 32;
 
-/// `a.b=v`: one value and where it goes.
+/// One value and its key: `a.b=v`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assignment {
-    /// Never empty, and no part is.
+    /// The parts of the key; at least one, none empty.
     keys: Vec<String>,
     value: Value,
 }
@@ -38,13 +39,13 @@ impl FromStr for Assignment {
         if keys.len() > KEY_PARTS_MAX {
             return Err(format!("`{key}` has more than {KEY_PARTS_MAX} parts"));
         }
-        // Quotes around a number are how a text that looks like one is said.
+        // A number in quotes is text.
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         Ok(Self { keys, value })
     }
 }
 
-/// The values that the arguments ask for.
+/// Returns the values of the arguments.
 pub(crate) fn payload_of(args: &WorkloadArgs) -> Result<Map<String, Value>> {
     let mut payload = match &args.payload {
         Some(said) => read_payload(said)?,
@@ -56,8 +57,8 @@ pub(crate) fn payload_of(args: &WorkloadArgs) -> Result<Map<String, Value>> {
     Ok(payload)
 }
 
-/// Refuses a `--set` of a name that a workload does not have, unless that is allowed. A playbook
-/// without a workload takes any name.
+/// Refuses a `--set` of a name that the workload does not have, unless that is allowed. A playbook
+/// without a workload accepts any name.
 pub(crate) fn check_declared(
     args: &WorkloadArgs,
     declared: &Map<String, Value>,
@@ -79,12 +80,12 @@ pub(crate) fn check_declared(
         .help(format!("{hint} To set it all the same, add --allow-extra")))
 }
 
-/// The values that some assignments make, by their dotted keys.
+/// Returns the values of some assignments by their dotted keys.
 pub(crate) fn by_key(assignments: &[Assignment]) -> BTreeMap<String, Value> {
     assignments.iter().map(|it| (it.keys.join("."), it.value.clone())).collect()
 }
 
-/// Lays `over` on `base`; maps are merged, anything else replaces what was there.
+/// Merges `over` into `base`: maps are merged, any other value replaces the existing one.
 pub(crate) fn merge(base: &mut Map<String, Value>, over: Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
@@ -131,7 +132,7 @@ fn read_payload(said: &str) -> Result<Map<String, Value>> {
     }
 }
 
-/// JSON is tried first: it is YAML as well, but its errors say more.
+/// Parses JSON or YAML. JSON is tried first: it is also YAML, but its errors are clearer.
 fn document(text: &str) -> Result<Value> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(value),

@@ -1,11 +1,12 @@
 //! Admission control: new executions are refused while too many wait in their pool.
 //!
 //! Starting executions must not take the capacity for finishing them. The backlog of a pool is the
-//! number of executions with a command that no worker has taken. It is counted in the store from time
-//! to time, never for a single start; in between, starts that no worker was free for are added.
+//! number of executions with a command that no worker has claimed. It is counted in the store
+//! periodically, never for a single start; in between, starts for which no worker was free are
+//! added.
 //!
-//! Starts that the control plane makes by itself (children, schedules, messages of subscriptions) have
-//! twice the limit: they are put off and tried again, and requests must not take their place.
+//! Starts by the control plane itself (children, schedules, messages of subscriptions) have twice
+//! the limit: they are postponed and retried, and requests must not take their place.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
@@ -17,29 +18,29 @@ use tokio::time::Instant;
 
 use crate::{Control, StartError};
 
-/// How many pools are remembered.
+/// The largest number of pools in the cache.
 const POOLS_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
-/// How old a count may be before it is made anew.
+/// The age from which a count is refreshed.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
-/// How long a client that is refused should wait before it asks again.
+/// The time after which a refused client should retry.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The limit of the backlog that a start is subject to.
+/// The backlog limit that applies to a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// A request from outside: refused while the backlog is full.
     Request,
-    /// A start of the control plane itself, which tries again later.
+    /// A start by the control plane itself, which retries later.
     Internal,
-    /// Admitted already, as part of a batch.
+    /// Already admitted as part of a batch.
     Granted,
 }
 
-/// A pool in which too many executions wait.
+/// The backlog of a pool has reached its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BacklogFull {
     pub pool: Pool,
-    /// How many wait, as far as they were counted.
+    /// The number of waiting executions, as last counted.
     pub waiting: u64,
     pub limit: u64,
     pub retry_after: Duration,
@@ -56,9 +57,9 @@ pub(crate) struct Backlogs {
 #[derive(Debug, Clone, Copy)]
 struct Backlog {
     counted: u64,
-    /// Executions that began to wait since.
+    /// Executions that began to wait since the last count.
     added: u64,
-    /// When it is to be counted again.
+    /// The time of the next count.
     due_at: Instant,
 }
 
@@ -71,7 +72,7 @@ impl Backlogs {
         self.pools.lock().expect("nothing panics while it holds the backlogs")
     }
 
-    /// How many executions wait in a pool, and whether that has to be counted; the caller counts.
+    /// Returns the number of waiting executions, and true if the caller has to count them again.
     fn look(&self, pool: &Pool, now: Instant) -> (u64, bool) {
         let mut pools = self.pools();
         let fresh = || Backlog { counted: 0, added: 0, due_at: now };
@@ -89,7 +90,7 @@ impl Backlogs {
         }
     }
 
-    /// Notes that an execution was started for which no worker was free.
+    /// Counts an execution that was started while no worker was free.
     pub(crate) fn added(&self, pool: &Pool) {
         if let Some(backlog) = self.pools().get_mut(pool) {
             backlog.added = backlog.added.saturating_add(1);
@@ -98,7 +99,7 @@ impl Backlogs {
 }
 
 impl Control {
-    /// Refuses a start in a pool while too many executions wait there.
+    /// Fails if too many executions wait in the pool.
     pub fn admit(&self, pool: &Pool, admission: Admission) -> Result<(), StartError> {
         let Some(limit) = self.parts.backlogs.limit else { return Ok(()) };
         let limit = match admission {
@@ -117,18 +118,18 @@ impl Control {
         Err(StartError::BacklogFull(BacklogFull { pool, waiting, limit, retry_after: RETRY_AFTER }))
     }
 
-    /// How many executions were last known to wait in a pool; `None` if nothing was started there.
+    /// Returns the last known backlog of a pool; `None` if no execution was started there.
     pub fn backlog(&self, pool: &Pool) -> Option<u64> {
         let pools = self.parts.backlogs.pools();
         pools.peek(pool).map(|backlog| backlog.counted.saturating_add(backlog.added))
     }
 
-    /// Counts the backlog of a pool, off the path of whoever asks.
+    /// Counts the backlog of a pool in a background task.
     fn count_backlog(&self, pool: Pool) {
         let Some(limit) = self.parts.backlogs.limit else { return };
         let control = self.clone();
         self.parts.tasks.spawn(async move {
-            // Enough to know whether either limit is reached.
+            // Enough to know if either limit is reached.
             let count_max = limit.saturating_mul(2).saturating_add(1);
             match control.parts.store.waiting_executions(&pool, count_max).await {
                 Ok(counted) => control.parts.backlogs.counted(&pool, counted),

@@ -1,4 +1,4 @@
-//! Executions below others: how a request is placed there, and what becomes of them at a cancellation.
+//! Executions below others: linking a request to a parent, and cancelling executions with theirs.
 
 use futures::future::join_all;
 use noetl_engine::Input;
@@ -10,8 +10,9 @@ use crate::relay::known;
 use crate::{Answer, Control, StartError, StartRequest, SubmitError};
 
 impl Control {
-    /// A wish, placed below another execution that does not wait for it, with that one's trace if it
-    /// has none. What is no execution may be named too, such as a subscription.
+    /// Links a start request to a parent execution that does not wait for it. The parent's trace is
+    /// used if the request has none. The id may also be that of another object, such as a
+    /// subscription.
     pub async fn linked(
         &self,
         request: StartRequest,
@@ -29,7 +30,7 @@ impl Control {
         Ok(StartRequest { origin, trace: request.trace.or(trace), ..request })
     }
 
-    /// Cancels an execution, everything it has under way, and everything below it.
+    /// Cancels an execution, its open work, and all executions below it.
     pub async fn cancel(
         &self,
         execution: ExecutionId,
@@ -38,7 +39,7 @@ impl Control {
         self.cancel_with(execution, reason, Below::Cancelled).await
     }
 
-    /// Cancels an execution and everything it has under way.
+    /// Cancels an execution and its open work.
     pub async fn cancel_with(
         &self,
         execution: ExecutionId,
@@ -48,8 +49,8 @@ impl Control {
         self.submit(execution, Input::Cancel { reason: reason.into(), below }).await
     }
 
-    /// Cancels what requests have started below an execution; children of its commands are told one
-    /// by one.
+    /// Cancels the executions that requests started below an execution; children of its commands
+    /// get their own messages.
     pub(crate) async fn cancel_linked(
         &self,
         above: ExecutionId,
@@ -67,7 +68,7 @@ impl Control {
             let found = found.map_err(|error| LoadError::of_store(above, error))?;
             let linked = found.iter().filter(|it| it.parent.and_then(Parent::command).is_none());
             let cancelled = join_all(linked.map(async |it| {
-                // Refused means that it has ended meanwhile.
+                // A refusal means that the execution has ended meanwhile.
                 known(self.cancel(it.execution, reason).await.map(|_| ()))
             }));
             cancelled.await.into_iter().collect::<Result<(), _>>()?;

@@ -1,4 +1,4 @@
-//! Playbooks: checked before they are kept, compiled once.
+//! The catalog: documents are validated before they are stored, and playbooks are compiled once.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,22 +12,22 @@ use noetl_store::{CatalogEntry, NewPlaybook};
 use crate::error::{Damage, LoadError};
 use crate::{Control, RegisterError};
 
-/// How the catalog calls playbooks.
+/// The kind of playbooks in the catalog.
 const PLAYBOOK: &str = "Playbook";
-/// How the catalog calls subscriptions.
+/// The kind of subscriptions in the catalog.
 const SUBSCRIPTION: &str = "Subscription";
-/// How the catalog calls schedules.
+/// The kind of schedules in the catalog.
 const SCHEDULE: &str = "Schedule";
 
-/// A playbook that has been registered.
+/// A document that has been registered.
 #[derive(Debug, Clone)]
 pub struct Registered {
     pub entry: CatalogEntry,
-    /// What its author may want to know; it can be run all the same.
+    /// Problems that do not prevent the document from running.
     pub warnings: Problems,
 }
 
-/// The playbooks compiled lately.
+/// The cache of compiled playbooks.
 #[derive(Debug)]
 pub(crate) struct PlaybookCache {
     playbooks: Mutex<LruCache<CatalogId, (PlaybookRef, Arc<Playbook>)>>,
@@ -38,12 +38,12 @@ impl PlaybookCache {
         Self { playbooks: Mutex::new(LruCache::sparse(playbooks_max)) }
     }
 
-    /// A version never changes, so one that is found need not be looked up again.
+    /// Returns a cached playbook; a version never changes, so no lookup in the store is needed.
     pub(crate) fn find(&self, id: CatalogId) -> Option<(PlaybookRef, Arc<Playbook>)> {
         self.playbooks().get(&id).cloned()
     }
 
-    /// Forgets everything, because the catalog may have lost some of it.
+    /// Clears the cache, because the catalog may have lost versions.
     pub(crate) fn clear(&self) {
         self.playbooks().clear();
     }
@@ -61,14 +61,13 @@ impl PlaybookCache {
     }
 }
 
-/// How executions name the version they run.
+/// Returns the reference by which executions name a version.
 pub(crate) fn reference_to(entry: &CatalogEntry) -> PlaybookRef {
     PlaybookRef { catalog_id: entry.catalog_id, path: entry.path.clone(), version: entry.version }
 }
 
 impl Control {
-    /// Checks a document and keeps it as the next version of its path. `file` is its name in
-    /// messages.
+    /// Validates a document and stores it as the next version. `file` is its name in messages.
     pub async fn register(&self, file: &str, content: &str) -> Result<Registered, RegisterError> {
         let document = noetl_playbook::parse_document(file, content.as_bytes());
         match document.map_err(RegisterError::Invalid)? {
@@ -79,7 +78,8 @@ impl Control {
             }
             Document::Subscription(CheckedSubscription { subscription, warnings }) => {
                 let entry = self.keep(SUBSCRIPTION, &subscription.metadata.path, content).await?;
-                // So that it can be activated, and senders need nobody to register it.
+                // Registered at once, so that it can be activated and receive messages without a
+                // further call.
                 let registered = self.subscription_for(&entry.path).await;
                 registered.map_err(RegisterError::Subscription)?;
                 Ok(Registered { entry, warnings })
@@ -111,7 +111,7 @@ impl Control {
         Ok(entry)
     }
 
-    /// The playbook that an execution runs.
+    /// Returns the playbook of an execution.
     pub(crate) async fn playbook_of(&self, state: &Execution) -> Result<Arc<Playbook>, LoadError> {
         let (execution, id) = (state.id(), state.playbook().catalog_id);
         if let Some(playbook) = self.parts.playbooks.get(id) {
@@ -123,7 +123,7 @@ impl Control {
         self.compiled(execution, &entry)
     }
 
-    /// A catalog entry, compiled for an execution.
+    /// Compiles a catalog entry for an execution.
     pub(crate) fn compiled(
         &self,
         execution: ExecutionId,

@@ -1,7 +1,7 @@
-//! Child executions: commands that the control plane carries out itself.
+//! Child executions: commands that the control plane runs itself.
 //!
-//! A command has at most one child: starting it twice gives the same execution, so a crash between the
-//! start and the word to the parent is repaired by doing both again.
+//! A command has at most one child: starting it twice gives the same execution, so after a crash
+//! between the start and the notification of the parent both are repeated.
 
 use std::error::Error;
 use std::time::Duration;
@@ -27,15 +27,15 @@ use crate::start::{PlaybookChoice, StartRequest, Started};
 use crate::tasks::pause;
 use crate::{Admission, Answer, Control, StartError, SubmitError};
 
-/// The scope of the keys under which children are started that nobody waits for.
+/// The scope of the start keys of children that no command waits for.
 const START_SCOPE: &str = "child";
-/// For how long such a key is kept: until the parent has surely been told.
+/// The lifetime of such a key: until the parent has certainly been notified.
 const START_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many children are started at once.
+/// The largest number of children started concurrently.
 const CHILDREN_MAX: usize = 64;
 
 impl Control {
-    /// Starts children as they are asked for, until it is to stop.
+    /// Starts requested children until `stop`.
     pub(crate) async fn start_children(self, stop: CancellationToken) {
         let wakes = &self.parts.wakes;
         loop {
@@ -54,7 +54,7 @@ impl Control {
         }
     }
 
-    /// Starts the children that wait; the answer is how many there were.
+    /// Starts the waiting children and returns their number.
     async fn start_waiting(&self) -> Result<usize, StoreError> {
         let taken = self.take_ready(&Pool::control(), CHILDREN_MAX).await?;
         let starting = taken.into_iter().map(|(row, in_hand)| self.carry_out(row, in_hand));
@@ -95,7 +95,7 @@ impl Control {
                         }
                         return Ok(Carried::Out);
                     }
-                    // Under a key that is taken: this is the child that an earlier try has started.
+                    // If the key is taken, its holder is the child that an earlier try has started.
                     Ok(Started { execution: child, .. })
                     | Err(StartError::KeyTaken(KeyHolder { execution: child, .. })) => {
                         let ended = Ended::Completed { output: left_to_itself(child, &playbook) };
@@ -113,7 +113,7 @@ impl Control {
         Ok(Carried::Out)
     }
 
-    /// What a command asks for, and the execution it belongs to.
+    /// Returns the child that a command requests, and the state of its execution.
     async fn child_call(
         &self,
         parent: ExecutionId,
@@ -124,7 +124,7 @@ impl Control {
         if call != ChildCall::Settled {
             return Ok((state, call));
         }
-        // The command may be younger than what this process remembers of the execution.
+        // The command may be newer than the cached state of the execution.
         let state = self.state(parent, Cutoff::Latest).await?;
         let call = self.read_call(&state, command).await?;
         Ok((state, call))
@@ -143,7 +143,7 @@ impl Control {
         .await
     }
 
-    /// Tells the parent about its child, and the child if its parent no longer wants it.
+    /// Notifies the parent of its child; cancels the child if the parent does not accept it.
     async fn tell_started(
         &self,
         parent: ExecutionId,
@@ -161,9 +161,9 @@ impl Control {
 }
 
 impl Control {
-    /// Tells the parent how its child has ended, if it has. The message about the end may have come
-    /// before the command: a store that was restored can have the child of a command that it has lost
-    /// and that is issued again.
+    /// Reports the end of the child to the parent again if the child has ended. The message about
+    /// the end may have arrived before the command: after a restore, the store can have the child
+    /// of a command that was lost and is issued again.
     async fn repeat_end(
         &self,
         parent: ExecutionId,
@@ -188,7 +188,7 @@ impl Control {
     }
 }
 
-/// How a child has ended, if this is the event of its end.
+/// Returns the result of a child if `event` is its terminal event.
 fn end_of(child: ExecutionId, event: &Event) -> Option<Ended> {
     let null = Payload::null();
     if let Event::ExecutionCompleted { output } = event {
@@ -203,16 +203,16 @@ fn end_of(child: ExecutionId, event: &Event) -> Option<Ended> {
     }
 }
 
-/// What became of a row of the control plane's own pool.
+/// The result of handling a row of the control plane's own pool.
 enum Carried {
     Out,
-    /// Its command no longer asks for anything.
+    /// The command does not request a child any more.
     Over,
-    /// Too many executions wait: it is tried again.
+    /// The backlog is full; the start is retried.
     Later,
 }
 
-/// What a parent that does not wait is told about its child.
+/// Returns the output of a command that does not wait for its child.
 fn left_to_itself(child: ExecutionId, playbook: &str) -> Payload {
     Payload::inline(json!({
         "status": "started",
@@ -222,7 +222,7 @@ fn left_to_itself(child: ExecutionId, playbook: &str) -> Payload {
     }))
 }
 
-/// How the child of a command is started: where and as its parent runs.
+/// Returns the start request for a child, with the pool and error mode of its parent.
 fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> StartRequest {
     let ChildRequest { playbook, payload, origin } = wanted;
     let key = match &origin {
@@ -232,7 +232,7 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
             keep: START_KEPT,
             request: None,
         }),
-        // The command itself has at most one child.
+        // The store allows at most one child per command, so no key is needed.
         Origin::Parent { .. } | Origin::Request => None,
     };
     StartRequest {
@@ -253,7 +253,7 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
     }
 }
 
-/// Why a child cannot be started, in the words of a tool.
+/// Returns the tool error for a child that cannot be started.
 fn unstartable(path: &str, error: &StartError) -> ToolError {
     let kind = match error {
         StartError::UnknownPlaybook(_) => ErrorKind::NotFound,

@@ -1,7 +1,8 @@
-//! The skew between this machine's clock and the store's: measured from time to time, and warned of.
+//! The skew between this machine's clock and the store's: measured periodically, with a warning if
+//! large.
 //!
-//! No stored instant depends on the machine's clock, but log files, certificates and signatures of
-//! messages do, so an operator is told.
+//! No stored time depends on the machine's clock, but log files, certificates and message
+//! signatures do, so the operator is warned.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -14,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 use crate::Control;
 use crate::tasks::rest;
 
-/// How often the store is asked for its time.
+/// The interval between readings of the store's clock.
 const READ_EVERY: Duration = Duration::from_secs(5);
-/// A skew that is worth a warning.
+/// The skew from which a warning is logged.
 const WORTH_WARNING: Duration = Duration::from_secs(1);
-/// How long the same warning is not repeated.
+/// The interval before the same warning is repeated.
 const WARN_EVERY: Duration = Duration::from_secs(600);
 
-/// How far this machine's clock is from the store's.
+/// The difference between this machine's clock and the store's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skew {
     Ahead(Duration),
@@ -29,7 +30,7 @@ pub enum Skew {
 }
 
 impl Skew {
-    /// The skew of a machine that shows `machine` when the store shows `store`.
+    /// Returns the skew of a machine that shows `machine` when the store shows `store`.
     pub fn between(machine: Timestamp, store: Timestamp) -> Self {
         if machine >= store {
             Skew::Ahead(machine.since(store))
@@ -44,12 +45,12 @@ impl Skew {
         }
     }
 
-    /// Whole milliseconds, either way.
+    /// Returns the absolute skew in whole milliseconds.
     pub fn millis(self) -> u64 {
         u64::try_from(self.duration().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Seconds that the machine's clock is ahead; below zero if it is behind.
+    /// Returns the skew in seconds; negative if the machine's clock is behind.
     pub fn seconds(self) -> f64 {
         match self {
             Skew::Ahead(duration) => duration.as_secs_f64(),
@@ -57,13 +58,13 @@ impl Skew {
         }
     }
 
-    /// Returns whether the skew is worth a warning.
+    /// True if the skew requires a warning.
     pub fn is_large(self) -> bool {
         self.duration() >= WORTH_WARNING
     }
 }
 
-/// The skew as it was measured last.
+/// The last measured skew.
 pub(crate) struct SkewGauge {
     machine: Arc<dyn Clock>,
     measured: Mutex<Measured>,
@@ -72,7 +73,7 @@ pub(crate) struct SkewGauge {
 #[derive(Debug, Default)]
 struct Measured {
     skew: Option<Skew>,
-    /// The last warning: when, and of how much.
+    /// The time and the skew of the last warning.
     warned: Option<(Instant, Skew)>,
 }
 
@@ -81,7 +82,7 @@ impl SkewGauge {
         Self { machine, measured: Mutex::default() }
     }
 
-    /// Takes in the store's time; the answer is a skew that has to be warned of now.
+    /// Measures the skew from the store's time. Returns it if a warning is due.
     fn measure(&self, store: Timestamp) -> Option<Skew> {
         let skew = Skew::between(self.machine.now(), store);
         let mut measured = self.measured();
@@ -108,12 +109,12 @@ impl SkewGauge {
 }
 
 impl Control {
-    /// How far this machine's clock is from the store's, once that has been measured.
+    /// Returns the last measured skew of this machine's clock.
     pub fn clock_skew(&self) -> Option<Skew> {
         self.parts.skew.measured().skew
     }
 
-    /// Reads the store's clock from time to time, until it is to stop.
+    /// Reads the store's clock periodically until `stop`.
     pub(crate) async fn watch_clock(self, stop: CancellationToken) {
         loop {
             if let Err(error) = self.read_clock().await {
@@ -125,10 +126,10 @@ impl Control {
         }
     }
 
-    /// Asks the store for its time and measures the skew.
+    /// Reads the store's time and measures the skew.
     pub(crate) async fn read_clock(&self) -> Result<(), StoreError> {
         self.parts.store.time().await?;
-        // The estimate takes the way there and back into account.
+        // The clock's estimate accounts for the round trip.
         if let Some(skew) = self.parts.skew.measure(self.parts.stamps.now()) {
             let (seconds, side) = match skew {
                 Skew::Ahead(duration) => (duration.as_secs_f64(), "ahead of"),
@@ -160,7 +161,7 @@ mod tests {
         Timestamp::from_millis(1_800_000_000_000 + millis)
     }
 
-    /// Measures store times `seconds` apart; returns for each whether it is warned of.
+    /// Measures store times `seconds` apart and checks which of them cause a warning.
     async fn check(seconds: u64, store: &[i64], expected: &[bool]) {
         let gauge = SkewGauge::new(Arc::new(Fixed(at(0))));
         let mut warned = Vec::new();

@@ -1,9 +1,8 @@
-//! Group commit: while one batch of appends is being written, the next gathers.
+//! Group commit: while one batch of appends is being written, the next one collects.
 //!
-//! Nothing waits for company: a lone append is written at once. What can be written without looking
-//! first does not wait for what cannot, and neither waits for large appends, so there are lanes.
-//! What a commit sets off in this process (hints, loops that have something to do) is told right after
-//! it.
+//! A lone append is written at once. Appends that need lookups, and large ones, must not delay the
+//! others, so there are several lanes. After a commit, loops and waiters of this process are
+//! notified.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -19,25 +18,25 @@ use tokio::time::Instant;
 
 use crate::Control;
 
-/// How many executions' appends share a transaction at most.
+/// The largest number of appends in one transaction.
 const BATCH_MAX: usize = 256;
-/// How many events share a transaction; an append that has more by itself is written alone.
+/// The largest number of events in one transaction; a larger append is written alone.
 const BATCH_EVENTS_MAX: usize = 2048;
-/// From how many events on an append is large: others do not wait until it is written.
+/// The number of events from which an append is large, so that others do not wait for it.
 const LARGE_EVENTS: usize = 256;
 
-/// How many starts of executions share a transaction: what is under way goes first.
+/// The largest number of starts in one transaction: running executions go first.
 const BATCH_STARTS_MAX: usize = 64;
 
-/// How often a store that does not answer is asked again.
+/// The largest number of retries of a store call that got no answer.
 const UNANSWERED_RETRIES_MAX: u32 = 6;
-/// For how long it is asked again: a caller that has waited for the deadline of a store call is
-/// told.
+/// The time after which a call is not retried: a caller that has waited for the deadline of a store
+/// call gets the error.
 const UNANSWERED_RETRY_MAX: Duration = Duration::from_secs(5);
-/// The first pause before it is; each further one is twice as long.
+/// The pause before the first retry; it doubles with each further one.
 const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
 
-/// The patience of one caller with a store that does not answer.
+/// The retries of one caller.
 #[derive(Debug)]
 pub(crate) struct Retries {
     made: u32,
@@ -49,8 +48,8 @@ impl Retries {
         Self { made: 0, since: Instant::now() }
     }
 
-    /// Waits before the store is asked again; `false`, at once, if the caller should be told
-    /// instead: repeating does not help, or has not helped for too long.
+    /// Waits before a retry. Returns false, without waiting, if the caller should get the error: it
+    /// is permanent, or the retries are used up.
     pub(crate) async fn wait_after(&mut self, error: &StoreError) -> bool {
         let is_over = self.made >= UNANSWERED_RETRIES_MAX
             || self.since.elapsed() >= UNANSWERED_RETRY_MAX
@@ -64,12 +63,12 @@ impl Retries {
     }
 }
 
-/// Lets in whoever is about to come along.
+/// Yields, so that concurrent appends join the batch.
 async fn gather() {
     tokio::task::yield_now().await;
 }
 
-/// The appends that wait to be written.
+/// The queues of appends, one per lane.
 #[derive(Debug, Default)]
 pub(crate) struct Committer {
     standing_alone: Mutex<Queue>,
@@ -78,14 +77,14 @@ pub(crate) struct Committer {
     large: Mutex<Queue>,
 }
 
-/// Which appends share a transaction.
+/// The lane of an append; appends of one lane share transactions.
 #[derive(Debug, Clone, Copy)]
 enum Lane {
-    /// Those that say themselves all that has to be known.
+    /// Appends that need no lookup in the store.
     StandingAlone,
-    /// Starts under a key, which the store looks up while it writes.
+    /// Starts under a start key, which the store looks up while it writes.
     Keyed,
-    /// Those for which the store has to look first.
+    /// Appends for which the store has to read first.
     LookedUp,
     /// Appends of many events, which take long to write.
     Large,
@@ -105,12 +104,12 @@ impl Lane {
     }
 }
 
-/// Who is told what became of an append.
+/// The sender for the result of an append.
 type Answering = oneshot::Sender<Result<(), AppendError>>;
 
 /// An append that waits to be written.
 struct Queued {
-    /// Whether nobody else is writing.
+    /// True if no task is writing this lane.
     is_first: bool,
     answered: oneshot::Receiver<Result<(), AppendError>>,
 }
@@ -126,15 +125,15 @@ impl Queued {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Appends to executions that have begun.
+    /// Appends to running executions.
     waiting: VecDeque<(Append, Answering)>,
     /// Starts of executions, which are written after the others.
     starting: VecDeque<(Append, Answering)>,
-    /// Whether a task is writing, and will look again when it is done.
+    /// True while a task is writing the lane; it checks the queue again when it is done.
     committing: bool,
 }
 
-/// The loops that a commit may have given something to do.
+/// Wake-up signals for the loops that a commit may give work.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     pub(crate) relay: Notify,
@@ -180,7 +179,7 @@ impl Committer {
         queue.lock().expect("nothing panics while it holds the queue")
     }
 
-    /// The next batch.
+    /// Takes the next batch from the queue.
     fn next_batch(&self, lane: Lane) -> (Vec<Append>, Vec<Answering>) {
         let mut queue = self.queue(lane);
         let Queue { waiting, starting, .. } = &mut *queue;
@@ -192,7 +191,7 @@ impl Committer {
         begun.chain(starting.drain(..count - of_waiting)).unzip()
     }
 
-    /// Whether there is more to write; if not, nobody is committing.
+    /// True if more appends wait; otherwise marks the lane as idle.
     fn goes_on(&self, lane: Lane) -> bool {
         let mut queue = self.queue(lane);
         queue.committing = !(queue.waiting.is_empty() && queue.starting.is_empty());
@@ -200,7 +199,7 @@ impl Committer {
     }
 }
 
-/// How many of the appends that wait share the next transaction, by how many events each has.
+/// Returns how many waiting appends fit into the next transaction, given their event counts.
 fn batch_len(events: impl Iterator<Item = usize>) -> usize {
     let mut sum = 0usize;
     let fits = events.take(BATCH_MAX).enumerate().take_while(|(place, events)| {
@@ -211,8 +210,7 @@ fn batch_len(events: impl Iterator<Item = usize>) -> usize {
 }
 
 impl Control {
-    /// Writes an append together with those that others want written, and waits until it is
-    /// durable.
+    /// Writes an append in a shared transaction and waits until it is durable.
     pub(crate) async fn commit(&self, append: Append) -> Result<(), AppendError> {
         let (lane, queued) = self.queue_up(append);
         if queued.is_first {
@@ -221,8 +219,8 @@ impl Control {
         queued.answered().await
     }
 
-    /// The same for a task that lives until it is done: if nobody is writing, it does so itself,
-    /// which spares two changes of task.
+    /// Does the same as `commit` in the caller's task: if no task is writing, the caller writes
+    /// itself, which saves two task switches. The caller must not be dropped before the end.
     pub(crate) async fn commit_here(&self, append: Append) -> Result<(), AppendError> {
         let (lane, queued) = self.queue_up(append);
         if queued.is_first {
@@ -248,7 +246,7 @@ impl Control {
         (lane, Queued { is_first, answered })
     }
 
-    /// Writes batch after batch in a task of its own, until none is left.
+    /// Writes batches in a background task until the queue is empty.
     fn keep_committing(&self, lane: Lane) {
         let control = self.clone();
         self.parts.tasks.spawn(async move {
@@ -262,8 +260,8 @@ impl Control {
         });
     }
 
-    /// Writes what waits and answers it. If that panics, those whose appends were in the batch
-    /// learn that there is no answer, and the next batch is written all the same.
+    /// Writes one batch and sends the results. If the write panics, the callers of the batch get an
+    /// error and the next batch is written as usual.
     async fn commit_batch(&self, lane: Lane) {
         let _panicked = AssertUnwindSafe(self.write_batch(lane)).catch_unwind().await;
     }
@@ -275,7 +273,7 @@ impl Control {
                 let written = outcomes.iter().zip(&appends).filter(|(outcome, _)| outcome.is_ok());
                 self.tell(written.map(|(_, append)| append));
                 for (outcome, answer) in outcomes.into_iter().zip(answers) {
-                    // A caller that has gone does not want to know.
+                    // The caller may be gone.
                     let _gone = answer.send(outcome);
                 }
             }
@@ -288,8 +286,8 @@ impl Control {
         }
     }
 
-    /// Tells whoever waits in this process, and workers everywhere, what has just been written. The
-    /// relay repeats the latter from the outbox, so a hint lost here is only late.
+    /// Notifies waiters in this process, and workers everywhere, of committed appends. The relay
+    /// repeats the hints from the outbox, so a lost hint only causes a delay.
     fn tell<'a>(&self, written: impl Iterator<Item = &'a Append>) {
         let mut pools = BTreeSet::new();
         for append in written {

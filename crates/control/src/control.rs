@@ -1,4 +1,4 @@
-//! The handle: what others hold of the control plane, and what it is made of.
+//! The handle of the control plane, and its parts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::timers::TimerKey;
 use crate::vacancy::Vacancies;
 use crate::{Answer, Settings, SubmitError};
 
-/// The control plane of one process. Cheap to clone: all clones are the same one.
+/// The control plane of one process. Cheap to clone: all clones share their state.
 #[derive(Clone)]
 pub struct Control {
     pub(crate) parts: Arc<Parts>,
@@ -66,8 +66,8 @@ pub(crate) struct Parts {
 }
 
 impl Control {
-    /// A control plane on a store. Times are those of the store's clock; `machine` is the clock of this
-    /// machine, which is only compared with it.
+    /// Creates a control plane on a store. All times come from the store's clock; `machine` is this
+    /// machine's clock, which is only compared with it.
     pub fn new(
         store: Arc<dyn Store>,
         bus: Arc<dyn Bus>,
@@ -104,8 +104,8 @@ impl Control {
         Self { parts: Arc::new(parts) }
     }
 
-    /// Does what falls due by itself (timers, lost leases, children, owed messages) until `shutdown`,
-    /// then waits for what is under way. Inputs are answered whether this runs or not.
+    /// Runs the background loops (timers, lost leases, children, outbox) until `shutdown`, then
+    /// waits for open tasks. Inputs are answered even if this does not run.
     pub async fn run(&self, shutdown: CancellationToken) {
         let tasks = &self.parts.tasks;
         tasks.spawn(self.clone().watch_clock(shutdown.clone()));
@@ -118,7 +118,7 @@ impl Control {
         tasks.finished().await;
     }
 
-    /// The store's clock, which every stored instant is to be compared with.
+    /// Returns the store's clock, with which every stored time has to be compared.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.parts.stamps.clock)
     }
@@ -133,17 +133,17 @@ impl Control {
         self.submit(execution, Input::Finalize { status, reason: reason.into() }).await
     }
 
-    /// How many executions this process has started and ended, since it began.
+    /// Returns the number of executions this process has started and ended.
     pub fn outcomes(&self) -> OutcomeCounts {
         self.parts.outcomes.counts()
     }
 
-    /// An execution at a glance.
+    /// Returns the summary of an execution.
     pub async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
         self.parts.store.summary(execution).await
     }
 
-    /// Executions at a glance, newest first.
+    /// Lists summaries of executions, newest first.
     pub async fn list(
         &self,
         filter: &ExecutionFilter,
@@ -152,7 +152,7 @@ impl Control {
         self.parts.store.list(filter, page).await
     }
 
-    /// The events of an execution after one of them, in order.
+    /// Returns the events of an execution after a seq, in order.
     pub async fn events(
         &self,
         execution: ExecutionId,
@@ -162,7 +162,7 @@ impl Control {
         self.parts.store.read(execution, after, limit).await
     }
 
-    /// For how long to leave a row alone after its input got no answer.
+    /// Returns how long a row is not retried after its input failed.
     pub(crate) fn aside_after(&self, error: &SubmitError) -> Duration {
         if error.is_passing() { self.parts.settings.poll } else { ASIDE }
     }

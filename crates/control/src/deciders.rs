@@ -1,8 +1,8 @@
-//! Work that takes long enough to hold others up: done beside the threads that serve requests.
+//! Slow work, done outside the threads that serve requests.
 //!
-//! A decision is first made where it is asked for, with little effort: nearly all of them are done
-//! then, at no further cost. One that needs more is made again by one of a few threads that serve
-//! nobody meanwhile, so that any number of slow decisions leaves the other threads free.
+//! A decision is first made in place with a small work limit, which suffices for nearly all. A
+//! slower one is repeated on one of a few blocking threads, so that slow decisions do not block the
+//! other threads.
 
 use std::thread::available_parallelism;
 
@@ -11,10 +11,10 @@ use tokio::sync::Semaphore;
 
 use crate::Control;
 
-/// Slow decisions that are made at the same time: half of the processors, and at least one.
+/// The divisor of the number of processors that gives the number of concurrent slow decisions.
 const SLOW_SHARE: usize = 2;
 
-/// The room for slow decisions in this process.
+/// The limit of concurrent slow decisions in this process.
 #[derive(Debug)]
 pub(crate) struct Deciders {
     room: Semaphore,
@@ -26,8 +26,8 @@ impl Deciders {
         Self { room: Semaphore::new((processors / SLOW_SHARE).max(1)) }
     }
 
-    /// Does slow work once there is room for it, while the other tasks of this thread go on
-    /// elsewhere. A runtime of one thread has no elsewhere: there it is done in place.
+    /// Runs slow work once a permit is free, while other tasks of this thread move to other
+    /// threads. A single-threaded runtime runs it in place.
     pub(crate) async fn slow<T>(&self, work: impl FnOnce() -> T) -> T {
         match Handle::current().runtime_flavor() {
             RuntimeFlavor::CurrentThread => work(),
@@ -40,7 +40,7 @@ impl Deciders {
 }
 
 impl Control {
-    /// Does work that takes noticeable time beside the threads that serve requests, once there is room.
+    /// Runs slow work outside the threads that serve requests, once a permit is free.
     pub async fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
         self.parts.deciders.slow(work).await
     }

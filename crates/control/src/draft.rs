@@ -1,7 +1,7 @@
-//! A decision being written down: its events numbered and folded, and all they mean beside.
+//! A decision being written: its events numbered and folded, with their effects.
 //!
-//! Invariant: the draft's state is the fold of the stored log and the draft's events, so what was
-//! drafted before is seen by what is decided next.
+//! Invariant: the draft's state is the fold of the stored log and the draft's events, so each
+//! decision sees the ones before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::needs::{Fetched, Log, Unstored};
 use crate::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
 
-/// Where events get their ids and times.
+/// The source of event ids and times.
 #[derive(Clone)]
 pub(crate) struct Stamps {
-    /// The store's.
+    /// The store's clock.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<IdGenerator>,
 }
@@ -40,14 +40,14 @@ impl Stamps {
     }
 }
 
-/// What will be appended to one execution.
+/// The pending append of one execution.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// As it will be once the draft is written.
+    /// The state after the draft is written.
     pub(crate) state: Execution,
-    /// The time by the store's clock, read once for all that is decided here.
+    /// The time by the store's clock, read once for the whole draft.
     pub(crate) now: Timestamp,
-    /// What has been fetched for the decisions of this draft.
+    /// Data loaded for the decisions of this draft.
     pub(crate) fetched: Fetched,
     expected: Seq,
     pages: Pages,
@@ -63,18 +63,18 @@ struct Pages {
     /// Large values that came with an input or were made for a decision; stored if an event refers
     /// to them.
     offered: Unstored,
-    /// Values moved out already, by address; the value is kept so that its address stays its own.
+    /// Values already moved out of events, by address; holding the value keeps the address unique.
     moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
 }
 
 impl Draft {
-    /// A draft that continues a stored log.
+    /// Creates a draft that continues a stored log.
     pub(crate) fn onto(state: Execution, now: Timestamp) -> Self {
         let expected = state.seq();
         Self { state, now, fetched: Fetched::default(), expected, pages: Pages::default() }
     }
 
-    /// A draft that begins an execution.
+    /// Creates a draft that begins an execution.
     pub(crate) fn opening(
         execution: ExecutionId,
         mut first: Event,
@@ -96,7 +96,7 @@ impl Draft {
         Ok(Self { state, now, fetched, expected: Seq::ZERO, pages })
     }
 
-    /// A large value that an input brought along, or that was made for a decision.
+    /// Offers a large value that came with an input or was made for a decision.
     pub(crate) fn offer(&mut self, large: &Arc<Large>) {
         let digest = large.reference.digest;
         if let Some(value) = &large.parsed {
@@ -105,14 +105,14 @@ impl Draft {
         self.pages.offered.insert(digest, Arc::clone(large));
     }
 
-    /// What is stored of the execution, with what the draft adds.
+    /// Returns the stored log together with the draft's events.
     pub(crate) fn log(&self) -> Log<'_> {
         let (execution, expected) = (self.state.id(), self.expected);
         let Pages { events, offered, payloads, .. } = &self.pages;
         Log { execution, expected, events, offered, referred: payloads }
     }
 
-    /// Writes down an event that has been decided. On an error the draft is of no use any more.
+    /// Folds and adds a decided event. On an error the draft must be discarded.
     pub(crate) fn record(
         &mut self,
         mut event: Event,
@@ -138,17 +138,17 @@ impl Draft {
         &self.pages.events
     }
 
-    /// The values that were moved out of events.
+    /// Returns the values that were moved out of events.
     pub(crate) fn moved(&self) -> impl Iterator<Item = (PayloadRef, &Arc<Value>)> {
         self.pages.moved.values().map(|(value, reference)| (*reference, value))
     }
 
-    /// What is to be written, and the state it leads to.
+    /// Returns the append to be written and the resulting state.
     pub(crate) fn finish(self) -> (Append, Execution) {
         let Self { state, now: _, fetched: _, expected, pages } = self;
         let Pages { events, queue, timers, mut outbox, payloads, .. } = pages;
         let leased: BTreeSet<CommandId> = queue.iter().filter_map(leased_at_once).collect();
-        // Whoever has a command need not be told that it waits.
+        // No ready message is sent for a command that is already leased.
         outbox.retain(|message| !ready_command(message).is_some_and(|it| leased.contains(&it)));
         let append = Append {
             execution: state.id(),
@@ -168,7 +168,7 @@ impl Draft {
     }
 }
 
-/// The command that a change leases for the first time.
+/// Returns the command that a queue change leases for the first time.
 fn leased_at_once(change: &QueueChange) -> Option<CommandId> {
     match change {
         QueueChange::Lease { command, attempt: Attempt(1), .. } => Some(*command),
@@ -180,7 +180,7 @@ fn leased_at_once(change: &QueueChange) -> Option<CommandId> {
     }
 }
 
-/// The command that waits, by a message that says so.
+/// Returns the command of a `CommandReady` message.
 fn ready_command(message: &Message) -> Option<CommandId> {
     match message {
         Message::CommandReady { command, .. } => Some(*command),
@@ -192,7 +192,7 @@ fn ready_command(message: &Message) -> Option<CommandId> {
 }
 
 impl Pages {
-    /// Replaces every large value of an event by a reference to it.
+    /// Replaces every large value of an event by a reference.
     fn move_out(&mut self, event: &mut Event, inline_max: usize, loaded: &mut Loaded) {
         if let Event::ContextUpdated { values, large, .. } = event {
             self.move_out_variables(values, large, loaded);
@@ -213,7 +213,7 @@ impl Pages {
         }
     }
 
-    /// Replaces every large variable by a reference to it; a part of one stays with its event.
+    /// Replaces every large variable by a reference; parts of a variable stay inline.
     fn move_out_variables(
         &mut self,
         values: &mut BTreeMap<String, Value>,
@@ -241,7 +241,7 @@ impl Pages {
         reference
     }
 
-    /// Notes what an event means for the world outside.
+    /// Adds the effects of an event to the append.
     fn note(&mut self, before: &Execution, recorded: &Recorded) {
         for effect in effects_of(before, recorded) {
             match effect {
@@ -266,13 +266,13 @@ impl Pages {
     }
 }
 
-/// How long the JSON of an event's values may be. A step that shows where its output is kept has it
-/// kept by itself, however small it is.
+/// Returns the inline limit for the payloads of an event. A step may set a lower limit, so that its
+/// output is always stored by reference.
 fn inline_max(state: &Execution, playbook: &Playbook, event: &Event) -> usize {
     if event.tag() == EventTag::CommandIssued {
         return BINDING_INLINE_MAX;
     }
-    // A step without an output of its own has its last command's.
+    // A step without an output of its own uses its last command's.
     let step = if let Event::CommandCompleted { command, .. } = event {
         state.step_of_command(*command)
     } else {

@@ -1,4 +1,4 @@
-//! Why the control plane could not do what was asked.
+//! The errors of the control plane.
 //!
 //! Sources are shared, because one failure may answer many callers.
 
@@ -10,7 +10,7 @@ use noetl_playbook::Problems;
 use noetl_store::{KeyHolder, StoreError};
 use thiserror::Error;
 
-/// Why the state of an execution cannot be had.
+/// The reason why the state of an execution cannot be loaded.
 #[derive(Debug, Clone, Error)]
 pub enum LoadError {
     #[error("there is no execution {0}")]
@@ -21,10 +21,10 @@ pub enum LoadError {
          gone back in time. Read the log from the start"
     )]
     Rewound { execution: ExecutionId, seq: Seq },
-    /// The same may work later.
+    /// A retry may succeed.
     #[error("the store did not answer")]
     Unavailable(#[source] Arc<StoreError>),
-    /// Somebody must look: what is stored, or what was about to be, makes no sense.
+    /// Stored data, or data about to be stored, is inconsistent; an operator has to check it.
     #[error("execution {execution} cannot be read")]
     Corrupt {
         execution: ExecutionId,
@@ -33,7 +33,7 @@ pub enum LoadError {
     },
 }
 
-/// What is wrong with stored data.
+/// The inconsistency found in stored data.
 #[derive(Debug, Error)]
 pub enum Damage {
     #[error("an event does not follow from those before it")]
@@ -59,7 +59,7 @@ impl LoadError {
         Self::of_shared(execution, Arc::new(error))
     }
 
-    /// The same for an error that answers many callers.
+    /// Does the same as `of_store` for an error that answers many callers.
     pub(crate) fn of_shared(execution: ExecutionId, error: Arc<StoreError>) -> Self {
         match &*error {
             StoreError::Unavailable(_)
@@ -84,7 +84,7 @@ impl LoadError {
     }
 }
 
-/// Why a large value cannot be had.
+/// The reason why a large value cannot be loaded.
 #[derive(Debug, Clone, Error)]
 pub enum PayloadError {
     #[error("the store did not answer")]
@@ -95,25 +95,25 @@ pub enum PayloadError {
     Damaged(Digest),
 }
 
-/// Why an input got no answer. Whether it took effect is known unless it is `Unavailable`; every
-/// input may be repeated.
+/// The reason why an input got no answer. Only for `Unavailable` it is unknown if the input took
+/// effect; every input may be repeated.
 #[derive(Debug, Clone, Error)]
 pub enum SubmitError {
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Too much waits for this execution already.
+    /// The execution's mailbox is full.
     #[error("too many inputs wait for execution {0}")]
     Busy(ExecutionId),
-    /// Others were faster, again and again.
+    /// Other writers kept winning the race for the next event.
     #[error("execution {0} keeps changing")]
     Contended(ExecutionId),
-    /// This control plane has stopped.
+    /// The control plane has stopped.
     #[error("the control plane has stopped")]
     Stopped,
 }
 
 impl SubmitError {
-    /// Whether the same input may be answered when it is tried again soon.
+    /// True if the same input may succeed when it is retried soon.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             SubmitError::Load(LoadError::Unavailable(_))
@@ -127,7 +127,7 @@ impl SubmitError {
     }
 }
 
-/// Why an execution was not started.
+/// The reason why an execution was not started.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("there is no playbook {0}")]
@@ -140,12 +140,12 @@ pub enum StartError {
     PayloadTooLarge,
     #[error("the payload is nested deeper than {max} levels", max = noetl_model::PAYLOAD_DEPTH_MAX)]
     PayloadTooNested,
-    /// An execution was started under the same key.
+    /// An execution was already started under the same key.
     #[error("execution {} was started under this key", .0.execution)]
     KeyTaken(KeyHolder),
     #[error("the start was refused")]
     Refused(#[source] Refusal),
-    /// Too many executions wait already; the same works once workers have caught up.
+    /// Too many executions wait; the start works once workers have caught up.
     #[error(
         "{} executions wait for a worker in pool `{}`, and {} is the limit; start it again later, add \
          workers for the pool, or raise `executions.backlog_max`", .0.waiting, .0.pool, .0.limit
@@ -156,7 +156,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Whether the same start may work when it is tried again soon.
+    /// True if the same start may succeed when it is retried soon.
     pub fn is_passing(&self) -> bool {
         match self {
             StartError::Submit(error) => error.is_passing(),
@@ -178,16 +178,16 @@ impl From<LoadError> for StartError {
     }
 }
 
-/// Why a playbook was not registered.
+/// The reason why a document was not registered.
 #[derive(Debug, Error)]
 pub enum RegisterError {
-    /// Nothing is wrong with us: the document has problems, all of them listed.
+    /// The document has problems, which are all listed.
     #[error("the playbook is not valid")]
     Invalid(#[source] Problems),
-    /// The document is kept, but messages cannot be taken for it yet; the same again may help.
+    /// The document is stored, but its subscription was not created; a retry may help.
     #[error("the subscription is not registered")]
     Subscription(#[source] crate::SubscriptionError),
-    /// The document is kept, but its instants do not count yet; the same again may help.
+    /// The document is stored, but its schedule was not activated; a retry may help.
     #[error("the schedule is not begun")]
     Schedule(#[source] crate::ScheduleError),
     #[error("the store did not answer")]

@@ -1,4 +1,4 @@
-//! Watching an execution: its events in order, as they are committed.
+//! Following an execution: its events in order, as they are committed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::{Control, LoadError};
 
-/// Who is to be told when the log of an execution has grown.
+/// The waiters for new events, by execution.
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
     watched: Mutex<BTreeMap<ExecutionId, watch::Sender<Seq>>>,
@@ -27,7 +27,7 @@ impl Followers {
         watched.entry(execution).or_insert_with(|| watch::Sender::new(Seq::ZERO)).subscribe()
     }
 
-    /// One of an execution's receivers is about to go.
+    /// Removes the sender of an execution if its last receiver is about to be dropped.
     fn unwatch(&self, execution: ExecutionId) {
         let mut watched = self.watched();
         if watched.get(&execution).is_some_and(|sender| sender.receiver_count() <= 1) {
@@ -40,7 +40,8 @@ impl Followers {
     }
 }
 
-/// The events of one execution, in order, without end: who follows knows which one is the last.
+/// A stream of the events of one execution, in order. The stream has no end; the caller recognises
+/// the last event.
 pub struct Follow {
     control: Control,
     execution: ExecutionId,
@@ -52,15 +53,15 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// The next event, once it is committed. Giving up the wait loses no event. An error if the log has
-    /// lost the event before it.
+    /// Returns the next event once it is committed. Cancel safe: no event is lost. Fails if the log
+    /// has lost the previous event.
     pub async fn next(&mut self) -> Result<Recorded, LoadError> {
         loop {
             if let Some(recorded) = self.page.pop_front() {
                 (self.after, self.last) = (recorded.seq, Some(recorded.event_id));
                 return Ok(recorded);
             }
-            // Seen before the read, so that what is committed meanwhile is noticed after it.
+            // Marked before the read, so that a commit during the read is noticed after it.
             self.advanced.mark_unchanged();
             self.page = self.read_on().await?;
             if self.page.is_empty() {
@@ -69,7 +70,7 @@ impl Follow {
         }
     }
 
-    /// The events after the last one, which has to be in its place still.
+    /// Reads the events after the last one, which must still be in the log.
     async fn read_on(&mut self) -> Result<VecDeque<Recorded>, LoadError> {
         let page = self.control.read_from(self.execution, self.after, READ_EVENTS_MAX).await?;
         let mut page: VecDeque<_> = page.into();
@@ -84,7 +85,7 @@ impl Follow {
         Ok(page)
     }
 
-    /// Waits for a commit of this process, or long enough for another's.
+    /// Waits for a commit of this process, or for the poll interval in case of another process.
     async fn wait(&mut self) {
         tokio::select! {
             biased;
@@ -103,7 +104,7 @@ impl Drop for Follow {
 }
 
 impl Control {
-    /// Follows an execution from after an event on.
+    /// Follows an execution from the event after `after` on.
     pub fn events_follow(&self, execution: ExecutionId, after: Seq) -> Follow {
         let advanced = self.parts.followers.watch(execution);
         let (control, page) = (self.clone(), VecDeque::new());

@@ -1,8 +1,8 @@
-//! Forks: another execution with the same past up to an event, perhaps with something changed.
+//! Forks: new executions that share the log of another one up to an event, optionally with changes.
 //!
-//! Decisions leave several events each. A fork at one in the middle is given what the decision comes
-//! to from there on, by deciding it again; where the changes lead elsewhere, the fork leaves before
-//! the decision, and the work that led to it is done again.
+//! A decision makes several events. A fork in the middle of one repeats the decision to get the
+//! remaining events. If the changes make it differ, the fork starts before the decision, and the
+//! work that led to it is done again.
 
 mod past;
 
@@ -29,30 +29,29 @@ use crate::payloads::json_len_within;
 use crate::{Control, PlaybookChoice, RegisterError, StartError};
 use past::{Beginning, Begun, Cause, Past, Reading};
 
-/// Where a fork leaves the other execution.
+/// The point where a fork leaves its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForkAt {
-    /// At an event. An end is not shared: at the last event, or after it, the fork leaves before
-    /// the end.
+    /// At an event. The terminal event is never shared: a fork at it starts just before it.
     Event(Seq),
-    /// Where what failed can be done again.
+    /// Where the failed work can be repeated.
     Failure,
 }
 
-/// A wish for a fork.
+/// The parameters of a fork.
 #[derive(Debug, Clone)]
 pub struct ForkRequest {
     pub origin: ExecutionId,
     pub at: ForkAt,
     /// Another version of the playbook.
     pub playbook: Option<PlaybookChoice>,
-    /// Merged over the workload.
+    /// Values merged into the workload.
     pub workload: Map<String, Value>,
-    /// Written to `ctx`.
+    /// Values written to `ctx`.
     pub context: BTreeMap<String, Value>,
 }
 
-/// Why an execution was not forked.
+/// The reason why an execution was not forked.
 #[derive(Debug, Error)]
 pub enum ForkError {
     #[error("execution {0} has no event {1}")]
@@ -75,14 +74,14 @@ impl From<LoadError> for ForkError {
     }
 }
 
-/// The relation of an execution to others' pasts: a past of its own, or one it shares.
+/// The origin of an execution's log: its own, or shared as a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lineage {
     First,
     Fork,
 }
 
-/// The surroundings of a fork's first decision.
+/// The arguments of a fork's first decision.
 struct Setting<'a> {
     fork: ExecutionId,
     origin: ExecutionId,
@@ -90,17 +89,17 @@ struct Setting<'a> {
     changes: &'a Changes,
 }
 
-/// The playbook that a fork goes on with.
+/// The playbook of a fork.
 enum Onto {
-    /// The one that the request names, else that of the origin.
+    /// The playbook named in the request, else the origin's.
     Requested,
     /// A document that is not registered.
     Document(Arc<Playbook>),
 }
 
 impl Control {
-    /// Forks an execution; the answer is the fork. It has the origin's playbook version and workload
-    /// unless the request names others, also where it leaves before the origin changed them.
+    /// Forks an execution and returns the fork. The fork has the origin's current playbook version
+    /// and workload unless the request names others, also if it starts before their change.
     pub async fn fork(&self, request: ForkRequest) -> Result<ExecutionId, ForkError> {
         let origin = request.origin;
         let (id, draft) = self.drafted(request, Onto::Requested).await?;
@@ -112,8 +111,8 @@ impl Control {
         Ok(id)
     }
 
-    /// Forks an execution and goes on with a playbook document, which is registered only if the fork
-    /// is possible. `file` is its name in messages.
+    /// Forks an execution with a playbook document, which is registered only if the fork is
+    /// possible. `file` is its name in messages.
     pub async fn fork_onto(
         &self,
         request: ForkRequest,
@@ -128,7 +127,7 @@ impl Control {
         self.fork(ForkRequest { playbook, ..request }).await
     }
 
-    /// The first events of a fork, decided but not written.
+    /// Decides the first events of a fork without writing them.
     async fn drafted(
         &self,
         request: ForkRequest,
@@ -165,7 +164,7 @@ impl Control {
         Ok((id, self.fork_draft(&setting, past).await?))
     }
 
-    /// An execution may be a fork of a fork, but not without end.
+    /// Checks that the chain of forks is not too long, and returns the origin of the log.
     async fn check_lineage(&self, origin: ExecutionId) -> Result<Lineage, ForkError> {
         let mut execution = origin;
         for _ in 0..FORKS_MAX {
@@ -180,8 +179,8 @@ impl Control {
         Err(ForkError::TooManyForks(origin))
     }
 
-    /// The past a fork shares, and the changes of those before it that it makes again: one that leaves
-    /// another fork within its first decision leaves before that.
+    /// Returns the shared state of a fork, and the changes of earlier forks that it repeats: a fork
+    /// within the first decision of another fork starts before that decision.
     async fn settled_past(
         &self,
         origin: ExecutionId,
@@ -209,7 +208,7 @@ impl Control {
         }
     }
 
-    /// The workload with some values merged over it; nothing if there are none.
+    /// Returns the workload with values merged into it; `None` if there are none.
     async fn merged_workload(
         &self,
         state: &Execution,
@@ -239,8 +238,8 @@ impl Control {
         Ok(Some(Payload::inline(Value::Object(workload))))
     }
 
-    /// The first events of a fork, decided but not written: at the event that was asked for if what
-    /// follows from it can be told, else before the decision it is part of.
+    /// Decides the first events of a fork without writing them: at the requested event if the rest
+    /// of its decision can be determined, else before that decision.
     async fn fork_draft(&self, setting: &Setting<'_>, past: Past) -> Result<Draft, ForkError> {
         let mut fetched = Fetched::default();
         let now = self.parts.stamps.now();
@@ -253,7 +252,7 @@ impl Control {
                 let told = since.iter().zip(&whole).take_while(|(was, is)| was.is_like(is)).count();
                 match before {
                     _ if told == since.len() => (past.state, whole[told..].to_vec(), Vec::new()),
-                    // Another decision, whose input is not known, came after this one.
+                    // Another decision, whose input is unknown, came after this one.
                     Some(before) if told == whole.len() => {
                         let settled = Seq(before.seq().0 + told as u64);
                         let state = self.state(setting.origin, Cutoff::Seq(settled));
@@ -292,7 +291,7 @@ impl Control {
         Ok(draft)
     }
 
-    /// What an input comes to if a fork leaves after some of the events.
+    /// Repeats the decision of an input with the fork's changes applied after `after` events.
     async fn decided_again(
         &self,
         setting: &Setting<'_>,

@@ -1,9 +1,9 @@
-//! Handing out commands: claims, and the heartbeats that keep them.
+//! Leases: claiming commands for workers, and heartbeats.
 //!
-//! What waits is read from the queue, but a claim is an input like any other: the event, the lease and
-//! the answer belong to one commit, and whoever was faster is told by the engine. A worker for which
-//! nothing waits is handed the next command of its pool in the commit that issues it, and does not
-//! look again while nothing can have changed.
+//! Ready commands are read from the queue, but a claim is an input like any other: the event, the
+//! lease and the answer belong to one commit, and the engine refuses the slower of two claims. A
+//! waiting worker gets the next command of its pool in the commit that issues it, and polls only if
+//! something may have changed.
 
 use std::time::Duration;
 
@@ -17,30 +17,30 @@ use crate::lookout::Lookout;
 use crate::reserve::{ASIDE, InHand};
 use crate::{Answer, Control};
 
-/// How long a worker is kept waiting at most before it has to ask again.
+/// The longest time a worker waits before it has to ask again.
 const LEASE_WAIT_MAX: Duration = Duration::from_secs(300);
 
-/// How often a worker looks again at once when nothing of what it found could be claimed.
+/// The number of immediate retries if no ready command could be claimed.
 const LOOKS_MAX: u32 = 16;
 
-/// A command in the queue, at one stage of its life.
+/// The key of a queued command and its attempt.
 pub(crate) type ReadyKey = (ExecutionId, CommandId, Attempt);
 
-/// Whether a worker may go on with a command.
+/// The answer to a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heartbeat {
     Extended {
         until: Timestamp,
     },
-    /// Someone else holds it now.
+    /// Another worker holds the command.
     Superseded,
-    /// The command is over.
+    /// The command has ended.
     Gone,
 }
 
 impl Control {
-    /// Leases up to `max` commands of a pool to a worker. Answers as soon as there is one, or with
-    /// none after `wait`.
+    /// Leases up to `max` commands of a pool to a worker. Returns as soon as there is one, or an
+    /// empty list after `wait`.
     pub async fn lease(
         &self,
         worker: &WorkerId,
@@ -61,7 +61,7 @@ impl Control {
                     return Ok(leases);
                 }
                 if !found_none && looks < LOOKS_MAX {
-                    // What could not be claimed is out of the way now; there may be more behind it.
+                    // Unclaimable rows are set aside; there may be others behind them.
                     looks += 1;
                     tokio::task::yield_now().await;
                     continue;
@@ -84,7 +84,7 @@ impl Control {
         }
     }
 
-    /// Prolongs the leases of what a worker runs; one answer for each, in order.
+    /// Extends the leases of a worker's commands; one answer for each, in order.
     pub async fn heartbeat(&self, held: &[Held]) -> Result<Vec<Heartbeat>, StoreError> {
         let lease = self.parts.settings.lease;
         let until = self.parts.stamps.now().after(lease);
@@ -99,7 +99,7 @@ impl Control {
             .collect())
     }
 
-    /// Claims up to `max` commands; for each that was free, the lease or nothing.
+    /// Claims up to `max` ready commands; `None` for each that could not be claimed.
     async fn claim_ready(
         &self,
         worker: &WorkerId,
@@ -110,15 +110,14 @@ impl Control {
         Ok(join_all(taken.into_iter().map(|(row, in_hand)| self.claim(worker, row, in_hand))).await)
     }
 
-    /// Takes in hand up to `max` commands of a pool that can be leased, going on with the round of the
-    /// pool where it stands.
+    /// Reserves up to `max` ready commands of a pool, continuing the pool's round-robin.
     pub(crate) async fn take_ready(
         &self,
         pool: &Pool,
         max: usize,
     ) -> Result<Vec<(ReadyCommand, InHand<'_, ReadyKey>)>, StoreError> {
         let (claims, rounds) = (&self.parts.claims, &self.parts.rounds);
-        // One more than is wanted tells whether somebody has to wait.
+        // One more than needed shows if another execution has to wait.
         let limit = max.saturating_add(claims.held()).saturating_add(1).min(PAGE_MAX);
         let ready = self.parts.store.ready(pool, rounds.last(pool), limit).await?;
         let mut taken = Vec::new();
@@ -159,7 +158,8 @@ impl Control {
                 in_hand.set_aside(ASIDE);
                 None
             }
-            // Another server's worker was faster; if the command stays ready, the sweeper says so.
+            // A worker of another server was faster; if the command stays ready, the sweeper
+            // reports it.
             Ok(Answer::Refused(refusal)) => {
                 tracing::debug!(%execution, %command, %refusal, "command cannot be claimed");
                 in_hand.set_aside(ASIDE);

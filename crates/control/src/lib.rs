@@ -1,12 +1,11 @@
-//! The shell around the engine: what is decided is written, what is written is told to others.
+//! The imperative shell around the engine: stores decisions and sends the resulting messages.
 //!
-//! Everything that happens to an execution goes through its mailbox: the inputs that wait are
-//! decided one after another on its state and appended at once, together with what other executions
-//! append at the same moment. Loops turn rows that fall due (timers, expired leases, owed messages,
-//! children to start) into further inputs.
+//! All inputs of an execution go through its mailbox: waiting inputs are decided one after another
+//! on its state and appended together, in a transaction shared with other executions. Loops turn
+//! due rows (timers, expired leases, pending messages, children to start) into further inputs.
 //!
-//! Invariants: a caller is answered after the commit; an input that is decided again after a
-//! conflict is decided on what is stored; any number of control planes may share a store.
+//! Invariants: a caller is answered after the commit; after a conflict, an input is decided again
+//! on the stored state; any number of control planes may share a store.
 
 mod admission;
 mod below;

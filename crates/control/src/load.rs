@@ -1,7 +1,8 @@
-//! The state of an execution: kept in memory, else folded from its last snapshot and what came after.
+//! Loading the state of an execution: from memory, else from its last snapshot and the events after
+//! it.
 //!
-//! States in memory are committed ones. A stale one does no harm: what is decided on it is refused by
-//! the store, and the next load reads what is stored.
+//! Cached states are committed ones. A stale state does no harm: the store refuses its appends, and
+//! the next load reads the log.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
@@ -16,10 +17,10 @@ use crate::error::{Damage, LoadError};
 use crate::rewind::{FoldEnd, Standing};
 use crate::{Control, snapshot};
 
-/// From which length on an event may fill a page by itself; its stored form may be longer.
+/// The length from which an event may fill a page by itself; its stored form may be longer.
 const FILLING_LEN: usize = READ_BYTES_MAX / 2;
 
-/// The states of executions used lately.
+/// The cache of execution states.
 #[derive(Debug)]
 pub(crate) struct StateCache {
     states: Mutex<LruCache<ExecutionId, Kept>>,
@@ -28,7 +29,7 @@ pub(crate) struct StateCache {
 #[derive(Debug)]
 struct Kept {
     state: Execution,
-    /// When it was saved last, or got here.
+    /// The time of the last snapshot, or of the insertion into the cache.
     saved_at: Timestamp,
 }
 
@@ -41,7 +42,7 @@ impl StateCache {
         self.states().get(&execution).map(|kept| kept.state.clone())
     }
 
-    /// Keeps a committed state, unless a later one is known; the answer is how long ago it was saved.
+    /// Caches a committed state unless a later one is cached. Returns the age of its last snapshot.
     pub(crate) fn put(&self, state: Execution, now: Timestamp) -> Duration {
         let mut states = self.states();
         let kept = states.peek(&state.id());
@@ -62,7 +63,7 @@ impl StateCache {
         self.states().pop(&execution);
     }
 
-    /// Where the log of each execution ends, as far as it is known here.
+    /// Returns the last known event of every cached execution.
     pub(crate) fn ends(&self) -> Vec<FoldEnd> {
         self.states().iter().map(|(_, kept)| FoldEnd::of(&kept.state)).collect()
     }
@@ -73,7 +74,7 @@ impl StateCache {
 }
 
 impl Control {
-    /// An execution as it was at a cutoff.
+    /// Returns the state of an execution at a cutoff.
     pub async fn state(
         &self,
         execution: ExecutionId,
@@ -93,7 +94,7 @@ impl Control {
         }
     }
 
-    /// An execution as this control plane last knew it; read from the store if it does not.
+    /// Returns the cached state of an execution; loads it if there is none.
     pub(crate) async fn known_state(&self, execution: ExecutionId) -> Result<Execution, LoadError> {
         if let Some(state) = self.parts.states.get(execution) {
             return Ok(state);
@@ -103,7 +104,7 @@ impl Control {
         Ok(state)
     }
 
-    /// Saves a state, off the hot path. A snapshot that is not written costs time, nothing else.
+    /// Saves a snapshot in a background task. A failure only costs time at the next load.
     pub(crate) fn save_snapshot(&self, state: Execution) {
         let control = self.clone();
         self.parts.states.saved(state.id(), self.parts.stamps.now());
@@ -150,7 +151,7 @@ impl Control {
         })
     }
 
-    /// Folds what is stored after `state`, a page at a time, up to the cutoff.
+    /// Folds the stored events after `state`, a page at a time, up to the cutoff.
     async fn fold_from(
         &self,
         execution: ExecutionId,
@@ -187,8 +188,8 @@ impl Control {
         self.read_some(execution, after, READ_EVENTS_MAX).await
     }
 
-    /// The event at `seq` and those after it, at most `limit` of each read. If there are any after it,
-    /// at least one of them is among them, however large the event at `seq` is.
+    /// Returns the event at `seq` and those after it, at most `limit` per read. If there are later
+    /// events, at least one is included, however large the event at `seq` is.
     pub(crate) async fn read_from(
         &self,
         execution: ExecutionId,

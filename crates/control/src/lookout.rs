@@ -1,7 +1,7 @@
-//! Looking for commands that wait, no oftener than something may have changed.
+//! Polling of a pool for ready commands, only when something may have changed.
 //!
-//! Invariant: a lookout has listened since before its last look, so whoever takes it over knows
-//! whether another look could find anything.
+//! Invariant: a poll state has been subscribed to hints since before its last poll, so the worker
+//! that takes it over knows if another poll could find anything.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -11,22 +11,22 @@ use noetl_bus::{Hint, HintReceiver};
 use noetl_model::Pool;
 use tokio::time::Instant;
 
-/// What is known of a pool without looking.
+/// The poll state of a pool.
 #[derive(Debug)]
 pub(crate) struct Lookout {
     pool: Pool,
     hints: HintReceiver,
-    /// When to look again even if nobody gives a hint.
+    /// The time of the next poll if no hint arrives.
     due_at: Instant,
 }
 
 impl Lookout {
-    /// A lookout that has not looked yet.
+    /// Creates a poll state that is due at once.
     pub(crate) fn new(pool: &Pool, hints: HintReceiver) -> Self {
         Self { pool: pool.clone(), hints, due_at: Instant::now() }
     }
 
-    /// Whether a look could find anything; one look answers all the hints that have come so far.
+    /// True if a poll could find commands. Consumes all pending hints, which one poll covers.
     pub(crate) fn is_due(&mut self) -> bool {
         while let Some(hint) = self.hints.next().now_or_never() {
             if concerns(&hint, &self.pool) {
@@ -36,12 +36,12 @@ impl Lookout {
         Instant::now() >= self.due_at
     }
 
-    /// A look has found nothing.
+    /// Sets the time of the next poll after one that found nothing.
     pub(crate) fn rest_until(&mut self, due_at: Instant) {
         self.due_at = due_at;
     }
 
-    /// Waits until a look could find something.
+    /// Waits until a poll could find commands.
     pub(crate) async fn due(&mut self) {
         loop {
             tokio::select! {
@@ -66,19 +66,19 @@ fn concerns(hint: &Hint, pool: &Pool) -> bool {
     }
 }
 
-/// The lookouts of workers that were handed something and have not come back yet.
+/// Poll states of workers that got a command and have not returned yet.
 #[derive(Debug, Default)]
 pub(crate) struct Lookouts {
     kept: Mutex<BTreeMap<Pool, Lookout>>,
 }
 
 impl Lookouts {
-    /// The lookout that somebody has left for a pool.
+    /// Takes the poll state left for a pool.
     pub(crate) fn take(&self, pool: &Pool) -> Option<Lookout> {
         self.kept().remove(pool)
     }
 
-    /// Leaves a lookout to whoever waits next in its pool.
+    /// Leaves a poll state for the next worker that waits in its pool.
     pub(crate) fn leave(&self, lookout: Lookout) {
         let now = Instant::now();
         let mut kept = self.kept();
@@ -86,7 +86,7 @@ impl Lookouts {
         kept.insert(lookout.pool.clone(), lookout);
     }
 
-    /// Something has changed of which no hint tells.
+    /// Drops all poll states after a change that causes no hint.
     pub(crate) fn clear(&self) {
         self.kept().clear();
     }
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a lookout that has just found nothing is due after a hint.
+    /// Checks if a poll state that has just found nothing is due after a hint.
     async fn check(hint: Option<Hint>, expected: bool) {
         let bus = LocalBus::new();
         let mut lookout = Lookout::new(&Pool::shared(), bus.subscribe());

@@ -1,7 +1,7 @@
-//! Playbooks looked up by path: starts that come together share one question to the store.
+//! Catalog lookups by path: concurrent starts share one store query.
 //!
-//! Invariant: an answer is read from the store after its question was asked, so a version that was
-//! registered before a start is found by it.
+//! Invariant: a query starts after all of its callers asked, so a start finds every version that
+//! was registered before it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,7 +17,7 @@ use crate::{Control, LoadError};
 type Asked = (String, Option<u32>);
 type Found = Result<Option<Arc<CatalogEntry>>, Arc<StoreError>>;
 
-/// The questions that wait, by what is asked. An entry exists as long as a task answers it.
+/// The waiting callers by query. An entry exists as long as a task answers it.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     waiting: Mutex<BTreeMap<Asked, Vec<oneshot::Sender<Found>>>>,
@@ -28,7 +28,7 @@ impl Lookups {
         self.waiting.lock().expect("nothing panics while it holds the questions")
     }
 
-    /// Adds a question; whether nobody is answering the same one yet.
+    /// Adds a caller. Returns true if no task answers this query yet.
     fn ask(&self, asked: &Asked, answer: oneshot::Sender<Found>) -> bool {
         let mut waiting = self.waiting();
         let is_first = !waiting.contains_key(asked);
@@ -36,7 +36,7 @@ impl Lookups {
         is_first
     }
 
-    /// Takes the questions that have come so far; the entry is gone if there are none.
+    /// Takes the callers so far; removes the entry if there are none.
     fn take(&self, asked: &Asked) -> Vec<oneshot::Sender<Found>> {
         let mut waiting = self.waiting();
         let taken = waiting.get_mut(asked).map(std::mem::take).unwrap_or_default();
@@ -46,14 +46,14 @@ impl Lookups {
         taken
     }
 
-    /// Gives up whoever asks, so that the next one is the first.
+    /// Drops the waiting callers, so that the next one starts a new task.
     fn forget(&self, asked: &Asked) {
         self.waiting().remove(asked);
     }
 }
 
 impl Control {
-    /// The entry of the catalog at a path.
+    /// Returns the catalog entry at a path.
     pub(crate) async fn entry_at(
         &self,
         execution: ExecutionId,
@@ -72,12 +72,12 @@ impl Control {
         found.map_err(|error| LoadError::of_shared(execution, error))
     }
 
-    /// Answers a question for all who ask it, until nobody does.
+    /// Answers a query for all its callers until none is left.
     async fn answer_lookups(&self, asked: &Asked) {
         let lookups = &self.parts.lookups;
         let _forget = OnPanic(|| lookups.forget(asked));
         loop {
-            // Lets in whoever is about to ask the same.
+            // Yields, so that concurrent callers join the query.
             tokio::task::yield_now().await;
             let answers = lookups.take(asked);
             if answers.is_empty() {
@@ -90,7 +90,7 @@ impl Control {
                 Err(error) => Err(Arc::new(error)),
             };
             for answer in answers {
-                // A caller that has gone does not want to know.
+                // The caller may be gone.
                 let _gone = answer.send(found.clone());
             }
         }

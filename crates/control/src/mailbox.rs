@@ -1,7 +1,7 @@
-//! One mailbox per execution: inputs wait there while an earlier turn is being written.
+//! One mailbox per execution, in which inputs wait while earlier ones are being written.
 //!
-//! A mailbox exists as long as somebody drives it: the first input opens it and spawns its driver, which
-//! takes all that waits, turn after turn, and closes it once nothing does.
+//! A mailbox exists as long as a task drives it: the first input opens it and spawns its driver,
+//! which takes all waiting inputs in batches and closes it when none is left.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,47 +14,47 @@ use crate::payloads::Large;
 use crate::tasks::OnPanic;
 use crate::{Control, SubmitError};
 
-/// How many inputs may wait for one execution.
+/// The largest number of inputs waiting for one execution.
 pub const MAILBOX_MAX: usize = 4096;
 
-/// What became of an input, durably.
+/// The durable result of an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It has, or had already, its effect.
+    /// The input was applied, now or by an earlier delivery of the same input.
     Accepted,
-    /// A claim was accepted, or a report by a worker with room for what follows: this is the command.
+    /// The command leased by a claim, or with a report by a worker that has a free slot.
     Leased(Box<Lease>),
-    /// The report was applied before, and the worker was handed this command with it.
+    /// The report was applied before, and this command was leased to the worker with it.
     HandedOver(Box<Lease>),
-    /// It has none.
+    /// The input was not applied.
     Refused(Refusal),
 }
 
-/// An input with what comes with it.
+/// An input with its attachments.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) input: Input,
-    /// The large values it refers to that are not stored yet.
+    /// Large values that the input refers to and that are not stored yet.
     pub(crate) large: Vec<Arc<Large>>,
-    /// The pool of which whoever reports has room for a command that follows.
+    /// The pool from which the reporting worker can take a following command.
     pub(crate) next: Option<Pool>,
 }
 
-/// An input that waits for its turn.
+/// An input waiting in a mailbox.
 #[derive(Debug)]
 pub(crate) struct Posted {
     pub(crate) submission: Submission,
     pub(crate) answer: oneshot::Sender<Result<Answer, SubmitError>>,
 }
 
-/// The inputs that wait, by execution.
+/// The waiting inputs by execution.
 #[derive(Debug, Default)]
 pub(crate) struct Mailboxes {
     open: Mutex<BTreeMap<ExecutionId, Vec<Posted>>>,
 }
 
 enum Posting {
-    /// The mailbox is new: somebody has to drive it.
+    /// The mailbox is new and needs a driver task.
     Opened,
     Queued,
     Full,
@@ -76,7 +76,7 @@ impl Mailboxes {
         }
     }
 
-    /// Takes all that waits; closes the mailbox if nothing does.
+    /// Takes all waiting inputs; closes the mailbox if there are none.
     fn take(&self, execution: ExecutionId) -> Vec<Posted> {
         let mut open = self.open();
         let posted = open.get_mut(&execution).map(std::mem::take).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Mailboxes {
         posted
     }
 
-    /// Whether no more than one execution has a turn.
+    /// True if at most one execution has an open mailbox.
     pub(crate) fn is_single(&self) -> bool {
         self.open().len() <= 1
     }
@@ -101,7 +101,7 @@ impl Mailboxes {
 }
 
 impl Control {
-    /// Tells an execution something and waits until what follows from it is durable.
+    /// Submits an input to an execution and waits until its result is durable.
     pub async fn submit(
         &self,
         execution: ExecutionId,
@@ -110,7 +110,7 @@ impl Control {
         self.post(execution, Submission { input, large: Vec::new(), next: None }).await
     }
 
-    /// The same for an input that something comes with.
+    /// Does the same as `submit` for an input with attachments.
     pub(crate) async fn post(
         &self,
         execution: ExecutionId,

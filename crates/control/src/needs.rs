@@ -1,4 +1,4 @@
-//! What a decision asks for: large values, and what the items of a loop have produced.
+//! Loading the data that decisions ask for: large values, and the outputs of loops.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,41 +17,41 @@ use crate::error::{Damage, LoadError};
 use crate::payloads::Large;
 use crate::{Control, Settings};
 
-/// How often one decision may ask for more.
+/// The largest number of requests for data by one decision.
 const NEED_ROUNDS_MAX: usize = 1000;
 
 /// Large values that are not stored yet.
 pub(crate) type Unstored = BTreeMap<Digest, Arc<Large>>;
 
-/// A log with what is about to be written to it: `events` come after `expected`.
+/// A stored log with pending events: `events` come after `expected`.
 #[derive(Clone, Copy)]
 pub(crate) struct Log<'a> {
     pub(crate) execution: ExecutionId,
     pub(crate) expected: Seq,
     pub(crate) events: &'a [Recorded],
-    /// What inputs have brought along, and what of it the events refer to.
+    /// Large values offered by inputs, and those of them that the events refer to.
     pub(crate) offered: &'a Unstored,
     pub(crate) referred: &'a Unstored,
 }
 
 impl Log<'_> {
-    /// A log as it is stored.
+    /// Returns a stored log without pending events.
     pub(crate) fn stored(execution: ExecutionId, expected: Seq) -> Self {
         static NOTHING: Unstored = BTreeMap::new();
         Log { execution, expected, events: &[], offered: &NOTHING, referred: &NOTHING }
     }
 }
 
-/// What has been fetched for decisions, and what has been made for them.
+/// Data loaded or computed for decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     pub(crate) loaded: Loaded,
-    /// The outputs of loops: an event that refers to one has to be written together with it.
+    /// Computed outputs of loops, which must be stored with the event that refers to them.
     pub(crate) made: Unstored,
 }
 
 impl Control {
-    /// The data and limits of a decision made at `now`.
+    /// Returns the arguments of a decision at `now`.
     pub(crate) fn given<'a>(
         &self,
         playbook: &'a Playbook,
@@ -62,7 +62,7 @@ impl Control {
         Given { playbook, now, loaded, effort, runs_max, events_max, attempts_max, turn: None }
     }
 
-    /// Decides on a draft, fetching what the decision asks for.
+    /// Makes a decision on a draft, loading the data it asks for.
     pub(crate) async fn decide_on(
         &self,
         draft: &mut Draft,
@@ -75,15 +75,15 @@ impl Control {
                 decide(&draft.state, self.given(playbook, asked, draft.now))
             })
             .await;
-        // What the items have produced is true of this moment only.
+        // Loop outputs are valid only for the current state.
         fetched.loaded.loops.clear();
         fetched.made.values().for_each(|made| draft.offer(made));
         draft.fetched = fetched;
         decision
     }
 
-    /// Asks, fetches what is lacking, and asks again. An answer that takes some effort is worked
-    /// out where it holds up nobody.
+    /// Calls `ask` until it has all data, loading the missing data in between. Slow calls run
+    /// outside the threads that serve requests.
     pub(crate) async fn satisfy<T>(
         &self,
         log: Log<'_>,
@@ -115,7 +115,7 @@ impl Control {
         Err(LoadError::damaged(log.execution, Damage::Insatiable))
     }
 
-    /// The value of a payload, wherever it is.
+    /// Returns the value of a payload, loading it if it is stored by reference.
     pub(crate) async fn resolve(
         &self,
         execution: ExecutionId,
@@ -143,7 +143,7 @@ impl Control {
         value.map_err(|error| LoadError::of_payload(log.execution, error))
     }
 
-    /// The output of a loop, put together from the log as far as it goes.
+    /// Computes the output of a loop from the stored and the pending events.
     async fn loop_output(
         &self,
         log: Log<'_>,
@@ -157,7 +157,7 @@ impl Control {
             let page = self.read_page(log.execution, last).await?;
             let Some(newest) = page.last() else { break };
             last = newest.seq;
-            // What others have appended since is not what is being decided on.
+            // Events appended by others since are not part of the state of this decision.
             page.iter().filter(|it| it.seq <= log.expected).for_each(|it| gathering.see(it));
         }
         log.events.iter().filter(|it| it.seq > after).for_each(|it| gathering.see(it));

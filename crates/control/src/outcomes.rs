@@ -1,11 +1,11 @@
-//! Counts of the executions that this process has started and ended, by how they ended.
+//! Counts of the executions that this process has started and ended, by status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use noetl_model::{Event, ExecutionStatus, Seq};
 use noetl_store::Append;
 
-/// How many executions this process has started and ended, since it began.
+/// The number of executions that this process has started and ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutcomeCounts {
     pub started: u64,
@@ -14,7 +14,7 @@ pub struct OutcomeCounts {
     pub cancelled: u64,
 }
 
-/// The same, while it is counted.
+/// The counters behind [`OutcomeCounts`].
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     started: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Outcomes {
 }
 
 impl Outcomes {
-    /// Counts what has been written.
+    /// Counts the start and the end in a committed append.
     pub(crate) fn written(&self, append: &Append) {
         let starts_fork = append.summary.fork.is_some_and(|fork| fork.seq == append.expected);
         if append.expected == Seq::ZERO || starts_fork {

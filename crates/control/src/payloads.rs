@@ -1,6 +1,6 @@
-//! Large values: moved out of events on their way to the store, fetched when a decision needs them.
+//! Large values: moved out of events before they are stored, loaded when a decision needs them.
 //!
-//! Content is its own address, so a value in the cache is never stale.
+//! Values are addressed by their content, so a cached value is never stale.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,20 +13,20 @@ use serde_json::Value;
 
 use crate::{Control, PayloadError};
 
-/// A value of a command's bindings whose JSON is longer than this travels by reference, so that
-/// the cost of a command does not grow with what its templates mention.
+/// The longest JSON of a binding that is inlined in a command, so that the size of a command does
+/// not grow with the values its templates mention.
 pub(crate) const BINDING_INLINE_MAX: usize = 4 * 1024;
 
-/// Bytes of JSON from which parsing takes so long that others should not wait for it.
+/// The size of JSON from which parsing is slow enough to block others.
 const SLOW_JSON_BYTES: usize = 512 * 1024;
 
-/// A value on its way out of an event: its JSON is what is stored.
+/// A value to be stored by reference, as JSON.
 #[derive(Debug)]
 pub(crate) struct Large {
     pub(crate) reference: PayloadRef,
-    /// Shared with the append that stores it.
+    /// The JSON, shared with the append that stores it.
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// The same as a value, if it has been one.
+    /// The JSON as a value, if it was parsed.
     pub(crate) parsed: Option<Arc<Value>>,
 }
 
@@ -36,7 +36,7 @@ impl Large {
         Self { parsed: Some(value), ..Self::of_bytes(bytes) }
     }
 
-    /// Of JSON that was written as such.
+    /// Creates a large value from serialized JSON.
     pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         let size = u64::try_from(bytes.len()).expect("a length in memory fits");
         let reference = PayloadRef { digest: Digest::of(&bytes), size };
@@ -53,7 +53,7 @@ impl Large {
     }
 }
 
-/// The length of a value's JSON, or nothing if it is longer than `max`. Stops as soon as it is.
+/// Returns the length of a value's JSON; `None` as soon as it exceeds `max`.
 pub(crate) fn json_len_within(value: &impl Serialize, max: usize) -> Option<usize> {
     let mut counter = Counter { left: max };
     serde_json::to_writer(&mut counter, value).is_ok().then(|| max - counter.left)
@@ -74,7 +74,7 @@ impl Write for Counter {
     }
 }
 
-/// Large values used lately, bounded by the memory they take.
+/// The cache of large values, bounded by their memory.
 #[derive(Debug)]
 pub(crate) struct PayloadCache {
     kept: Mutex<Kept>,
@@ -99,7 +99,7 @@ impl PayloadCache {
 
     pub(crate) fn put(&self, reference: PayloadRef, value: &Arc<Value>) {
         let digest = reference.digest;
-        // A value takes more than its JSON is long, so one that is far too large is not measured.
+        // A value takes more memory than its JSON, so too long JSON is not measured.
         if usize::try_from(reference.size).is_ok_and(|length| length > self.bytes_max) {
             return;
         }
@@ -125,7 +125,7 @@ impl PayloadCache {
 }
 
 impl Control {
-    /// A value that an event or a lease refers to.
+    /// Loads a value that an event or a lease refers to.
     pub async fn payload(&self, digest: Digest) -> Result<Arc<Value>, PayloadError> {
         if let Some(value) = self.parts.payloads.get(&digest) {
             return Ok(value);
@@ -142,7 +142,7 @@ impl Control {
         Ok(value)
     }
 
-    /// The JSON of such a value, for those who pass it on.
+    /// Loads the JSON of such a value without parsing it.
     pub async fn payload_bytes(&self, digest: Digest) -> Result<Vec<u8>, PayloadError> {
         let bytes = match self.parts.store.payload(&digest).await {
             Ok(Some(bytes)) => bytes,

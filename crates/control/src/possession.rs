@@ -1,4 +1,4 @@
-//! Who has a command, answered from the state that is in memory wherever that is enough.
+//! The holder of a command, answered from the cached state where possible.
 
 use noetl_engine::{Possession, lease_of, possession};
 use noetl_model::{CommandId, Cutoff, ExecutionId, Lease, WorkerId};
@@ -6,7 +6,8 @@ use noetl_model::{CommandId, Cutoff, ExecutionId, Lease, WorkerId};
 use crate::{Control, LoadError};
 
 impl Control {
-    /// Who has a command; what is remembered is asked first, and believed if it names `expected`.
+    /// Returns the holder of a command. The cached state is used if it names `expected` or if the
+    /// command has ended; otherwise the stored state is read.
     pub async fn possession(
         &self,
         execution: ExecutionId,
@@ -16,7 +17,7 @@ impl Control {
         let remembered = possession(&self.known_state(execution).await?, command);
         match &remembered {
             Possession::Worker { worker, .. } if expected == Some(worker) => Ok(remembered),
-            // What has ended stays so.
+            // An ended command stays ended.
             Possession::Ended | Possession::EndedContested => Ok(remembered),
             // Another server may know more.
             Possession::Worker { .. } | Possession::Nobody | Possession::Unknown => {
@@ -25,7 +26,7 @@ impl Control {
         }
     }
 
-    /// A command as the worker that has it sees it.
+    /// Returns the lease of a command that a worker holds.
     pub async fn held_lease(
         &self,
         execution: ExecutionId,

@@ -1,21 +1,21 @@
-//! Saving a fold when somebody asks for it.
+//! Saving a snapshot on request.
 
 use noetl_model::{Cutoff, EventId, ExecutionId, Seq};
 
 use crate::error::{Damage, LoadError};
 use crate::{Control, snapshot};
 
-/// How far a saved fold goes.
+/// The extent of a saved snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advanced {
-    /// The last event in it.
+    /// The last event included.
     pub last: EventId,
-    /// How many events are in it.
+    /// The number of events included.
     pub events: u64,
 }
 
 impl Control {
-    /// Folds an execution up to its last event and saves that; when this returns, it is saved.
+    /// Folds an execution up to its last event and saves a snapshot before returning.
     pub async fn advance_projection(&self, execution: ExecutionId) -> Result<Advanced, LoadError> {
         let state = self.state(execution, Cutoff::Latest).await?;
         let seq = state.seq();

@@ -1,6 +1,6 @@
-//! The relay: sends what is owed. At least once, so receivers take a repetition for what it is.
+//! The relay: sends the messages of the outbox at least once; receivers ignore repetitions.
 //!
-//! Invariant: without the bus only notifications wait; everything else goes on.
+//! Invariant: without the bus only notifications wait; everything else continues.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,21 +21,21 @@ use crate::error::LoadError;
 use crate::tasks::pause;
 use crate::{Control, SubmitError};
 
-/// How many messages are taken at once.
+/// The largest number of messages taken at once.
 const RELAY_MAX: usize = 256;
-/// After how long a message whose sender has died is taken again. Short, because a parent may wait
-/// for it, and because sending it twice does no harm.
+/// The time after which a message of a dead sender is taken again. Short, because a parent may wait
+/// for it and sending it twice does no harm.
 pub(crate) const VISIBILITY: Duration = Duration::from_secs(5);
-/// The longest that a message waits for the next try while the bus is out of reach.
+/// The longest delay before the next try while the bus is unreachable.
 pub(crate) const VISIBILITY_MAX: Duration = Duration::from_secs(30);
-/// The longest that a message that cannot be sent waits for the next try.
+/// The longest delay before the next try of a message that cannot be sent.
 const DELAY_MAX: Duration = Duration::from_secs(300);
-/// How often a message is tried before it is left for later.
+/// The number of tries before a message is left for later.
 const TRIES_MAX: u32 = 5;
-/// The first pause between tries; each further one is twice as long.
+/// The pause before the first retry; it doubles with each further one.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a message was not sent.
+/// The reason why a message was not sent.
 #[derive(Debug, Error)]
 enum SendError {
     #[error(transparent)]
@@ -44,27 +44,27 @@ enum SendError {
     Submit(SubmitError),
 }
 
-/// What became of a message.
+/// The result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Delivery {
     Sent,
-    /// This message cannot be sent, and why.
+    /// The message cannot be sent, for this reason.
     Failed(String),
-    /// Nothing is wrong with it; it is still owed.
+    /// The message is fine but still pending.
     Postponed,
-    /// It is still owed, as is every other that needs the bus.
+    /// The bus is unreachable: all messages that need it are still pending.
     BusDown,
 }
 
-/// Whether the bus is out of reach, and since when.
+/// The state of the bus: unreachable since a time, or reachable.
 #[derive(Debug, Default)]
 struct Outage {
     since: Option<Instant>,
 }
 
 impl Outage {
-    /// How long a message is the relay's: while the bus is gone, as long as it has been. What waits
-    /// is then not looked at over and over.
+    /// Returns how long taken messages are invisible to other relays: during an outage as long as
+    /// it has lasted, so that waiting messages are not read over and over.
     fn visibility(&self) -> Duration {
         self.since.map_or(VISIBILITY, |since| since.elapsed().clamp(VISIBILITY, VISIBILITY_MAX))
     }
@@ -84,7 +84,7 @@ impl Outage {
 }
 
 impl Control {
-    /// Sends messages as they are owed, until it is to stop.
+    /// Sends pending messages until `stop`.
     pub(crate) async fn relay_outbox(self, stop: CancellationToken) {
         let wakes = &self.parts.wakes;
         let mut outage = Outage::default();
@@ -103,7 +103,7 @@ impl Control {
         }
     }
 
-    /// Sends what is owed; the answer is how many messages there were.
+    /// Sends the pending messages and returns their number.
     async fn relay_owed(&self, outage: &mut Outage) -> Result<usize, StoreError> {
         let take = Take { taker: Taker::Relay, limit: RELAY_MAX, hold: outage.visibility() };
         let rows = self.parts.store.take(take).await?;
@@ -124,7 +124,7 @@ impl Control {
         Ok(count)
     }
 
-    /// Writes down what became of messages.
+    /// Stores the results of deliveries.
     async fn settle(
         &self,
         rows: &[OutboxRow],
@@ -195,7 +195,7 @@ impl Control {
             Message::ChildEnded { parent, command, status, output, error } => {
                 let ended = ended(sender, *status, output, error.as_ref());
                 let input = Input::ChildEnded { command: *command, ended };
-                // Refused means that the parent knows, or no longer cares.
+                // A refusal means that the parent has the result already or does not wait any more.
                 known(self.submit(*parent, input).await.map(|_| ())).map_err(SendError::Submit)
             }
             Message::CancelChild { child, reason } => {
@@ -208,7 +208,7 @@ impl Control {
     }
 }
 
-/// What a message says to workers that do not look by themselves; nothing if it is for others.
+/// Returns the notification of a message for workers that do not poll; `None` for other messages.
 pub fn notification(row: &OutboxRow) -> Option<Notification> {
     match &row.message {
         Message::CommandReady { pool, command: _, event_id, step, item, trace } => {
@@ -225,13 +225,13 @@ pub fn notification(row: &OutboxRow) -> Option<Notification> {
     }
 }
 
-/// An error with everything that led to it.
+/// Returns an error message with all its causes.
 fn in_full(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
 
-/// The pool that a message is about, if it says that a command waits.
+/// Returns the pool of a `CommandReady` message.
 fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
     match &row.message {
         Message::CommandReady { pool, .. } => Some(pool),
@@ -242,12 +242,12 @@ fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
     }
 }
 
-/// What the control plane carries out itself is no worker's business.
+/// True unless the control plane runs the pool's commands itself.
 pub(crate) fn is_notified(pool: &Pool) -> bool {
     pool.as_str() != Pool::CONTROL
 }
 
-/// A message to an execution that does not exist has nobody to reach.
+/// Treats a message to an execution that does not exist as delivered.
 pub(crate) fn known(delivered: Result<(), SubmitError>) -> Result<(), SubmitError> {
     match delivered {
         Err(SubmitError::Load(LoadError::NotFound(execution))) => {
@@ -258,7 +258,7 @@ pub(crate) fn known(delivered: Result<(), SubmitError>) -> Result<(), SubmitErro
     }
 }
 
-/// How a child's end looks to its parent.
+/// Returns the result of a child as its parent sees it.
 pub(crate) fn ended(
     child: ExecutionId,
     status: ExecutionStatus,
@@ -269,7 +269,7 @@ pub(crate) fn ended(
         ExecutionStatus::Completed => Ended::Completed { output: output.clone() },
         ExecutionStatus::Failed | ExecutionStatus::Cancelled | ExecutionStatus::Running => {
             let message = match error {
-                // The child's own child is to blame, and has been named.
+                // The message already names the failed descendant.
                 Some(error) if error.kind == ErrorKind::Child => error.message.clone(),
                 Some(error) => format!("child execution {child} ended as {status}: {error}"),
                 None => format!("child execution {child} ended as {status}"),

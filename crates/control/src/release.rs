@@ -1,4 +1,4 @@
-//! A worker that ends gives back what it has not finished.
+//! Releasing the leases of a worker that shuts down.
 
 use noetl_model::WorkerId;
 use noetl_store::StoreError;
@@ -6,8 +6,8 @@ use noetl_store::StoreError;
 use crate::Control;
 
 impl Control {
-    /// Ends every lease of a worker now, so that others need not wait for it to run out; how many
-    /// there were. Each command is then leased again, with the next attempt.
+    /// Ends every lease of a worker, so that its commands can be leased again at once, with the
+    /// next attempt. Returns the number of leases.
     pub async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         let released = self.parts.store.release(worker).await?;
         if released > 0 {

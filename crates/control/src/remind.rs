@@ -1,9 +1,9 @@
-//! Reminders for workers that are told and do not ask: a command whose worker was lost, or which has
-//! waited long, is named to them again.
+//! Reminders for workers that are notified and do not poll: a command whose worker was lost, or
+//! that has waited long, is announced again.
 //!
-//! A broker may lose what it has been given, and the outbox owes each command only once. So what is
-//! ready is looked through from time to time, and a command seen there for too long is announced as
-//! if it were new; whoever claims it first has it.
+//! A broker may lose notifications, and the outbox sends each one only once. So ready commands are
+//! checked periodically, and one that has been ready for too long is announced like a new one; the
+//! first claim wins.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::lease::ReadyKey;
 use crate::relay::is_notified;
 use crate::tasks::rest;
 
-/// How many commands of a pool are watched: the first to be leased.
+/// The number of commands watched per pool: the first to be leased.
 const WATCHED_MAX: usize = 256;
 /// The longest pause between two reminders of the same command.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 
-/// What has been seen waiting, and when it is to be announced next.
+/// The ready commands seen so far, with the time of their next announcement.
 #[derive(Debug, Default)]
 struct Watch {
     commands: BTreeMap<ReadyKey, Watched>,
@@ -33,13 +33,13 @@ struct Watch {
 #[derive(Debug, Clone, Copy)]
 struct Watched {
     due: Instant,
-    /// How often it has been announced.
+    /// The number of announcements so far.
     count: u32,
 }
 
 impl Watch {
-    /// Takes in what waits now; what does not wait any more is forgotten. The answer is what is to be
-    /// announced, with how often it has been.
+    /// Updates the watched commands; those not ready any more are dropped. Returns the commands to
+    /// announce, with the number of earlier announcements.
     fn look(
         &mut self,
         ready: Vec<ReadyCommand>,
@@ -51,7 +51,7 @@ impl Watch {
         for row in ready {
             let key = (row.execution, row.command, row.attempt);
             let mut watched = self.commands.get(&key).copied().unwrap_or_else(|| {
-                // Nothing has announced that a lost command waits again.
+                // A command whose worker was lost has not been announced again.
                 let patience = if row.attempt == Attempt(0) { patience } else { Duration::ZERO };
                 Watched { due: now + patience, count: 0 }
             });
@@ -68,12 +68,13 @@ impl Watch {
 }
 
 impl Control {
-    /// Announces commands that wait for too long, until it is to stop.
+    /// Announces commands that have waited too long until `stop`.
     pub(crate) async fn remind_workers(self, stop: CancellationToken) {
         let mut watch = Watch::default();
         while rest(&stop, self.parts.settings.remind_every).await {
             match self.parts.bus.reach() {
-                // Nobody is told of anything here, or the relay owes it still.
+                // No worker is notified here, or the relay still has to send the first
+                // notification.
                 Reach::Process | Reach::Disconnected => continue,
                 Reach::Connected => {}
             }
@@ -109,7 +110,7 @@ impl Control {
         self.parts.bus.notify(&notification).await.map_err(Unannounced::Bus)
     }
 
-    /// The notification about a command; nothing if it is not open any more.
+    /// Returns the notification about a command; `None` if it is not open any more.
     async fn reminder(
         &self,
         row: &ReadyCommand,
@@ -136,7 +137,7 @@ impl Control {
     }
 }
 
-/// Why a command was not announced.
+/// The reason why a command was not announced.
 enum Unannounced {
     Bus(BusError),
     Store(StoreError),
@@ -165,7 +166,7 @@ mod tests {
         }
     }
 
-    /// In which seconds of an hour a command that is seen each second is announced.
+    /// Checks in which seconds of an hour a command that is seen each second is announced.
     #[track_caller]
     fn check(row: &ReadyCommand, expected: &[u64]) {
         let (mut watch, begun) = (Watch::default(), Instant::now());

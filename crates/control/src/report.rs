@@ -1,4 +1,4 @@
-//! What workers say became of their commands.
+//! Reports of workers about their commands.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::mailbox::Submission;
 use crate::payloads::{Large, json_len_within};
 use crate::{Answer, Control, Heartbeat, SubmitError};
 
-/// What became of a report. Each of these is final: it is not to be sent again.
+/// The final answer to a report, which must not be sent again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReportAnswer {
-    /// Recorded, now or when it came first.
+    /// The report was recorded, now or by an earlier delivery.
     Accepted,
-    /// Recorded, and the worker has the command that follows.
+    /// The report was recorded, and this following command was leased to the worker.
     Continued(Box<Lease>),
-    /// The attempt is not the command's latest, or the command is over; nothing changed.
+    /// The attempt is not the command's latest, or the command has ended; nothing changed.
     Superseded,
-    /// There is no such command.
+    /// The command does not exist.
     Unknown,
 }
 
 impl Control {
-    /// Takes what became of a command; answers once it is durable.
+    /// Records the report of a command; returns once it is durable.
     pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
         let Report { execution, command, attempt, worker, outcome, logs, next } = report;
         let mut large = Vec::new();
@@ -54,8 +54,8 @@ impl Control {
         }
     }
 
-    /// Answers a repeated report with the command that was handed over with it, unless somebody else has
-    /// it by now.
+    /// Answers a repeated report with the command that was leased with it, unless another worker
+    /// holds it.
     async fn hand_over_again(&self, lease: Box<Lease>) -> Result<ReportAnswer, SubmitError> {
         let held =
             Held { execution: lease.execution, command: lease.command, attempt: lease.attempt };
@@ -70,7 +70,7 @@ impl Control {
         }
     }
 
-    /// Takes many reports at once; an answer for each, in order.
+    /// Records many reports concurrently; one answer for each, in order.
     pub async fn report_all(&self, reports: Vec<Report>) -> Vec<Result<ReportAnswer, SubmitError>> {
         join_all(reports.into_iter().map(|report| self.report(report))).await
     }
@@ -89,14 +89,14 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
     }
 }
 
-/// An outcome with its data where events keep it; an output longer than `len_max` is a failure.
+/// Converts an outcome to the engine's form; an output longer than `len_max` is a failure.
 fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended {
     match outcome {
         Outcome::Completed { output } => match kept(output, len_max, large) {
             Ok(output) => Ended::Completed { output },
             Err(error) => Ended::Failed { error, output: None },
         },
-        // The error is what matters: what comes with it is left out if it cannot be kept.
+        // The error matters more: an output that cannot be stored is dropped.
         Outcome::Failed { error, output } => Ended::Failed {
             error,
             output: output.and_then(|output| kept(output, len_max, large).ok()),
@@ -104,7 +104,7 @@ fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended
     }
 }
 
-/// A value as events keep it, or why it cannot be kept.
+/// Converts a value to a payload; fails if it is too deep or too long.
 fn kept(
     value: Arc<Value>,
     len_max: usize,
@@ -136,7 +136,7 @@ mod tests {
     #[track_caller]
     fn check(len: usize, expected: &str) {
         let mut large = Vec::new();
-        // A JSON string has two quotes more.
+        // A JSON string has two more bytes for the quotes.
         let output = Value::String("x".repeat(len - 2));
         let found = match ended(Outcome::completed(output), LEN_MAX, &mut large) {
             Ended::Completed { output: Payload::Inline(_) } => "inline".to_owned(),

@@ -1,7 +1,7 @@
-//! Rows in hand: what this process works on already, and what it leaves alone for a while.
+//! Reservations of rows: rows this process is working on, and rows it sets aside for a while.
 //!
-//! Two loops of one process should not race for the same row, and a row that cannot be dealt with
-//! must not keep the rows behind it waiting.
+//! Two loops of one process must not race for the same row, and a row that cannot be handled must
+//! not block the rows behind it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many rows are left alone at most; beyond that the earliest to return is looked at again.
+/// The largest number of rows set aside; beyond it, the one that returns first is released.
 const SET_ASIDE_MAX: usize = 200;
 
-/// For how long a row is left alone that can only be dealt with once something has changed.
+/// The time a row is set aside if it can be handled only after a change.
 pub(crate) const ASIDE: Duration = Duration::from_secs(10);
 
-/// The rows that this process is not to touch now.
+/// The rows that this process must not take.
 #[derive(Debug)]
 pub(crate) struct Reserve<K> {
     rows: Mutex<BTreeMap<K, Hold>>,
@@ -32,7 +32,7 @@ impl<K: Ord + Copy> Reserve<K> {
         Self { rows: Mutex::new(BTreeMap::new()) }
     }
 
-    /// How many rows are held, to be asked for on top of those that are wanted.
+    /// Returns the number of reserved rows, which a query has to request in addition.
     pub(crate) fn held(&self) -> usize {
         let now = Instant::now();
         let mut rows = self.rows();
@@ -43,7 +43,7 @@ impl<K: Ord + Copy> Reserve<K> {
         rows.len()
     }
 
-    /// Takes a row in hand, unless it is in hand or set aside.
+    /// Reserves a row unless it is reserved or set aside.
     pub(crate) fn take(&self, row: K) -> Option<InHand<'_, K>> {
         let now = Instant::now();
         let mut rows = self.rows();
@@ -58,7 +58,7 @@ impl<K: Ord + Copy> Reserve<K> {
         })
     }
 
-    /// Lets every row that was set aside be taken again.
+    /// Releases every row that was set aside.
     pub(crate) fn clear_aside(&self) {
         self.rows().retain(|_, hold| match hold {
             Hold::InHand => true,
@@ -85,7 +85,7 @@ impl<K: Ord + Copy> Reserve<K> {
     }
 }
 
-/// A row that nobody else of this process touches, until this is dropped.
+/// The reservation of a row within this process, released when dropped.
 #[derive(Debug)]
 pub(crate) struct InHand<'a, K: Ord + Copy> {
     reserve: &'a Reserve<K>,
@@ -93,7 +93,7 @@ pub(crate) struct InHand<'a, K: Ord + Copy> {
 }
 
 impl<K: Ord + Copy> InHand<'_, K> {
-    /// Nothing can be done with the row now; others come first for a while.
+    /// Sets the row aside, so that others come first for `duration`.
     pub(crate) fn set_aside(self, duration: Duration) {
         self.reserve.set_aside(self.row, duration);
     }

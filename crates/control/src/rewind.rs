@@ -1,10 +1,9 @@
-//! Logs that have lost events this process has seen committed: the database was restored, or has failed
-//! over to a standby that lagged behind.
+//! Detection of logs that have lost events this process had seen committed: the database was
+//! restored, or failed over to a standby that lagged behind.
 //!
-//! What is in memory is then ahead of the log. It is compared with the log whenever the store refuses
-//! an append, and before an input is answered by which nothing is written. Once one execution is found
-//! to be ahead, all that are in memory are compared, and everything else that is remembered of the
-//! store is forgotten.
+//! The cached state is then ahead of the log. It is compared with the log whenever the store
+//! refuses an append, and before an input is answered without a write. Once one execution is found
+//! ahead, all cached states are compared and the other caches are cleared.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -15,10 +14,10 @@ use noetl_model::{Digest, ExecutionId, Recorded, Seq};
 use crate::Control;
 use crate::error::LoadError;
 
-/// How many executions are compared with their logs at once.
+/// The largest number of executions compared concurrently.
 const COMPARED_AT_ONCE_MAX: usize = 16;
 
-/// Where the fold of a log ends.
+/// The last event of a folded log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoldEnd {
     pub(crate) execution: ExecutionId,
@@ -31,26 +30,26 @@ impl FoldEnd {
         Self { execution: state.id(), seq: state.seq(), head: state.head() }
     }
 
-    /// Returns whether an event is the last one of the fold, by its digest if that is known.
+    /// True if `last` is the last event of the fold, compared by digest if there is one.
     fn is_at(&self, last: &Recorded) -> bool {
         let digest = last.prev.map(|prev| last.digest_after(&prev));
         last.seq == self.seq && digest.is_none_or(|digest| digest == self.head)
     }
 }
 
-/// How the fold of a log stands to the log.
+/// The position of a fold relative to its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Current,
-    /// The log goes on.
+    /// The log has further events.
     Behind,
-    /// The log does not have the fold's last event; its own last one is `found`.
+    /// The log does not have the fold's last event; the log's last one is `found`.
     Ahead {
         found: Seq,
     },
 }
 
-/// How often logs were found to have lost events.
+/// The number of logs found to have lost events.
 #[derive(Debug, Default)]
 pub(crate) struct Rewinds {
     count: AtomicU64,
@@ -59,8 +58,7 @@ pub(crate) struct Rewinds {
 }
 
 impl Control {
-    /// How many times the log of an execution was found to have lost events that this process had
-    /// seen committed.
+    /// Returns how often a log was found to have lost events this process had seen committed.
     pub fn rewinds(&self) -> u64 {
         self.parts.rewinds.count.load(Ordering::Relaxed)
     }
@@ -79,7 +77,7 @@ impl Control {
         }
     }
 
-    /// Compares the cached state of an execution whose append the store refuses with its log.
+    /// Compares the cached state of an execution with its log after the store refused an append.
     pub(crate) async fn note_if_ahead(&self, end: FoldEnd) -> Result<(), LoadError> {
         match self.standing(end).await? {
             Standing::Ahead { found } => self.note_rewound(end, found),
@@ -88,7 +86,7 @@ impl Control {
         Ok(())
     }
 
-    /// Forgets what is ahead of the log, says so, and has it recorded.
+    /// Drops a state that is ahead of its log, logs the loss and records it.
     pub(crate) fn note_rewound(&self, end: FoldEnd, found: Seq) {
         let FoldEnd { execution, seq: seen, .. } = end;
         tracing::error!(
@@ -118,7 +116,7 @@ impl Control {
 
     async fn record_rewound(&self, execution: ExecutionId, seen: Seq, found: Seq) {
         if found == Seq::ZERO {
-            // There is no log left to record it in.
+            // No log is left to record it in.
             return;
         }
         if let Err(error) = self.submit(execution, Input::Rewound { seen, found }).await {
@@ -127,7 +125,7 @@ impl Control {
         }
     }
 
-    /// Compares every state in memory with its log.
+    /// Compares every cached state with its log.
     async fn compare_all(&self) {
         let ends = stream::iter(self.parts.states.ends());
         ends.for_each_concurrent(COMPARED_AT_ONCE_MAX, |end| async move {

@@ -1,9 +1,10 @@
-//! Fairness between executions: where the round of a pool stands, and which executions wait in it.
+//! Fairness between executions: the round-robin position of each pool, and the executions that
+//! wait.
 //!
-//! Commands are leased in rounds over the executions of a pool. This process remembers the execution
-//! that it served last, so that every lease goes on where the one before has ended. It also remembers
-//! executions that are known to wait: a worker is not handed one command of a wide execution after
-//! another while they do.
+//! Commands are leased round-robin over the executions of a pool. This process keeps the execution
+//! served last, so that every lease continues after the previous one. It also keeps executions
+//! known to wait: while there are any, a worker does not get one command after another of the same
+//! wide execution.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -15,14 +16,14 @@ use noetl_model::{ExecutionId, Pool};
 use noetl_store::{Append, QueueChange};
 use tokio::time::Instant;
 
-/// How many pools are remembered.
+/// The largest number of pools in the cache.
 const POOLS_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
-/// How many waiting executions are remembered for each pool; that there is one is what matters.
+/// The largest number of waiting executions kept per pool; one is enough for the decision.
 const WAITING_MAX: usize = 64;
-/// For how long an execution is believed to wait. Another server may have served it meanwhile.
+/// The time an execution is assumed to wait. Another server may have served it meanwhile.
 const BELIEVED: Duration = Duration::from_secs(1);
 
-/// The rounds of the pools in use.
+/// The round-robin positions of the pools in use.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     pools: Mutex<LruCache<Pool, Round>>,
@@ -32,7 +33,7 @@ pub(crate) struct Rounds {
 struct Round {
     /// The execution served last.
     last: Option<ExecutionId>,
-    /// Executions with a command that nobody has, and until when that is believed.
+    /// Executions with an unclaimed command, and until when this is assumed.
     waiting: BTreeMap<ExecutionId, Instant>,
 }
 
@@ -41,12 +42,12 @@ impl Rounds {
         Self { pools: Mutex::new(LruCache::sparse(POOLS_MAX)) }
     }
 
-    /// The execution of a pool that was served last.
+    /// Returns the execution of a pool that was served last.
     pub(crate) fn last(&self, pool: &Pool) -> Option<ExecutionId> {
         self.pools().get(pool)?.last
     }
 
-    /// Notes that a command of an execution is being handed out.
+    /// Records that a command of an execution is being leased.
     pub(crate) fn served(&self, pool: &Pool, execution: ExecutionId) {
         let mut pools = self.pools();
         let round = round_of(&mut pools, pool);
@@ -54,7 +55,7 @@ impl Rounds {
         round.waiting.remove(&execution);
     }
 
-    /// Notes that a command of an execution waits.
+    /// Records that a command of an execution waits.
     pub(crate) fn waits(&self, pool: &Pool, execution: ExecutionId) {
         let now = Instant::now();
         let mut pools = self.pools();
@@ -67,7 +68,7 @@ impl Rounds {
         }
     }
 
-    /// Notes the commands that an append has left to be leased.
+    /// Records the commands that an append has left unclaimed.
     pub(crate) fn committed(&self, append: &Append) {
         let mut left: BTreeMap<_, &Pool> = BTreeMap::new();
         for change in &append.queue {
@@ -87,7 +88,7 @@ impl Rounds {
         pools.into_iter().for_each(|pool| self.waits(pool, append.execution));
     }
 
-    /// Returns whether an execution other than this one is known to wait in a pool.
+    /// True if an execution other than this one is known to wait in a pool.
     pub(crate) fn others_wait(&self, pool: &Pool, execution: ExecutionId) -> bool {
         let now = Instant::now();
         let pools = self.pools();

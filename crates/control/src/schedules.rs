@@ -1,8 +1,8 @@
-//! Schedules: each instant starts one execution, however many control planes look at the clock.
+//! Schedules: each instant starts one execution, however many control planes check the clock.
 //!
-//! Whoever finds an instant due starts its execution under the instant's own start key and then writes
-//! down that it has fired. The key lets one start through; the row is moved by one writer at a time, so
-//! that what was missed, skipped or made up for is decided once.
+//! A control plane that finds an instant due starts its execution under the instant's start key and
+//! then records that it has fired. The key admits one start; the row is updated by one writer at a
+//! time, so that missed, skipped and caught-up instants are decided once.
 
 mod fire;
 
@@ -18,17 +18,17 @@ use thiserror::Error;
 
 use crate::{Control, StartError};
 
-/// How many instants one request goes back over.
+/// The largest number of instants of one backfill.
 pub const BACKFILL_MAX: usize = 1000;
-/// How often a change is decided again because somebody else was faster.
+/// The largest number of retries after conflicts with other writers.
 const RIVALRIES_MAX: u32 = 16;
-/// How many schedules a list shows at most.
+/// The largest number of schedules in a list.
 const LIST_MAX: usize = 20_000;
 
-/// How many documents of schedules are kept read.
+/// The largest number of parsed documents in the cache.
 const DOCUMENTS_MAX: NonZeroUsize = NonZeroUsize::new(20_000).expect("not zero");
 
-/// The documents of schedules read lately.
+/// The cache of parsed schedule documents.
 pub(crate) struct ScheduleCache {
     documents: Mutex<LruCache<CatalogId, Arc<Schedule>>>,
 }
@@ -44,7 +44,7 @@ impl ScheduleCache {
         self.documents().get(&id).cloned()
     }
 
-    /// Forgets everything, because the catalog may have lost some of it.
+    /// Clears the cache, because the catalog may have lost versions.
     pub(crate) fn clear(&self) {
         self.documents().clear();
     }
@@ -58,19 +58,19 @@ impl ScheduleCache {
     }
 }
 
-/// Why nothing was done about a schedule.
+/// The reason why an operation on a schedule failed.
 #[derive(Debug, Error)]
 pub enum ScheduleError {
     #[error("there is no schedule at {0}")]
     Unknown(String),
-    /// What the catalog holds is not valid any more.
+    /// The stored document is invalid.
     #[error("the schedule's document cannot be read")]
     Damaged(#[source] Problems),
     #[error("more than {BACKFILL_MAX} instants lie in that time; ask for less at once")]
     TooMany,
     #[error("{0} lies ahead; only what is past can be made up for")]
     Ahead(Timestamp),
-    /// Others were faster, again and again.
+    /// Other writers kept winning the race.
     #[error("the schedule keeps changing")]
     Contended,
     #[error(transparent)]
@@ -79,12 +79,12 @@ pub enum ScheduleError {
     Store(#[from] StoreError),
 }
 
-/// What became of an instant.
+/// The execution of an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fired {
-    /// Its execution was started just now.
+    /// Started just now.
     Now(ExecutionId),
-    /// It had its execution.
+    /// Started before.
     Before(ExecutionId),
 }
 
@@ -96,16 +96,16 @@ impl Fired {
     }
 }
 
-/// What is asked of a schedule.
+/// An action on a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduleAction {
     Pause,
-    /// Instants that have passed meanwhile are over.
+    /// Instants during the pause are skipped.
     Resume,
 }
 
 impl Control {
-    /// Every schedule, by path.
+    /// Lists all schedules by path.
     pub async fn schedules(&self) -> Result<Vec<ScheduleRow>, ScheduleError> {
         let mut rows: Vec<ScheduleRow> = Vec::new();
         loop {
@@ -119,19 +119,19 @@ impl Control {
         }
     }
 
-    /// How the schedule of a path stands.
+    /// Returns the schedule of a path.
     pub async fn schedule(&self, path: &str) -> Result<ScheduleRow, ScheduleError> {
         let row = self.parts.store.schedule(path).await?;
         row.ok_or_else(|| ScheduleError::Unknown(path.to_owned()))
     }
 
-    /// The document of a schedule that counts.
+    /// Returns the active document of a schedule.
     pub async fn schedule_document(&self, path: &str) -> Result<Arc<Schedule>, ScheduleError> {
         let row = self.schedule(path).await?;
         self.document_of(&row.path, row.standing.catalog_id).await
     }
 
-    /// Pauses or resumes a schedule; what it is already it stays.
+    /// Pauses or resumes a schedule; does nothing if it is already in that state.
     pub async fn move_schedule(
         &self,
         path: &str,
@@ -147,8 +147,7 @@ impl Control {
         Ok(moved)
     }
 
-    /// Writes down what happened to a schedule, however it stands, unless it shows that already; the
-    /// answer is how it stands then.
+    /// Records an event of a schedule, whatever its state, unless `is_known`. Returns the schedule.
     async fn note_unless(
         &self,
         path: &str,
@@ -168,7 +167,7 @@ impl Control {
         Err(ScheduleError::Contended)
     }
 
-    /// Lets a version of a schedule's document count.
+    /// Activates a version of a schedule's document.
     pub(crate) async fn begin_schedule(
         &self,
         entry: &CatalogEntry,
@@ -211,8 +210,8 @@ impl Control {
         Ok(self.parts.store.record_schedule(&row, event).await?)
     }
 
-    /// Writes down what happened to a schedule; nothing if somebody else was faster. One without a
-    /// document rests.
+    /// Records an event of a schedule; `None` if another writer was faster. Without a document, the
+    /// schedule has no next start.
     async fn note(
         &self,
         row: &ScheduleRow,
@@ -239,7 +238,7 @@ impl Control {
         Ok(is_written.then_some(moved))
     }
 
-    /// A version of a schedule's document, read once.
+    /// Returns a version of a schedule's document, parsed once.
     async fn document_of(
         &self,
         path: &str,
@@ -263,7 +262,7 @@ impl Control {
         }
     }
 
-    /// Starts an execution for every instant of a time that has none.
+    /// Starts an execution for every instant of a period that has none.
     pub async fn backfill(
         &self,
         path: &str,
@@ -287,7 +286,7 @@ impl Control {
         Ok(fired)
     }
 
-    /// The instants of a time that is past, both ends included.
+    /// Returns the instants of a past period, both ends included.
     pub async fn instants(
         &self,
         path: &str,

@@ -1,45 +1,44 @@
-//! What an operator may set.
+//! The settings of the control plane.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
-/// How many executions may wait in a pool if the operator does not say: a few seconds' worth of small
-/// ones.
+/// The default limit of executions that wait in a pool: a few seconds' worth of small ones.
 pub const BACKLOG_DEFAULT: u64 = 1000;
 
-/// What an operator may set; the defaults suit both a laptop and a server.
+/// The settings of the control plane; the defaults suit both a laptop and a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How long a worker may go without a heartbeat.
+    /// The longest time a worker may go without a heartbeat.
     pub lease: Duration,
-    /// How long any loop waits for a hint before it looks by itself.
+    /// The longest time a loop waits for a hint before it polls.
     pub poll: Duration,
-    /// How often leases that ran out for the last time are looked for.
+    /// The interval of the search for expired leases without further attempts.
     pub sweep_every: Duration,
-    /// How often executions that nothing moves are looked for, and how long they have to be idle.
+    /// The interval of the search for stalled executions, and how long they have to be idle.
     pub stall_after: Duration,
-    /// How often commands are looked for that workers have to be told of again, and for how long a
-    /// new one may wait before they are.
+    /// The interval of the search for commands to announce again, and how long a new command may
+    /// wait before it is announced.
     pub remind_every: Duration,
     pub remind_after: Duration,
-    /// After how many events the state of an execution is saved.
+    /// The number of events after which a snapshot is saved.
     pub snapshot_every: NonZeroU64,
-    /// After how long it is saved, if anything happens, however few events there were.
+    /// The time after which a snapshot is saved at the next event, however few there were.
     pub snapshot_after: Duration,
-    /// How many executions' states are kept in memory.
+    /// The largest number of execution states in memory.
     pub states_max: NonZeroUsize,
-    /// How many playbooks are kept compiled.
+    /// The largest number of compiled playbooks in memory.
     pub playbooks_max: NonZeroUsize,
-    /// How often steps of an execution may be entered; more is a cycle that makes no progress.
+    /// The largest number of step runs of an execution; more indicates a cycle without progress.
     pub runs_max: u64,
-    /// How many events an execution may have, whatever they are.
+    /// The largest number of events of an execution.
     pub events_max: u64,
-    /// How many workers may lose a command before it fails.
+    /// The number of workers that may lose a command before it fails.
     pub attempts_max: u32,
-    /// How many executions may wait for a worker in a pool before requests to start more are refused;
-    /// `None` for no limit.
+    /// The number of executions that may wait for a worker in a pool before further starts are
+    /// refused; `None` for no limit.
     pub backlog_max: Option<u64>,
-    /// How many bytes of memory the large values that were used lately may take.
+    /// The memory limit of the cache of large values, in bytes.
     pub payload_bytes_max: usize,
 }
 

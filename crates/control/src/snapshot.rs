@@ -1,4 +1,4 @@
-//! Saved folds: a cache that may be deleted, and is ignored if it is not what was saved.
+//! Snapshots: saved folds, a cache that may be deleted and is ignored if damaged.
 //!
 //! A snapshot's body is the SHA-256 of the rest, then the state as JSON.
 
@@ -7,7 +7,7 @@ use noetl_model::{Digest, ExecutionId};
 use noetl_store::Snapshot;
 use thiserror::Error;
 
-/// Why a snapshot is of no use.
+/// The reason why a snapshot cannot be used.
 #[derive(Debug, Error)]
 pub(crate) enum Unusable {
     #[error("it was written by another version")]
@@ -30,7 +30,7 @@ pub(crate) fn encode(state: &Execution) -> Result<Snapshot, serde_json::Error> {
     Ok(Snapshot { seq: state.seq(), shape: Execution::SHAPE, body })
 }
 
-/// The state that was saved, if it is one of this execution.
+/// Returns the saved state. Fails if it is damaged or belongs to another execution.
 pub(crate) fn decode(execution: ExecutionId, snapshot: &Snapshot) -> Result<Execution, Unusable> {
     if snapshot.shape != Execution::SHAPE {
         return Err(Unusable::Shape);

@@ -1,4 +1,4 @@
-//! Starting executions: by request, again, or for a command of another.
+//! Starting executions: by request, as a rerun, or as a child.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::payloads::json_len_within;
 use crate::vacancy::{Grant, issued};
 use crate::{Admission, Control, StartError, SubmitError};
 
-/// How many executions may stand above one.
+/// The largest number of ancestors of an execution.
 pub const CHILD_DEPTH_MAX: u32 = 16;
 
-/// Which playbook is meant.
+/// The playbook of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlaybookChoice {
     /// A version of a path; the newest if none is named.
@@ -33,27 +33,27 @@ pub enum PlaybookChoice {
     Id(CatalogId),
 }
 
-/// A wish for an execution.
+/// The parameters of a start.
 #[derive(Debug, Clone)]
 pub struct StartRequest {
     pub playbook: PlaybookChoice,
-    /// Merged over the playbook's workload.
+    /// Values merged into the playbook's workload.
     pub payload: Map<String, Value>,
-    /// `None`: as the playbook says.
+    /// `None`: the playbook's mode.
     pub error_mode: Option<ErrorMode>,
     pub origin: Origin,
-    /// Where its commands wait.
+    /// The pool of the execution's commands.
     pub pool: Pool,
-    /// The W3C trace context the wish came with.
+    /// The W3C trace context of the request.
     pub trace: Option<Value>,
-    /// The name under which only one execution is started for as long as it is kept.
+    /// The start key: only one execution is started under it while it is kept.
     pub key: Option<StartKey>,
-    /// The limit of the backlog that applies to it.
+    /// The backlog limit that applies.
     pub admission: Admission,
 }
 
 impl StartRequest {
-    /// A wish from outside with nothing but a payload.
+    /// Returns a request from outside with default options.
     pub fn new(playbook: PlaybookChoice, payload: Map<String, Value>) -> Self {
         let origin = Origin::Request;
         let pool = Pool::shared();
@@ -71,31 +71,31 @@ impl StartRequest {
     }
 }
 
-/// An execution that has been started.
+/// A started execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Started {
     pub execution: ExecutionId,
-    /// How many commands it began with.
+    /// The number of its first commands.
     pub commands: usize,
-    /// `false` if the command of its parent had this child already.
+    /// `false` if the parent's command already had this child.
     pub is_new: bool,
 }
 
-/// How many ids are drawn for one that can be started under a key: as many as make it next to
-/// certain with a hundred shards. One that cannot is refused by the store, and drawn anew.
+/// The number of ids drawn to find one on the key's shard, practically certain to succeed with a
+/// hundred shards. The store refuses an id on another shard, and a new one is drawn.
 const KEY_DRAWS_MAX: u32 = 2000;
 
-/// How often an execution is given other ids because its own were taken.
+/// The number of retries with new ids if an id is taken.
 const ID_RETRIES_MAX: u32 = 3;
 
 impl Control {
-    /// Starts an execution. For a command that has its child already, this is that child; under a
-    /// key that is taken, it is [`StartError::KeyTaken`].
+    /// Starts an execution. For a command that already has a child, returns that child; under a
+    /// taken key, fails with [`StartError::KeyTaken`].
     pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
         self.launch(request).await.map(|started| started.execution)
     }
 
-    /// The same, and says what was begun with.
+    /// Does the same as `start` and also returns details.
     pub async fn launch(&self, request: StartRequest) -> Result<Started, StartError> {
         let depth = match &request.origin {
             Origin::Request => 0,
@@ -124,7 +124,7 @@ impl Control {
         };
         for _ in 0..ID_RETRIES_MAX {
             match self.start_as(execution, &start, &playbook, key.as_ref()).await {
-                // Another server draws the same ids: the next are others.
+                // Another server draws the same ids; the next ones differ.
                 Err(StartError::Submit(SubmitError::Contended(_))) => {
                     execution = self.next_execution(key.as_ref());
                 }
@@ -134,7 +134,7 @@ impl Control {
         self.start_as(execution, &start, &playbook, key.as_ref()).await
     }
 
-    /// A fresh id, and with a key one that can be started under it.
+    /// Returns a new id; with a key, one that can be started under it.
     fn next_execution(&self, key: Option<&StartKey>) -> ExecutionId {
         let draw = || ExecutionId(self.parts.stamps.next_id());
         let Some(key) = key else {
@@ -175,7 +175,7 @@ impl Control {
         Ok(Started { execution: started, commands, is_new: started == execution })
     }
 
-    /// Starts the same playbook version once more, with the same workload.
+    /// Starts the same playbook version with the same workload as a new execution.
     pub async fn rerun(&self, execution: ExecutionId) -> Result<ExecutionId, StartError> {
         let state = self.known_state(execution).await?;
         let workload = self.resolve(execution, state.workload()).await?;
@@ -198,7 +198,7 @@ impl Control {
         .await
     }
 
-    /// The first events of an execution, decided but not written.
+    /// Decides the first events of an execution without writing them.
     async fn opening(
         &self,
         execution: ExecutionId,
@@ -228,8 +228,8 @@ impl Control {
         })
     }
 
-    /// Writes the start of an execution. The same append may be repeated after a lost answer: its
-    /// id is its own, so at most one of them is written.
+    /// Writes the start of an execution. The same append may be repeated after a lost answer: the
+    /// id is unique, so at most one of them is written.
     pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
         let first = append.events.first().map(|recorded| recorded.event_id);

@@ -1,4 +1,4 @@
-//! Subscriptions: registered once for each path, then moved from state to state.
+//! Subscriptions: registered once per path, then moved from state to state.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use crate::Control;
 
-/// How often a change is decided again because somebody else was faster.
+/// The largest number of retries after conflicts with other writers.
 const RIVALRIES_MAX: u32 = 8;
 
-/// Why nothing was done about a subscription.
+/// The reason why an operation on a subscription failed.
 #[derive(Debug, Error)]
 pub enum SubscriptionError {
     #[error("the catalog has nothing at {0}")]
@@ -24,13 +24,13 @@ pub enum SubscriptionError {
     Unknown(ExecutionId),
     #[error(transparent)]
     Illegal(#[from] IllegalTransition),
-    /// Its path has another one that lives.
+    /// The path has another active subscription.
     #[error("{path} has subscription {other} now; act on that one")]
     Replaced { path: String, other: ExecutionId },
-    /// Others were faster, again and again.
+    /// Other writers kept winning the race.
     #[error("the subscription keeps changing")]
     Contended,
-    /// What the catalog holds is not valid any more.
+    /// The stored document is invalid.
     #[error("the subscription's document cannot be read")]
     Damaged(#[source] Problems),
     #[error("the store did not answer")]
@@ -38,7 +38,7 @@ pub enum SubscriptionError {
 }
 
 impl Control {
-    /// The subscription of a path that lives; a new one if there is none.
+    /// Returns the active subscription of a path; creates one if there is none.
     pub async fn subscribe(&self, path: &str) -> Result<SubscriptionRow, SubscriptionError> {
         let entry = self.subscription_entry(path).await?;
         for _ in 0..RIVALRIES_MAX {
@@ -63,7 +63,7 @@ impl Control {
         Err(SubscriptionError::Contended)
     }
 
-    /// The subscription of a path as it stands, also if it is deactivated; a new one only if there
+    /// Returns the latest subscription of a path, even if it is deactivated; creates one if there
     /// never was any.
     pub async fn subscription_for(&self, path: &str) -> Result<SubscriptionRow, SubscriptionError> {
         match self.parts.store.subscription_at(path).await? {
@@ -72,7 +72,7 @@ impl Control {
         }
     }
 
-    /// Moves a subscription to another state.
+    /// Applies an action to a subscription.
     pub async fn move_subscription(
         &self,
         id: ExecutionId,
@@ -103,7 +103,7 @@ impl Control {
         Err(SubscriptionError::Contended)
     }
 
-    /// The newest document of a path, read.
+    /// Returns the newest document of a path, parsed.
     pub async fn subscription_document(
         &self,
         path: &str,

@@ -1,5 +1,5 @@
-//! The sweeper: ends commands that no worker brought to an end, and finds executions that nothing moves
-//! and commands that no worker gets although workers wait for them.
+//! The sweeper: fails commands whose workers were lost, and finds stalled executions and commands
+//! that no worker gets although workers wait.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::lease::ReadyKey;
 use crate::tasks::rest;
 use crate::{Answer, Control};
 
-/// How many rows one sweep deals with; the next takes the rest.
+/// The largest number of rows per sweep; the next sweep handles the rest.
 const SWEEP_MAX: usize = 256;
 
-/// The commands that were ready at the last look although workers waited for them, by pool, and
-/// whether their executions have been told.
+/// The commands that were ready at the last check although workers waited, by pool, and if their
+/// executions were notified.
 #[derive(Debug, Default)]
 struct Unclaimed {
     pools: BTreeMap<Pool, BTreeMap<ReadyKey, Told>>,
@@ -30,8 +30,8 @@ enum Told {
 }
 
 impl Unclaimed {
-    /// Takes in what is ready in a pool; the answer is what was ready at the last look already and
-    /// has not been told of.
+    /// Updates the ready commands of a pool. Returns those that were already ready at the last
+    /// check and have not been reported.
     fn look(&mut self, pool: &Pool, ready: Vec<ReadyCommand>) -> Vec<ReadyCommand> {
         let before = self.pools.remove(pool).unwrap_or_default();
         let key = |row: &ReadyCommand| (row.execution, row.command, row.attempt);
@@ -46,7 +46,7 @@ impl Unclaimed {
 }
 
 impl Control {
-    /// Ends commands whose last lease ran out, until it is to stop.
+    /// Fails commands whose last lease has expired, until `stop`.
     pub(crate) async fn sweep_leases(self, stop: CancellationToken) {
         while rest(&stop, self.parts.settings.sweep_every).await {
             if let Err(error) = self.end_exhausted().await {
@@ -55,7 +55,7 @@ impl Control {
         }
     }
 
-    /// Notes executions that nothing moves, until it is to stop.
+    /// Records stalled executions until `stop`.
     pub(crate) async fn sweep_stalls(self, stop: CancellationToken) {
         let mut unclaimed = Unclaimed::default();
         while rest(&stop, self.parts.settings.stall_after).await {
@@ -82,7 +82,7 @@ impl Control {
             Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
                 tracing::warn!(%execution, %command, %attempt, "command lost by its workers");
             }
-            // Its worker reported at the last moment.
+            // The worker reported at the last moment.
             Ok(Answer::Refused(_)) => {}
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
@@ -101,8 +101,7 @@ impl Control {
         Ok(())
     }
 
-    /// Notes commands that were ready at the last look and still are, in pools in which workers
-    /// wait.
+    /// Records commands that have been ready since the last check, in pools with waiting workers.
     async fn note_unclaimed(&self, unclaimed: &mut Unclaimed) -> Result<(), StoreError> {
         let awaited = self.parts.vacancies.awaited();
         unclaimed.pools.retain(|pool, _| awaited.contains(pool));
@@ -114,8 +113,8 @@ impl Control {
         Ok(())
     }
 
-    /// Has a look at the execution of a command that no worker gets, with its state read anew; if
-    /// nobody has the command, the log says so.
+    /// Reloads the execution of a command that no worker gets, and records that it is unclaimed if
+    /// no worker holds it.
     async fn note_not_claimed(&self, row: ReadyCommand) {
         let ReadyCommand { execution, command, pool, attempt: _ } = row;
         self.parts.states.forget(execution);
@@ -137,8 +136,7 @@ impl Control {
         self.parts.claims.clear_aside();
     }
 
-    /// Has a look at an execution with its state read anew; if it really stands still, its log says
-    /// so.
+    /// Reloads an execution, and records the stall if it has no open work.
     async fn note_stall(&self, execution: ExecutionId) {
         self.parts.states.forget(execution);
         let detail = "no command is open, no timer is set and no message is owed".to_owned();
@@ -170,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Returns the commands reported at each of several looks.
+    /// Checks the commands reported at each of several checks.
     #[track_caller]
     fn check(looks: &[&[(u64, u32)]], expected: &[&[u64]]) {
         let mut unclaimed = Unclaimed::default();

@@ -1,4 +1,4 @@
-//! Background work: everything that is spawned is known, so that a stop can wait for it.
+//! Background tasks, tracked so that a shutdown can wait for them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Spawns tasks and remembers which still run.
+/// Spawns and tracks tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     running: TaskTracker,
@@ -14,7 +14,7 @@ pub(crate) struct Tasks {
 
 impl Tasks {
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        // Detached on purpose: the tracker is what waits for it.
+        // Detached on purpose: the tracker waits for the task.
         drop(self.running.spawn(task));
     }
 
@@ -26,10 +26,10 @@ impl Tasks {
     }
 }
 
-/// Waits until something wakes a loop or it is time to look anyway; false once it is to stop.
+/// Waits for a wake-up or for `at_most`. Returns false once the loop has to stop.
 pub(crate) async fn pause(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
     if at_most.is_zero() {
-        // The shortest sleep is a millisecond; a loop with more to do only lets others in.
+        // The shortest sleep is a millisecond; a loop with more work only yields.
         tokio::task::yield_now().await;
         return !stop.is_cancelled();
     }
@@ -41,7 +41,7 @@ pub(crate) async fn pause(stop: &CancellationToken, wake: &Notify, at_most: Dura
     }
 }
 
-/// Waits for a while; false once the loop is to stop.
+/// Sleeps for `duration`. Returns false once the loop has to stop.
 pub(crate) async fn rest(stop: &CancellationToken, duration: Duration) -> bool {
     tokio::select! {
         biased;
@@ -50,7 +50,7 @@ pub(crate) async fn rest(stop: &CancellationToken, duration: Duration) -> bool {
     }
 }
 
-/// Cleans up if the task that holds it panics, so that one bug does not block what comes after.
+/// Runs a cleanup if the task that holds it panics, so that one bug does not block later work.
 pub(crate) struct OnPanic<F: FnMut()>(pub(crate) F);
 
 impl<F: FnMut()> Drop for OnPanic<F> {

@@ -1,4 +1,5 @@
-//! Control planes on a store in memory and simulated time: the whole shell, no network and no disk.
+//! Tests of control planes on an in-memory store with simulated time: the whole crate without
+//! network and disk.
 
 mod admission;
 mod children;
@@ -34,9 +35,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Control, PlaybookChoice, Settings, StartRequest};
 
-/// How long a worker waits for a command; on simulated time this costs nothing.
+/// The time a worker waits for a command; free in simulated time.
 const WAIT: Duration = Duration::from_secs(1);
-/// After how many empty looks an execution counts as stuck.
+/// The number of empty polls after which an execution counts as stuck.
 const LOOKS_MAX: u32 = 200;
 
 /// The clock of the runtime, which tests pause.
@@ -50,7 +51,7 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// What outlives a control plane.
+/// The store, bus and clock, which outlive a control plane.
 struct World {
     store: Arc<MemoryStore>,
     bus: Arc<LocalBus>,
@@ -69,7 +70,7 @@ impl World {
         }
     }
 
-    /// A control plane with its own memory.
+    /// Creates a control plane with its own caches.
     fn control(&self) -> Control {
         self.control_on(self.store.clone(), Settings::default())
     }
@@ -80,7 +81,7 @@ impl World {
         Control::new(store, self.bus.clone(), self.clock.clone(), ids, settings)
     }
 
-    /// A control plane whose loops run.
+    /// Creates a control plane and runs its loops.
     fn running(&self) -> Running {
         Running::of(self.control())
     }
@@ -109,7 +110,7 @@ impl Running {
     }
 }
 
-/// A playbook of the name `p`: a workflow in YAML.
+/// Registers a workflow in YAML as the playbook `p`.
 async fn register(control: &Control, workflow: &str) {
     register_at(control, "p", workflow).await;
 }
@@ -135,7 +136,7 @@ async fn start_with(control: &Control, payload: Map<String, Value>) -> Execution
     control.start(StartRequest::new(by_path("p"), payload)).await.expect("a start")
 }
 
-/// Leases what there is, waiting a while for the first.
+/// Leases available commands, waiting a while for the first.
 async fn lease(control: &Control, worker: &str, max: usize) -> Vec<Lease> {
     control.lease(&WorkerId::new(worker), &Pool::shared(), max, WAIT).await.expect("leases")
 }
@@ -156,7 +157,7 @@ fn completed(output: Value) -> Outcome {
     Outcome::completed(output)
 }
 
-/// Does what a lease says, as its configuration tells.
+/// Runs a leased command as its configuration says.
 async fn run(control: &Control, lease: &Lease, worker: &mut ScriptedWorker) -> Outcome {
     let mut stored = BTreeMap::<Digest, Arc<Value>>::new();
     for payload in lease.bindings.0.values() {
@@ -171,7 +172,7 @@ async fn run(control: &Control, lease: &Lease, worker: &mut ScriptedWorker) -> O
     })
 }
 
-/// Works until an execution has ended, reporting what was leased together all at once.
+/// Runs commands until an execution has ended, reporting each batch of leases together.
 async fn work(control: &Control, execution: ExecutionId) -> ExecutionStatus {
     let mut worker = ScriptedWorker::default();
     for _ in 0..LOOKS_MAX {
@@ -200,7 +201,7 @@ async fn log(control: &Control, execution: ExecutionId) -> Vec<Recorded> {
     control.events(execution, Seq::ZERO, usize::MAX).await.expect("events")
 }
 
-/// The history of an execution, a line per event; claims and start left out, values shortened.
+/// Returns the history of an execution, a line per event, without claims and start.
 async fn history(control: &Control, execution: ExecutionId) -> String {
     let resolve = |payload: &Payload| match payload {
         Payload::Inline(value) => value.clone(),

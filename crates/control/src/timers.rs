@@ -12,13 +12,13 @@ use crate::reserve::{ASIDE, InHand};
 use crate::tasks::pause;
 use crate::{Answer, Control};
 
-/// How many timers fire at once.
+/// The largest number of timers fired at once.
 const TIMERS_MAX: usize = 256;
 
 pub(crate) type TimerKey = (ExecutionId, TimerId);
 
 impl Control {
-    /// Fires timers as they fall due, until it is to stop.
+    /// Fires due timers until `stop`.
     pub(crate) async fn fire_timers(self, stop: CancellationToken) {
         let wakes = &self.parts.wakes;
         loop {
@@ -35,7 +35,7 @@ impl Control {
         }
     }
 
-    /// Fires what is due; the answer is how long to wait for the next.
+    /// Fires the due timers. Returns the wait until the next one.
     async fn fire_due(&self) -> Result<Duration, StoreError> {
         let aside = &self.parts.timers_aside;
         let limit = (TIMERS_MAX + aside.held()).min(PAGE_MAX);
@@ -56,7 +56,7 @@ impl Control {
         let next = self.parts.store.next_due().await?;
         let now = self.parts.stamps.now();
         Ok(match next {
-            // One that is due already is set aside.
+            // A timer that is already due has been set aside.
             Some(due_at) if due_at > now => due_at.since(now).min(poll),
             Some(_) | None => poll,
         })
@@ -66,10 +66,10 @@ impl Control {
         let TimerRow { execution, timer, due_at: _ } = row;
         match self.submit(execution, Input::TimerFired { timer }).await {
             Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {}
-            // The store's clock has been set back since it was read.
+            // The store's clock was set back since it was read.
             Ok(Answer::Refused(Refusal::NotDue(_))) => in_hand.set_aside(self.parts.settings.poll),
             Ok(Answer::Refused(refusal)) => {
-                // Another control plane may have fired it between our look and our word.
+                // Another control plane may have fired the timer after it was read here.
                 tracing::debug!(%execution, %timer, %refusal, "timer has nothing to wake");
                 in_hand.set_aside(ASIDE);
             }

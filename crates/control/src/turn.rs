@@ -1,7 +1,7 @@
-//! One turn of an execution: everything that waits is decided, then appended at once.
+//! One batch of inputs of an execution: all are decided, then appended together.
 //!
-//! A turn that loses a race is decided again on what is stored. One whose append got no answer is
-//! looked for in the log before it is: the answer may have been lost after the write.
+//! After a conflict, the inputs are decided again on the stored state. After an append without an
+//! answer, the log is checked first: the append may have been written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use crate::rewind::{FoldEnd, Standing};
 use crate::vacancy::{Grant, Next};
 use crate::{Answer, Control, SubmitError};
 
-/// How often a turn is decided anew after losing a race before the callers are told to come back.
+/// The largest number of retries after conflicts before the callers get an error.
 const CONFLICT_RETRIES_MAX: u32 = 8;
 
-/// An input's place in its turn.
+/// The position of an input in its batch.
 type Slot = usize;
 type Answers = Vec<(Slot, Result<Answer, SubmitError>)>;
 
-/// A turn until all of its inputs are answered.
+/// A batch until all of its inputs are answered.
 struct Turn {
     execution: ExecutionId,
     open: BTreeMap<Slot, Posted>,
-    /// What may have been written.
+    /// Appends that may have been written.
     doubts: Vec<Doubt>,
-    /// Where the last append was refused.
+    /// The seq at which the last append was refused.
     conflict: Option<Seq>,
-    /// What was handed to callers that have gone.
+    /// Leases of callers that are gone.
     unreceived: Vec<Lease>,
 }
 
-/// An append that got no answer, and what its callers are told if it was written.
+/// An append without an answer, and the answers for its callers if it was written.
 struct Doubt {
     expected: Seq,
     first: EventId,
@@ -47,16 +47,16 @@ struct Doubt {
     grants: Vec<Grant>,
 }
 
-/// What became of an append that got no answer.
+/// The result of an append without an answer.
 enum Fate {
     Written,
-    /// Its place is taken: it can no longer be written.
+    /// Another append is in its place: it cannot be written any more.
     Lost,
-    /// It may still be on its way.
+    /// The append may still be written.
     Open,
 }
 
-/// What is to be written if a turn is decided as it stands.
+/// The decided append of a batch, with its answers.
 struct Decided {
     append: Append,
     state: Execution,
@@ -64,7 +64,7 @@ struct Decided {
     grants: Vec<Grant>,
 }
 
-/// Why a turn did not come to its end at the first go.
+/// The reason why a batch was not completed at the first try.
 enum Setback {
     Conflict,
     Unanswered(Arc<StoreError>),
@@ -88,7 +88,7 @@ impl Turn {
     fn answer(&mut self, answers: Answers) {
         for (slot, answer) in answers {
             let Some(posted) = self.open.remove(&slot) else { continue };
-            // A caller that has gone does not want to know.
+            // The caller may be gone.
             if let Err(Ok(Answer::Leased(lease))) = posted.answer.send(answer) {
                 self.unreceived.push(*lease);
             }
@@ -100,8 +100,8 @@ impl Turn {
         self.answer(slots.into_iter().map(|slot| (slot, Err(error.clone()))).collect());
     }
 
-    /// Refuses what takes a command from somebody: the log has not moved, so the store did not admit
-    /// it, and only a lease that was prolonged meanwhile can be in the way.
+    /// Refuses claims that take over a command: the log has not changed, so the store refused them
+    /// because the lease was extended meanwhile.
     fn refuse_takeovers(&mut self) {
         let claims = self.open.iter().filter_map(|(slot, posted)| match posted.submission.input {
             Input::Claim { command, attempt, .. } => {
@@ -127,7 +127,7 @@ impl Turn {
 }
 
 impl Control {
-    /// Decides everything that was posted and answers it once it is durable.
+    /// Decides all posted inputs and answers them once they are durable.
     pub(crate) async fn take_turn(&self, execution: ExecutionId, posted: Vec<Posted>) {
         let span = tracing::info_span!(
             "turn",
@@ -160,7 +160,7 @@ impl Control {
         self.give_back(&turn.unreceived).await;
     }
 
-    /// One go at a turn: answers what it can.
+    /// Makes one try at a batch and answers the inputs it can.
     async fn advance(&self, turn: &mut Turn) -> Result<(), Setback> {
         let state = self.known_state(turn.execution).await?;
         if let Some(context) = traceparent(state.trace()) {
@@ -179,7 +179,7 @@ impl Control {
             match self.decide_all(state, &playbook, turn).await? {
                 Ok(decided) => decided,
                 Err((slot, illegal)) => {
-                    // The others of the turn are innocent: without this one they are decided again.
+                    // The other inputs of the batch are decided again without this one.
                     let error = LoadError::damaged(turn.execution, Damage::Illegal(illegal));
                     tracing::error!(
                         error = &error as &dyn std::error::Error,
@@ -192,8 +192,8 @@ impl Control {
                 }
             };
         let Some(first) = append.events.first().map(|recorded| recorded.event_id) else {
-            // Nothing refuses an answer that writes nothing, so it is given only if it rests on the
-            // whole log and not on what this process happens to remember of it.
+            // The store cannot refuse an answer that writes nothing, so it is given only if the
+            // cached state matches the whole log.
             return match self.standing(end).await? {
                 Standing::Current => {
                     turn.answer(answers);
@@ -228,8 +228,8 @@ impl Control {
         }
     }
 
-    /// Decides the inputs of a turn one after another, each on what the ones before have made of the
-    /// execution; the inner error is the input whose events are illegal.
+    /// Decides the inputs of a batch one after another, each on the state left by the previous
+    /// ones. The inner error is the input whose events are illegal.
     async fn decide_all(
         &self,
         state: Execution,
@@ -285,7 +285,7 @@ impl Control {
         Ok(Ok(Decided { append, state, answers, grants }))
     }
 
-    /// Looks in the log for appends that got no answer.
+    /// Checks the log for appends without an answer.
     async fn settle_doubts(&self, turn: &mut Turn) -> Result<(), Setback> {
         let mut unsettled = Vec::new();
         let mut failure = None;
@@ -317,7 +317,7 @@ impl Control {
         })
     }
 
-    /// What is to be done once a state is durable.
+    /// Caches a committed state, and saves a snapshot if one is due.
     pub(crate) fn committed(&self, before: Option<&Execution>, state: Execution) {
         let (execution, status, seq) = (state.id(), state.status(), state.seq());
         tracing::debug!(%execution, %seq, "committed");
@@ -336,7 +336,7 @@ impl Control {
     }
 }
 
-/// What an input that was accepted is answered with.
+/// Returns the answer to an accepted input.
 fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> Answer {
     match input {
         Input::Claim { command, .. } => match lease_of(state, playbook, *command) {

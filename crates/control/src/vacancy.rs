@@ -1,8 +1,8 @@
-//! Workers that wait: a command issued while one does is handed to it in the commit that issues it.
+//! Waiting workers: a command issued while a worker waits is leased to it in the commit that issues
+//! it.
 //!
-//! Invariants: a place is filled only with a lease that is durable, or given back; a worker is not
-//! handed more than it has room for; what nobody is there to receive any more can be leased again at
-//! once.
+//! Invariants: a slot is filled only with a durable lease, or freed; a worker does not get more
+//! commands than it has slots; a lease whose worker is gone can be taken by another at once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,13 +19,13 @@ use crate::Control;
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
 
-/// The workers that wait, by pool, in the order in which they came.
+/// The waiting workers by pool, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Vacancies {
     pools: Mutex<BTreeMap<Pool, VecDeque<Arc<Vacancy>>>>,
 }
 
-/// A worker that waits.
+/// A waiting worker.
 #[derive(Debug)]
 struct Vacancy {
     pool: Pool,
@@ -36,9 +36,9 @@ struct Vacancy {
 
 #[derive(Debug)]
 struct Places {
-    /// How many more may be taken; none once the worker has been given something.
+    /// Slots that may still be reserved; zero once the worker has a lease.
     free: usize,
-    /// Taken by turns that are not written yet.
+    /// Slots reserved by batches that are not written yet.
     taken: usize,
     filled: Vec<Lease>,
 }
@@ -48,7 +48,7 @@ impl Vacancy {
         self.places.lock().expect("nothing panics while it holds the places")
     }
 
-    /// Waits until `holds` is true of the places.
+    /// Waits until `holds` is true of the slots.
     async fn wait(&self, holds: impl Fn(&Places) -> bool) {
         loop {
             let changed = self.changed.notified();
@@ -61,7 +61,7 @@ impl Vacancy {
 }
 
 impl Vacancies {
-    /// Takes a place at the worker that has waited longest in a pool.
+    /// Reserves a slot of the worker that has waited longest in a pool.
     fn take(&self, pool: &Pool) -> Option<Place> {
         let pools = self.pools();
         pools.get(pool)?.iter().find_map(|vacancy| {
@@ -72,7 +72,7 @@ impl Vacancies {
         })
     }
 
-    /// The pools in which a worker waits.
+    /// Returns the pools in which a worker waits.
     pub(crate) fn awaited(&self) -> Vec<Pool> {
         self.pools().keys().cloned().collect()
     }
@@ -92,7 +92,7 @@ impl Vacancies {
     }
 }
 
-/// A place at a worker that waits; dropped, it is free again.
+/// A reserved slot of a waiting worker, freed when dropped.
 #[derive(Debug)]
 struct Place {
     vacancy: Arc<Vacancy>,
@@ -102,7 +102,7 @@ impl Place {
     fn fill(self, lease: Lease) {
         let mut places = self.vacancy.places();
         places.filled.push(lease);
-        // Nothing more is taken, so that what is there is not kept waiting for it.
+        // No further slots are reserved, so that the worker does not wait for them.
         places.free = 0;
     }
 }
@@ -119,7 +119,7 @@ impl Drop for Place {
     }
 }
 
-/// A lease that is the worker's once it is written.
+/// A lease that is delivered to a waiting worker once it is durable.
 #[derive(Debug)]
 pub(crate) struct Grant {
     place: Place,
@@ -127,28 +127,28 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// It is durable.
+    /// Delivers the lease after it was committed.
     pub(crate) fn deliver(self) {
         self.place.fill(self.lease);
     }
 }
 
-/// The command that a worker goes on with.
+/// The command that a reporting worker continues with.
 pub(crate) enum Next {
-    /// Handed over with this turn.
+    /// Leased in this batch.
     Handed(Lease),
-    /// Handed over when the same report was applied.
+    /// Leased when the same report was first applied.
     HandedBefore(Lease),
 }
 
-/// A worker's wait, as the worker's request holds it.
+/// The wait of a worker, held by its request.
 pub(crate) struct Waiting<'a> {
     control: &'a Control,
     vacancy: Option<Arc<Vacancy>>,
 }
 
 impl Waiting<'_> {
-    /// Waits until something has been handed over.
+    /// Waits until a command has been leased to the worker.
     pub(crate) async fn filled(&self) {
         match &self.vacancy {
             Some(vacancy) => vacancy.wait(|places| !places.filled.is_empty()).await,
@@ -156,7 +156,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Ends the wait: what has been handed over, what is being written included.
+    /// Ends the wait. Returns the leases, including those still being written.
     pub(crate) async fn close(mut self) -> Vec<Lease> {
         let Some(vacancy) = &self.vacancy else { return Vec::new() };
         let leases = self.control.leave(vacancy).await;
@@ -179,14 +179,14 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 impl Control {
-    /// Whether a worker waits in a pool.
+    /// True if a worker waits in the pool.
     pub(crate) fn is_awaited(&self, pool: &Pool) -> bool {
         self.parts.vacancies.pools().contains_key(pool)
     }
 }
 
 impl Control {
-    /// Lets a worker wait for up to `room` commands of a pool.
+    /// Registers a worker that waits for up to `room` commands of a pool.
     pub(crate) fn wait_in(&self, pool: &Pool, worker: &WorkerId, room: usize) -> Waiting<'_> {
         let vacancy = Arc::new(Vacancy {
             pool: pool.clone(),
@@ -206,7 +206,7 @@ impl Control {
         std::mem::take(&mut vacancy.places().filled)
     }
 
-    /// Ends leases that nobody has received.
+    /// Ends leases that were not received.
     pub(crate) async fn give_back(&self, leases: &[Lease]) {
         if leases.is_empty() {
             return;
@@ -228,7 +228,7 @@ impl Control {
         }
     }
 
-    /// Hands what a draft issues to workers that wait, as far as there are any.
+    /// Leases the commands issued in a draft to waiting workers, as far as there are any.
     pub(crate) async fn grant(
         &self,
         draft: &mut Draft,
@@ -250,10 +250,9 @@ impl Control {
         Ok(grants)
     }
 
-    /// Hands the worker that reports and has room the first command of a pool among the events that a
-    /// draft has from `next` on, or the one it was handed before if the report is a repetition; nothing if
-    /// there is none, or if it is another execution's turn: one
-    /// with several open commands does not go on while others wait.
+    /// Leases a following command to the reporting worker: the first one of the pool issued in the
+    /// draft from `next` on or, for a repeated report, the one leased before. Returns `None` if
+    /// there is none, or if the execution has several open commands and other executions wait.
     pub(crate) async fn go_on(
         &self,
         input: &Input,
@@ -283,7 +282,7 @@ impl Control {
         Ok(lease.map(Next::Handed))
     }
 
-    /// Drafts the claim of a command for a worker; nothing if it cannot be claimed.
+    /// Drafts the claim of a command for a worker; `None` if it cannot be claimed.
     async fn claim_for(
         &self,
         (worker, after): (&WorkerId, Option<CommandId>),
@@ -302,7 +301,7 @@ impl Control {
             self.decide_on(draft, playbook, |state, given| decide(state, &claim, given)).await?;
         let events = match decision {
             Decision::Accepted(events) => events,
-            // The same draft has cancelled it.
+            // The same draft has cancelled the command.
             Decision::Refused { refusal: _, recorded: _ } => return Ok(None),
         };
         for event in events {
@@ -314,7 +313,7 @@ impl Control {
     }
 }
 
-/// The commands that events issue, each with its pool.
+/// Returns the commands that events issue, with their pools.
 pub(crate) fn issued(events: &[Recorded]) -> impl Iterator<Item = (CommandId, &Pool)> {
     events.iter().filter_map(|recorded| {
         let Event::CommandIssued { command, pool, .. } = &recorded.event else { return None };

@@ -1,7 +1,7 @@
-//! Proof: whether what is stored about an execution is what was written, and follows from its log.
+//! Verification of an execution: its stored data is unchanged and follows from its log.
 //!
-//! The log is read once, a page at a time. The rows beside it are compared with its fold while the
-//! execution stands still; one that keeps moving is looked at again.
+//! The log is read once, a page at a time. The other rows are compared with its fold while the
+//! execution does not change; otherwise the comparison is repeated.
 
 use std::collections::BTreeMap;
 
@@ -18,26 +18,26 @@ use thiserror::Error;
 
 use crate::snapshot;
 
-/// How often the rows of an execution that keeps moving are looked at.
+/// The largest number of comparisons if an execution keeps changing.
 const LOOKS_MAX: u32 = 10;
 
-/// What was found about an execution.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub execution: ExecutionId,
-    /// How many events were read.
+    /// The number of events read.
     pub events: u64,
-    /// The first event that holds the digest of the one before it: where the proof begins.
+    /// The first event with a digest of the one before it; the proof begins there.
     pub proven_from: Option<Seq>,
-    /// The digest of the last event: evidence, if it is kept elsewhere.
+    /// The digest of the last event, which is evidence if it was also stored elsewhere.
     pub head: Option<Digest>,
-    /// Where a fold was saved by another version of this program. It is not used, and not compared.
+    /// The seq of a snapshot written by another program version; neither used nor compared.
     pub foreign_snapshot: Option<Seq>,
-    /// The first thing that is wrong.
+    /// The first fault found.
     pub fault: Option<Fault>,
 }
 
-/// What is wrong with what is stored about an execution.
+/// A fault in the stored data of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
     #[error(transparent)]
@@ -69,7 +69,7 @@ pub enum Fault {
 }
 
 impl Verdict {
-    /// What is not wrong, and worth knowing.
+    /// Returns a remark that is not a fault.
     pub fn note(&self) -> Option<String> {
         let seq = self.foreign_snapshot?;
         Some(format!(
@@ -78,7 +78,7 @@ impl Verdict {
         ))
     }
 
-    /// The verdict once the digest of the last event is compared with one that was kept elsewhere.
+    /// Compares the digest of the last event with one that was stored elsewhere.
     #[must_use]
     pub fn against(mut self, kept: Digest) -> Self {
         if self.fault.is_none() && self.head != Some(kept) {
@@ -89,8 +89,7 @@ impl Verdict {
     }
 }
 
-/// Verifies an execution; nothing if there is none of this id. `progress` is told how many events
-/// have been read.
+/// Verifies an execution; `None` if it does not exist. `progress` gets the number of events read.
 pub async fn verify(
     store: &dyn Store,
     execution: ExecutionId,
@@ -119,7 +118,7 @@ pub async fn verify(
     }
 }
 
-/// Why no more is looked at.
+/// The reason why the verification stopped.
 enum Stop {
     Fault(Fault),
     Store(StoreError),
@@ -172,11 +171,11 @@ async fn judge(
             return Ok(true);
         }
     }
-    // It moves faster than it can be looked at; its log is in order as far as it was read.
+    // The execution changes too fast; its log is valid as far as it was read.
     Ok(true)
 }
 
-/// The execution whose first event a log begins with.
+/// Returns the execution that the first event of a log belongs to.
 async fn root_of(store: &dyn Store, execution: ExecutionId) -> Result<ExecutionId, Stop> {
     let mut root = execution;
     for _ in 0..FORKS_MAX {
@@ -196,15 +195,15 @@ async fn root_of(store: &dyn Store, execution: ExecutionId) -> Result<ExecutionI
 struct Reader<'a> {
     store: &'a dyn Store,
     auditor: Auditor,
-    /// The saved fold, until its place in the log is reached.
+    /// The snapshot, until its position in the log is reached.
     saved: Option<Snapshot>,
-    /// For whom each open command was issued.
+    /// The pool of each open command.
     issued: BTreeMap<CommandId, Pool>,
     events: u64,
 }
 
 impl Reader<'_> {
-    /// Reads what has not been read yet.
+    /// Reads and checks the remaining events.
     async fn read_on(
         &mut self,
         execution: ExecutionId,
@@ -250,14 +249,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A saved fold whose place was not reached covers what nobody wrote.
+    /// Fails if the snapshot covers more events than were written.
     fn snapshot_ahead(&self, written: Seq) -> Result<(), Fault> {
         let Some(saved) = &self.saved else { return Ok(()) };
         let why = format!("it covers more than is written, which is up to {written}");
         Err(Fault::UselessSnapshot { seq: saved.seq, why })
     }
 
-    /// The large values an event refers to are there, and are what they were.
+    /// Checks that the large values of an event exist and match their digests.
     async fn look_up_payloads(&self, recorded: &Recorded) -> Result<(), Stop> {
         let mut event = recorded.event.clone();
         for payload in event.payloads_mut() {
@@ -281,7 +280,7 @@ fn compare_end(state: &Execution, summary: &Summary) -> Result<(), Fault> {
     Err(Fault::End { end: state.seq(), summary: summary.seq })
 }
 
-/// Names the first field in which the stored summary is not the fold's.
+/// Fails with the first field in which the stored summary differs from the fold's.
 fn compare_summary(state: &Execution, stored: &Summary) -> Result<(), Fault> {
     let folded = Summary { head: stored.head.and(Some(state.head())), ..state.summary() };
     let fields = |summary: &Summary| match serde_json::to_value(summary) {
@@ -346,7 +345,7 @@ fn held_by(open: &OpenCommand) -> String {
     }
 }
 
-/// An open command in words: who has it, how often it was claimed, whose work it is.
+/// Describes an open command: holder, attempt and pool.
 fn words_of(holder: &str, attempt: Attempt, pool: &str) -> String {
     match attempt {
         Attempt(0) => format!("{holder} in pool {pool}"),
@@ -354,7 +353,7 @@ fn words_of(holder: &str, attempt: Attempt, pool: &str) -> String {
     }
 }
 
-/// The first key under which two maps have different words.
+/// Returns the first key with different values in two maps.
 fn first_difference<K: Ord + Copy>(
     stored: &BTreeMap<K, String>,
     folded: &BTreeMap<K, String>,

@@ -1,16 +1,16 @@
-//! The functions of DuckDB's C interface that are used here, with the types its header gives them.
+//! The functions of DuckDB's C interface used by this crate, with the types given in `duckdb.h`.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Any of DuckDB's own objects.
+/// A pointer to any object of DuckDB.
 pub(crate) type Handle = *mut c_void;
-/// `idx_t`
+/// `idx_t` in `duckdb.h`.
 pub(crate) type Index = u64;
 
-/// What a function that can fail answers when it has not.
+/// The return value (`DuckDBSuccess`) of a call that succeeded.
 pub(crate) const SUCCESS: c_int = 0;
 
-/// `duckdb_result`: its fields are DuckDB's own affair, its size is not.
+/// `duckdb_result`: the fields are private to DuckDB, but the size must match.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct RawResult {
@@ -26,7 +26,7 @@ impl RawResult {
 
 macro_rules! api {
     ($(fn $name:ident($($argument:ty),*) $(-> $answer:ty)?;)+) => {
-        /// The functions, found in the library.
+        /// Pointers to DuckDB's functions.
         #[allow(clippy::struct_field_names, reason = "they are named as the header names them")]
         pub(crate) struct Api {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)+
@@ -42,26 +42,27 @@ macro_rules! api {
         }
 
         impl Api {
-            /// The functions that are part of this program.
+            /// Returns the functions linked into this program.
             #[cfg(feature = "linked")]
             pub(crate) fn linked() -> Self {
-                // Nothing of it is named: it is what brings the library.
+                // No name is imported; the dependency is used so that the library is linked.
                 use libduckdb_sys as _;
                 Self { $($name: linked::$name,)+ }
             }
 
-            /// Finds the functions.
+            /// Looks up the functions in a loaded library.
             ///
             /// # Safety
             ///
-            /// The library must be DuckDB's, and must stay loaded for as long as they are called.
+            /// The library must be DuckDB's, and must stay loaded as long as the functions are
+            /// called.
             pub(crate) unsafe fn find(
                 library: &libloading::Library,
             ) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     $(
-                        // SAFETY: the caller says that it is DuckDB's library, whose header gives
-                        // the function of this name this type.
+                        // SAFETY: the caller guarantees that the library is DuckDB's, whose header
+                        // declares the function of this name with this type.
                         $name: *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }?,
                     )+
                 })

@@ -1,4 +1,4 @@
-//! A database that is open, statements that run on it, and how one is stopped.
+//! An open DuckDB database: running SQL on it and interrupting a running statement.
 
 use std::ffi::{CString, c_int};
 use std::ptr;
@@ -12,11 +12,11 @@ use crate::api::{Handle, Index, RawResult, SUCCESS};
 use crate::library::{Library, text};
 use crate::value::{Column, row};
 
-/// `duckdb_result_type`
+/// Values of `duckdb_result_type`.
 const CHANGED_ROWS: c_int = 1;
 const QUERY_RESULT: c_int = 3;
 
-/// What DuckDB says is wrong, or what it cannot be told.
+/// An error reported by DuckDB, or a statement or value that cannot be passed to DuckDB.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
     #[error("{0}")]
@@ -31,25 +31,25 @@ pub enum Failure {
     Parameter(u64),
 }
 
-/// What a statement gave beside its rows.
+/// The result of a statement, without its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Produced {
     Rows { columns: Vec<String> },
     Affected(u64),
 }
 
-/// A connection to a database that is open for it alone. Not for two threads at a time.
+/// A connection to a database opened for this connection alone. Used by one thread at a time.
 pub struct Connection {
     open: Arc<Open>,
 }
 
-/// Stops what runs on a connection, from any thread.
+/// Stops the running statement of a connection, from any thread.
 #[derive(Clone)]
 pub struct Interrupter {
     open: Arc<Open>,
 }
 
-/// The handles, closed when the last who knows them is gone.
+/// The database and connection handles, closed when the last reference is dropped.
 struct Open {
     library: Arc<Library>,
     database: Handle,
@@ -57,14 +57,14 @@ struct Open {
     stopped: AtomicBool,
 }
 
-// SAFETY: DuckDB's database may be used from any thread. Of its connection only `duckdb_interrupt` is
-// called from another thread than the one that has the `Connection`, which is what it is for.
+// SAFETY: a DuckDB database can be used from any thread. Only `duckdb_interrupt`, which is made for
+// that, is called on the connection from a thread other than the one that owns the `Connection`.
 unsafe impl Send for Open {}
-// SAFETY: as above; `Connection` itself is not `Sync`.
+// SAFETY: see `Send` above.
 unsafe impl Sync for Open {}
 
 impl Open {
-    /// What a failure comes to about which DuckDB says this: after being stopped, that it was.
+    /// Returns `Stopped` if the connection was interrupted, and otherwise DuckDB's message.
     fn failure(&self, told: String) -> Failure {
         if self.stopped.load(Ordering::Acquire) { Failure::Stopped } else { Failure::Said(told) }
     }
@@ -73,8 +73,8 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         let api = &self.library.api;
-        // SAFETY: both are null or were made by this library, nobody else has them, and each is
-        // closed once.
+        // SAFETY: both handles are null or were created by this library, nothing else uses them,
+        // and each is closed once.
         unsafe {
             (api.duckdb_disconnect)(&raw mut self.connection);
             (api.duckdb_close)(&raw mut self.database);
@@ -83,17 +83,19 @@ impl Drop for Open {
 }
 
 impl Interrupter {
-    /// Stops the statement that runs and those that would follow. To be repeated until the thread
-    /// that runs them has answered: one that is just being prepared does not hear it.
+    /// Stops the running statement and all later ones. Call it repeatedly until the running thread
+    /// has returned: a statement that is just being prepared misses the interrupt.
     pub fn stop(&self) {
         self.open.stopped.store(true, Ordering::Release);
-        // SAFETY: the connection is open for as long as `open` is, and may be interrupted any time.
+        // SAFETY: the connection is open as long as `open` exists, and can be interrupted at any
+        // time.
         unsafe { (self.open.library.api.duckdb_interrupt)(self.open.connection) };
     }
 }
 
 impl Connection {
-    /// Opens a file, or a database in memory, with settings such as `access_mode`.
+    /// Opens a file, or an in-memory database if `path` is `None`, with settings such as
+    /// `access_mode`.
     pub fn open(
         library: &Arc<Library>,
         path: Option<&str>,
@@ -109,7 +111,7 @@ impl Connection {
             stopped: AtomicBool::new(false),
         };
         let mut reason = ptr::null_mut();
-        // SAFETY: path and config live through the call; the others are places to write to.
+        // SAFETY: path and config are valid during the call; the other two are out parameters.
         let opened = unsafe {
             (api.duckdb_open_ext)(
                 path.as_ptr(),
@@ -119,13 +121,13 @@ impl Connection {
             )
         };
         if opened != SUCCESS {
-            // SAFETY: a reason that was written is a text that is ours to free.
+            // SAFETY: a reason set by the call is a string that the caller must free.
             let told = unsafe { text(reason) };
-            // SAFETY: as above; freeing null does nothing.
+            // SAFETY: see above; freeing null does nothing.
             unsafe { (api.duckdb_free)(reason.cast()) };
             return Err(Failure::Said(told));
         }
-        // SAFETY: the database is open, the other is a place to write to.
+        // SAFETY: the database is open; the second argument is an out parameter.
         if unsafe { (api.duckdb_connect)(open.database, &raw mut open.connection) } != SUCCESS {
             return Err(Failure::Said("IO Error: cannot connect to the database".into()));
         }
@@ -136,7 +138,8 @@ impl Connection {
         Interrupter { open: self.open.clone() }
     }
 
-    /// Runs a statement and hands over each row as it comes, for as long as `take` says so.
+    /// Runs one statement and passes each row to `take` as it is fetched. Fails with `Stopped` if
+    /// `take` returns false.
     pub fn run(
         &self,
         sql: &str,
@@ -145,7 +148,8 @@ impl Connection {
     ) -> Result<Produced, Failure> {
         let extracted = Extracted::new(&self.open, sql)?;
         let mut produced = Produced::Affected(0);
-        // One statement of the author's may be several of DuckDB's, such as a PIVOT.
+        // DuckDB may turn one statement, such as a PIVOT, into several; only the last one returns
+        // rows.
         for index in 0..extracted.count {
             let prepared = extracted.prepare(index)?;
             prepared.bind(values)?;
@@ -157,7 +161,6 @@ impl Connection {
     }
 }
 
-/// Settings for opening a database.
 struct Config<'a> {
     library: &'a Library,
     raw: Handle,
@@ -166,12 +169,12 @@ struct Config<'a> {
 impl<'a> Config<'a> {
     fn new(library: &'a Library, settings: &[(&str, &str)]) -> Result<Self, Failure> {
         let mut config = Self { library, raw: ptr::null_mut() };
-        // SAFETY: it is a place to write to.
+        // SAFETY: the argument is an out parameter.
         unsafe { (library.api.duckdb_create_config)(&raw mut config.raw) };
         for (name, value) in settings {
             let name_text = CString::new(*name).map_err(|_| Failure::Nul)?;
             let value = CString::new(*value).map_err(|_| Failure::Nul)?;
-            // SAFETY: the config was made above, the texts live through the call.
+            // SAFETY: the config was created above; the strings are valid during the call.
             let set = unsafe {
                 (library.api.duckdb_set_config)(config.raw, name_text.as_ptr(), value.as_ptr())
             };
@@ -185,12 +188,12 @@ impl<'a> Config<'a> {
 
 impl Drop for Config<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was made by this library and is destroyed once.
+        // SAFETY: the config was created by this library and is destroyed once.
         unsafe { (self.library.api.duckdb_destroy_config)(&raw mut self.raw) };
     }
 }
 
-/// The statements of a text.
+/// The statements that DuckDB parsed from one SQL text.
 struct Extracted<'a> {
     open: &'a Open,
     raw: Handle,
@@ -202,13 +205,14 @@ impl<'a> Extracted<'a> {
         let sql = CString::new(sql).map_err(|_| Failure::Nul)?;
         let mut extracted = Self { open, raw: ptr::null_mut(), count: 0 };
         let api = &open.library.api;
-        // SAFETY: the connection is open, the text lives through the call, the last is a place to
-        // write to.
+        // SAFETY: the connection is open, the string is valid during the call, the last argument is
+        // an out parameter.
         extracted.count = unsafe {
             (api.duckdb_extract_statements)(open.connection, sql.as_ptr(), &raw mut extracted.raw)
         };
         if extracted.count == 0 {
-            // SAFETY: it was written by the call before, and has a text if there is an error.
+            // SAFETY: the handle was set by the call above and carries a message if there is an
+            // error.
             let told = unsafe { text((api.duckdb_extract_statements_error)(extracted.raw)) };
             if !told.is_empty() {
                 return Err(open.failure(told));
@@ -220,8 +224,8 @@ impl<'a> Extracted<'a> {
     fn prepare(&self, index: Index) -> Result<Prepared<'a>, Failure> {
         let api = &self.open.library.api;
         let mut prepared = Prepared { open: self.open, raw: ptr::null_mut() };
-        // SAFETY: the connection is open, the statements are extracted and so many, the last is a
-        // place to write to.
+        // SAFETY: the connection is open, the statements are extracted, `index` is below their
+        // count, and the last argument is an out parameter.
         let state = unsafe {
             (api.duckdb_prepare_extracted_statement)(
                 self.open.connection,
@@ -233,14 +237,14 @@ impl<'a> Extracted<'a> {
         if state == SUCCESS {
             return Ok(prepared);
         }
-        // SAFETY: a statement that could not be prepared is there to be asked why.
+        // SAFETY: the handle of a statement that failed to prepare is valid and carries the error.
         Err(self.open.failure(unsafe { text((api.duckdb_prepare_error)(prepared.raw)) }))
     }
 }
 
 impl Drop for Extracted<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is null or was made by this library, and is destroyed once.
+        // SAFETY: the handle is null or was created by this library, and is destroyed once.
         unsafe { (self.open.library.api.duckdb_destroy_extracted)(&raw mut self.raw) };
     }
 }
@@ -267,8 +271,8 @@ impl<'a> Prepared<'a> {
     fn bind_one(&self, number: Index, value: &Value) -> c_int {
         let api = &self.open.library.api;
         let bind_text = |text: &str| {
-            // SAFETY: the statement is prepared and has this parameter; the text is copied by the
-            // call, which is told its length.
+            // SAFETY: the statement is prepared and has this parameter; the call copies the string,
+            // whose length is passed.
             unsafe {
                 let length = text.len() as Index;
                 (api.duckdb_bind_varchar_length)(self.raw, number, text.as_ptr().cast(), length)
@@ -277,14 +281,14 @@ impl<'a> Prepared<'a> {
         match value {
             // SAFETY: the statement is prepared and has this parameter.
             Value::Null => unsafe { (api.duckdb_bind_null)(self.raw, number) },
-            // SAFETY: as above.
+            // SAFETY: see above.
             Value::Bool(flag) => unsafe { (api.duckdb_bind_boolean)(self.raw, number, *flag) },
             Value::Number(it) => match (it.as_i64(), it.as_u64(), it.as_f64()) {
-                // SAFETY: as above.
+                // SAFETY: see above.
                 (Some(it), _, _) => unsafe { (api.duckdb_bind_int64)(self.raw, number, it) },
-                // SAFETY: as above.
+                // SAFETY: see above.
                 (None, Some(it), _) => unsafe { (api.duckdb_bind_uint64)(self.raw, number, it) },
-                // SAFETY: as above.
+                // SAFETY: see above.
                 (None, None, Some(it)) => unsafe { (api.duckdb_bind_double)(self.raw, number, it) },
                 (None, None, None) => bind_text(&it.to_string()),
             },
@@ -298,7 +302,7 @@ impl<'a> Prepared<'a> {
             return Err(Failure::Stopped);
         }
         let mut running = Running { open: self.open, raw: RawResult::empty() };
-        // SAFETY: the statement is prepared and bound, the other is a place to write to.
+        // SAFETY: the statement is prepared and bound; the second argument is an out parameter.
         let state = unsafe {
             (self.open.library.api.duckdb_execute_prepared_streaming)(
                 self.raw,
@@ -311,7 +315,7 @@ impl<'a> Prepared<'a> {
 
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is null or was made by this library, and is destroyed once.
+        // SAFETY: the handle is null or was created by this library, and is destroyed once.
         unsafe { (self.open.library.api.duckdb_destroy_prepare)(&raw mut self.raw) };
     }
 }
@@ -325,19 +329,19 @@ struct Running<'a> {
 impl Running<'_> {
     fn read(&mut self, mut take: impl FnMut(Vec<Value>) -> bool) -> Result<Produced, Failure> {
         let api = &self.open.library.api;
-        // SAFETY: the result is there.
+        // SAFETY: the result is valid.
         let kind = unsafe { (api.duckdb_result_return_type)(self.raw) };
         let columns = self.columns()?;
         let mut affected = 0;
         while let Some(chunk) = self.chunk()? {
             let vectors: Vec<Handle> = (0..columns.len() as Index)
-                // SAFETY: the chunk is there and has as many vectors as the result has columns.
+                // SAFETY: the chunk is valid and has one vector per column of the result.
                 .map(|index| unsafe { (api.duckdb_data_chunk_get_vector)(chunk.raw, index) })
                 .collect();
-            // SAFETY: the chunk is there.
+            // SAFETY: the chunk is valid.
             let size = unsafe { (api.duckdb_data_chunk_get_size)(chunk.raw) };
             for index in 0..size {
-                // SAFETY: the vectors are those of the columns, and have so many rows.
+                // SAFETY: the vectors belong to the columns, and each has `size` rows.
                 let row = unsafe { row(api, &columns, &vectors, index) };
                 let goes_on = match kind {
                     QUERY_RESULT => take(row),
@@ -363,13 +367,14 @@ impl Running<'_> {
     fn columns(&mut self) -> Result<Vec<Column>, Failure> {
         let library = self.open.library.clone();
         let api = &library.api;
-        // SAFETY: the result is there.
+        // SAFETY: the result is valid.
         let count = unsafe { (api.duckdb_column_count)(&raw mut self.raw) };
         (0..count)
             .map(|index| {
-                // SAFETY: the result has this column; its name is a text of the result's.
+                // SAFETY: the result has this column; the name is a string owned by the result.
                 let name = unsafe { text((api.duckdb_column_name)(&raw mut self.raw, index)) };
-                // SAFETY: the result has this column; the type is ours, and is given away.
+                // SAFETY: the result has this column; the type is owned here and passed on to
+                // `Column::new`.
                 let column = unsafe {
                     let kind = (api.duckdb_column_logical_type)(&raw mut self.raw, index);
                     Column::new(&library, name.clone(), kind)
@@ -379,12 +384,12 @@ impl Running<'_> {
             .collect()
     }
 
-    /// The next rows; none at the end.
+    /// Fetches the next chunk of rows; `None` at the end.
     fn chunk(&mut self) -> Result<Option<Chunk<'_>>, Failure> {
         if self.open.stopped.load(Ordering::Acquire) {
             return Err(Failure::Stopped);
         }
-        // SAFETY: the result is there.
+        // SAFETY: the result is valid.
         let raw = unsafe { (self.open.library.api.duckdb_fetch_chunk)(self.raw) };
         if !raw.is_null() {
             return Ok(Some(Chunk { library: &self.open.library, raw }));
@@ -396,21 +401,21 @@ impl Running<'_> {
     }
 
     fn failure(&mut self) -> Failure {
-        // SAFETY: the result is there; its error, if any, is a text of the result's.
+        // SAFETY: the result is valid; its error message, if any, is a string owned by the result.
         let told = unsafe { (self.open.library.api.duckdb_result_error)(&raw mut self.raw) };
-        // SAFETY: as above.
+        // SAFETY: see above.
         self.open.failure(unsafe { text(told) })
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was written by this library, and is destroyed once.
+        // SAFETY: the result was filled by this library and is destroyed once.
         unsafe { (self.open.library.api.duckdb_destroy_result)(&raw mut self.raw) };
     }
 }
 
-/// Some rows, by column.
+/// A batch of rows, stored by column (`duckdb_data_chunk`).
 struct Chunk<'a> {
     library: &'a Library,
     raw: Handle,
@@ -418,7 +423,7 @@ struct Chunk<'a> {
 
 impl Drop for Chunk<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was made by this library and is destroyed once.
+        // SAFETY: the chunk was created by this library and is destroyed once.
         unsafe { (self.library.api.duckdb_destroy_data_chunk)(&raw mut self.raw) };
     }
 }

@@ -1,8 +1,9 @@
-//! DuckDB in this process: a database that analyses. Its library is loaded at run time, so that who
-//! does without need not carry it; the features `linked` and `bundled` make it part of the program.
+//! An embedded DuckDB database. The DuckDB library is loaded at run time, so that installations
+//! that do not use it need not ship it; the features `linked` and `bundled` link it into the
+//! program.
 //!
-//! Everything here blocks; whoever must not wait calls it from a thread that may. Every `unsafe` of
-//! the project is in this crate, and each says why it holds.
+//! Every call blocks: asynchronous code calls this crate from a blocking thread. All `unsafe` code
+//! of the project is in this crate, and each block states why it is sound.
 
 mod api;
 mod connection;

@@ -1,4 +1,4 @@
-//! Finding DuckDB's library and making sure that it is one we can talk to.
+//! Finds and loads the DuckDB library, and checks that its version is supported.
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use crate::api::Api;
 
-/// The major versions that have the interface this is written for.
+/// The major versions of DuckDB whose C interface this crate supports.
 const MAJORS: [&str; 2] = ["v1.", "v2."];
-/// What the library is called where the system looks for libraries.
+/// The file name of the DuckDB library on this operating system.
 pub(crate) const FILE_NAME: &str =
     if cfg!(target_os = "macos") { "libduckdb.dylib" } else { "libduckdb.so" };
 
-/// Why there is no DuckDB.
+/// The reason why DuckDB could not be loaded.
 #[derive(Debug, Error)]
 pub enum LibraryMissing {
     #[error(
@@ -27,17 +27,17 @@ pub enum LibraryMissing {
     WrongVersion { path: PathBuf, version: String },
 }
 
-/// DuckDB, loaded. It stays so for as long as anything of it is in use.
+/// The loaded DuckDB library. It stays loaded while anything that was created from it exists.
 pub struct Library {
     pub(crate) api: Api,
     version: String,
-    /// Behind the functions in `api`, unless they are part of this program.
+    /// Keeps the functions in `api` loaded; `None` if DuckDB is linked into the program.
     _library: Option<libloading::Library>,
 }
 
 impl Library {
-    /// Loads the file that was named; else what was built in; else the first of `places` that exists;
-    /// else what the system finds by name.
+    /// Loads the file `named`; if there is none, the linked-in library; then the first file found
+    /// in the directories `places`; then the one the system finds by name.
     pub fn load(named: Option<&Path>, places: &[PathBuf]) -> Result<Arc<Self>, LibraryMissing> {
         #[cfg(feature = "linked")]
         if named.is_none() {
@@ -59,10 +59,11 @@ impl Library {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        // SAFETY: loading runs the library's initializers; which file it is, is the word of whoever
-        // runs this process, as with any program on the path.
+        // SAFETY: loading runs the library's initializers; the operator of this process chooses the
+        // file, as with any program on the path.
         let library = unsafe { libloading::Library::new(path) }.map_err(unusable)?;
-        // SAFETY: a library that has all of these names is DuckDB's; it is kept beside the functions.
+        // SAFETY: a library that exports all of these names is DuckDB's; it is kept beside the
+        // functions.
         let api = unsafe { Api::find(&library) }.map_err(unusable)?;
         Self::of(api, Some(library), path)
     }
@@ -72,7 +73,7 @@ impl Library {
         library: Option<libloading::Library>,
         path: &Path,
     ) -> Result<Arc<Self>, LibraryMissing> {
-        // SAFETY: it takes nothing and answers with a text that is part of the library.
+        // SAFETY: the function takes no arguments and returns a static string of the library.
         let version = unsafe { text((api.duckdb_library_version)()) };
         if !MAJORS.iter().any(|major| version.starts_with(major)) {
             return Err(LibraryMissing::WrongVersion { path: path.to_owned(), version });
@@ -80,22 +81,22 @@ impl Library {
         Ok(Arc::new(Self { api, version, _library: library }))
     }
 
-    /// Such as `v1.4.2`.
+    /// The version of the library, such as `v1.4.2`.
     pub fn version(&self) -> &str {
         &self.version
     }
 }
 
-/// A text of DuckDB's, copied; empty if there is none.
+/// Copies a C string; returns an empty string for null.
 ///
 /// # Safety
 ///
-/// The pointer is null or points to a text that ends with a zero byte.
+/// The pointer is null or points to a string that ends with a zero byte.
 pub(crate) unsafe fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: it is not null, and the caller says that it is a text.
+    // SAFETY: the pointer is not null, and the caller guarantees that it is a C string.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 

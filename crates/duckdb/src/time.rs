@@ -1,18 +1,19 @@
-//! Days and microseconds since 1970 as texts, in the forms of ISO 8601.
+//! Formats DuckDB's dates, times, timestamps and intervals in ISO 8601.
 
 const SECOND: i64 = 1_000_000;
 
-/// `2024-02-29`; beyond what a calendar holds, `infinity`.
+/// Formats days since 1970 as `2024-02-29`, and DuckDB's infinite dates as `infinity` or
+/// `-infinity`.
 pub(crate) fn date(days: i32) -> String {
     match days {
         i32::MAX => "infinity".into(),
-        // The negative of the above; the smallest of all is not used.
+        // Negative infinity is `-i32::MAX`; `i32::MIN` is not used.
         days if days == -i32::MAX => "-infinity".into(),
         days => civil(i64::from(days)),
     }
 }
 
-/// `2024-02-29T12:00:00.5`, of so many units of which a second has `per_second`.
+/// Formats units since 1970, `per_second` of them in a second, as `2024-02-29T12:00:00.5`.
 pub(crate) fn timestamp(units: i64, per_second: i64) -> String {
     if units == i64::MAX {
         return "infinity".into();
@@ -25,12 +26,13 @@ pub(crate) fn timestamp(units: i64, per_second: i64) -> String {
     format!("{date}T{}", clock(units.rem_euclid(per_day), per_second))
 }
 
-/// `12:34:56.789`
+/// Formats microseconds since midnight as `12:34:56.789`.
 pub(crate) fn time(microseconds: i64) -> String {
     clock(microseconds, SECOND)
 }
 
-/// `12:34:56+02:00`: 40 bits of microseconds, 24 bits of an offset that counts down.
+/// Formats a time with an offset as `12:34:56+02:00`. The upper 40 bits are microseconds since
+/// midnight; the lower 24 bits are the offset, counted down from its maximum.
 pub(crate) fn time_with_zone(bits: u64) -> String {
     const OFFSET_MAX: i64 = 16 * 3600 - 1;
     let microseconds = i64::try_from(bits >> 24).unwrap_or(i64::MAX);
@@ -39,7 +41,7 @@ pub(crate) fn time_with_zone(bits: u64) -> String {
     format!("{}{sign}{:02}:{:02}", time(microseconds), size / 3600, size / 60 % 60)
 }
 
-/// `P1Y2M3DT4H5M6.7S`
+/// Formats an interval as `P1Y2M3DT4H5M6.7S`.
 pub(crate) fn interval(months: i32, days: i32, microseconds: i64) -> String {
     let mut text = String::from("P");
     let mut add = |count: i64, unit: char| {
@@ -73,7 +75,7 @@ fn clock(units: i64, per_second: i64) -> String {
     format!("{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// `.5`, or nothing.
+/// Formats a fraction of a second as `.5`; empty if zero.
 fn fraction(rest: i64, per_second: i64) -> String {
     if rest == 0 {
         return String::new();
@@ -82,9 +84,9 @@ fn fraction(rest: i64, per_second: i64) -> String {
     format!(".{rest:0digits$}").trim_end_matches('0').to_owned()
 }
 
-/// The date of a day, in the calendar that is used today, also for days before it was.
+/// Formats days since 1970 as a date of the proleptic Gregorian calendar.
 fn civil(days: i64) -> String {
-    // Counted from the first of March of year 0, so that a leap day ends its year.
+    // Counted from 1 March of year 0, so that the leap day is the last day of its year.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);

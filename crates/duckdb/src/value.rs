@@ -1,4 +1,5 @@
-//! From DuckDB's vectors to JSON, without loss: what JSON cannot hold exactly becomes a text.
+//! Conversion of DuckDB vectors to JSON without loss: a value that JSON cannot hold exactly becomes
+//! a string.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -11,13 +12,12 @@ use crate::api::{Api, Handle, Index};
 use crate::library::{Library, text};
 use crate::time;
 
-/// A column of a result.
 pub(crate) struct Column {
     pub(crate) name: String,
     shape: Shape,
 }
 
-/// How the values of a type lie in a vector.
+/// The memory layout of a DuckDB type, by which its values are read from a vector.
 enum Shape {
     Null,
     Bool,
@@ -36,7 +36,8 @@ enum Shape {
     Date,
     Time,
     TimeWithZone,
-    /// Units of which a second has so many, and what follows the text.
+    /// A count of units since 1970, `per_second` of them in a second; `zone` is appended to the
+    /// text.
     Timestamp {
         per_second: i64,
         zone: &'static str,
@@ -74,23 +75,23 @@ enum Width {
 }
 
 impl Column {
-    /// Reads the type, which it takes; none if it is not understood.
+    /// Reads a column's logical type and destroys it. Returns `None` for an unsupported type.
     ///
     /// # Safety
     ///
-    /// `kind` is a logical type of this library's that nobody else has.
+    /// `kind` is a logical type of this library that nothing else uses.
     pub(crate) unsafe fn new(library: &Arc<Library>, name: String, kind: Handle) -> Option<Self> {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let shape = unsafe { shape(&library.api, kind) }?;
         Some(Self { name, shape })
     }
 }
 
-/// One row of a chunk.
+/// Returns one row of a data chunk, one value per column.
 ///
 /// # Safety
 ///
-/// The vectors are those of the columns, in order, and have more than `index` rows.
+/// `vectors` holds one vector per column, in column order, each with more than `index` rows.
 pub(crate) unsafe fn row(
     api: &Api,
     columns: &[Column],
@@ -98,17 +99,18 @@ pub(crate) unsafe fn row(
     index: Index,
 ) -> Vec<Value> {
     let cells = columns.iter().zip(vectors);
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     cells.map(|(column, vector)| unsafe { value(api, &column.shape, *vector, index) }).collect()
 }
 
-/// What a type is, by its number in the header. Takes the type.
+/// Returns the layout of a logical type, by its number in `duckdb.h`, and destroys the type.
+/// Returns `None` for an unsupported type.
 ///
 /// # Safety
 ///
-/// `kind` is a logical type of this library's that nobody else has.
+/// `kind` is a logical type of this library that nothing else uses.
 unsafe fn shape(api: &Api, mut kind: Handle) -> Option<Shape> {
-    // SAFETY: the type is there, as the caller says, until it is destroyed below.
+    // SAFETY: the type is valid, as guaranteed by the caller, until it is destroyed below.
     let found = unsafe {
         match (api.duckdb_get_type_id)(kind) {
             19 => width((api.duckdb_decimal_internal_type)(kind)).map(|width| Shape::Decimal {
@@ -156,12 +158,12 @@ unsafe fn shape(api: &Api, mut kind: Handle) -> Option<Shape> {
             id => plain(id),
         }
     };
-    // SAFETY: it is ours, and is destroyed once.
+    // SAFETY: this function owns the type and destroys it once.
     unsafe { (api.duckdb_destroy_logical_type)(&raw mut kind) };
     found
 }
 
-/// The types that have no parameters.
+/// Returns the layout of a type without parameters, by its number in `duckdb.h`.
 fn plain(id: c_int) -> Option<Shape> {
     let timestamp = |per_second, zone| Some(Shape::Timestamp { per_second, zone });
     match id {
@@ -201,20 +203,20 @@ fn width(id: c_int) -> Option<Width> {
     })
 }
 
-/// A text that DuckDB made for us: copied and freed.
+/// Copies a string that DuckDB allocated for the caller, and frees the original.
 ///
 /// # Safety
 ///
-/// The pointer is null, or a text of this library's that nobody else has.
+/// The pointer is null, or a string of this library that nothing else uses.
 unsafe fn taken(api: &Api, pointer: *mut c_char) -> String {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let copy = unsafe { text(pointer) };
-    // SAFETY: as above; freeing null does nothing.
+    // SAFETY: guaranteed by the caller; freeing null does nothing.
     unsafe { (api.duckdb_free)(pointer.cast()) };
     copy
 }
 
-/// An integer of any width; those of 128 bits beyond an `i128` as a text.
+/// An integer of any width, signed or unsigned.
 enum Whole {
     Signed(i128),
     Unsigned(u128),
@@ -250,22 +252,23 @@ impl Whole {
     }
 }
 
-/// The element of a vector's data.
+/// Returns the element at `index` of a vector's data.
 ///
 /// # Safety
 ///
-/// The data are elements of type `T`, more than `index`.
+/// `data` points to more than `index` elements of type `T`.
 unsafe fn element<T: Copy>(data: Handle, index: Index) -> T {
     let index = usize::try_from(index).expect("a vector fits into memory");
-    // SAFETY: the caller says so; DuckDB's elements may lie closer than Rust would have them.
+    // SAFETY: guaranteed by the caller; the read is unaligned because DuckDB may pack elements more
+    // tightly than Rust aligns them.
     unsafe { data.cast::<T>().add(index).read_unaligned() }
 }
 
 /// # Safety
 ///
-/// The data are integers of this width, more than `index`.
+/// `data` points to more than `index` integers of this width.
 unsafe fn integer(width: Width, data: Handle, index: Index) -> Whole {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match width {
             Width::I8 => Whole::Signed(element::<i8>(data, index).into()),
@@ -282,14 +285,14 @@ unsafe fn integer(width: Width, data: Handle, index: Index) -> Whole {
     }
 }
 
-/// The bytes of a text or a blob: short ones lie in the element itself.
+/// Returns the bytes of a string or blob. A short one is stored inside the element itself.
 ///
 /// # Safety
 ///
-/// The data are `duckdb_string_t`, more than `index`, and live through the call.
+/// `data` points to more than `index` values of type `duckdb_string_t`, valid during the call.
 unsafe fn bytes(data: Handle, index: Index) -> Vec<u8> {
     const INLINE_MAX: usize = 12;
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let raw = unsafe { element::<[u8; 16]>(data, index) };
     let length = u32::from_ne_bytes(raw[..4].try_into().expect("four bytes"));
     let length = usize::try_from(length).expect("a text fits into memory");
@@ -297,32 +300,32 @@ unsafe fn bytes(data: Handle, index: Index) -> Vec<u8> {
         return raw[4..4 + length].to_vec();
     }
     let address = usize::from_ne_bytes(raw[8..].try_into().expect("eight bytes"));
-    // SAFETY: a long text has its address there, and lives as long as its vector.
+    // SAFETY: a long string has its address in these bytes and lives as long as its vector.
     unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), length) }
         .to_vec()
 }
 
 /// # Safety
 ///
-/// The vector is there and has more than `index` rows.
+/// The vector is valid and has more than `index` rows.
 unsafe fn is_valid(api: &Api, vector: Handle, index: Index) -> bool {
-    // SAFETY: the vector is there; without nulls it has no mask.
+    // SAFETY: the vector is valid; a vector without nulls has no mask.
     let mask = unsafe { (api.duckdb_vector_get_validity)(vector) };
-    // SAFETY: a mask has a bit for each row, in words of 64.
+    // SAFETY: a mask has one bit per row, in words of 64 bits.
     mask.is_null() || unsafe { element::<u64>(mask.cast(), index / 64) } >> (index % 64) & 1 == 1
 }
 
 /// # Safety
 ///
-/// The vector has values of this shape, more than `index`.
+/// The vector has more than `index` values of this layout.
 unsafe fn value(api: &Api, shape: &Shape, vector: Handle, index: Index) -> Value {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     if !unsafe { is_valid(api, vector, index) } {
         return Value::Null;
     }
-    // SAFETY: the vector is there.
+    // SAFETY: the vector is valid.
     let data = unsafe { (api.duckdb_vector_get_data)(vector) };
-    // SAFETY: each shape says what the data are, as the header has it.
+    // SAFETY: each layout determines the element type of the data, as defined in `duckdb.h`.
     unsafe {
         match shape {
             Shape::Null => Value::Null,
@@ -373,9 +376,9 @@ struct Interval {
 
 /// # Safety
 ///
-/// The vector has values of this shape, more than `index`, and these are its data.
+/// The vector has more than `index` values of this layout, and `data` is its data.
 unsafe fn nested(api: &Api, shape: &Shape, vector: Handle, data: Handle, index: Index) -> Value {
-    // SAFETY: each shape says what children its vector has, as the header has it.
+    // SAFETY: each layout determines the vector's children, as defined in `duckdb.h`.
     unsafe {
         match shape {
             Shape::List(item) => {
@@ -417,7 +420,7 @@ unsafe fn nested(api: &Api, shape: &Shape, vector: Handle, data: Handle, index: 
     }
 }
 
-/// A map whose keys are texts as one; others as a list of pairs, which loses nothing.
+/// Returns a JSON object if all keys are strings, and a list of `{"key": …, "value": …}` otherwise.
 fn map(entries: Vec<(Value, Value)>) -> Value {
     if entries.iter().all(|(key, _)| key.is_string()) {
         let entries = entries.into_iter().filter_map(|(key, value)| match key {
@@ -429,20 +432,21 @@ fn map(entries: Vec<(Value, Value)>) -> Value {
     entries.into_iter().map(|(key, value)| json!({"key": key, "value": value})).collect()
 }
 
-/// By its shortest text, so that 0.1 of 32 bits is 0.1; `NaN` and infinities stay texts.
+/// Converts a float by its shortest text, so that a 32-bit 0.1 becomes 0.1. `NaN` and infinities
+/// stay strings.
 fn float(text: &str) -> Value {
     let number = text.parse().ok().and_then(Number::from_f64);
     number.map_or_else(|| Value::String(text.to_owned()), Value::Number)
 }
 
-/// `0101`: the first byte says how many bits of the second are none.
+/// Returns a bit string such as `0101`. The first byte is the number of padding bits in the second.
 fn bits(bytes: &[u8]) -> String {
     let Some((padding, bytes)) = bytes.split_first() else { return String::new() };
     let all: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
     all.chars().skip(usize::from(*padding)).collect()
 }
 
-/// Kept with its first bit flipped, so that it sorts.
+/// Formats a UUID. DuckDB stores one with its first bit flipped, so that it sorts as an integer.
 fn uuid(raw: u128) -> String {
     let digits = format!("{:032x}", raw ^ (1 << 127));
     let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];

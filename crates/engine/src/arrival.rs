@@ -1,4 +1,4 @@
-//! What a message wishes for: which execution, with which payload, once under which name.
+//! The execution requested by an incoming message: its playbook, its payload and its start key.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use noetl_model::{Arrival, Digest};
 use noetl_playbook::{Controls, Order, OrderKey, PayloadFrom, Subscription, TraceRule};
 use serde_json::{Map, Value, json};
 
-/// How long an idempotency key may be, in bytes.
+/// The longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_MAX: usize = 500;
-/// How long the text may be that orders a message, in bytes.
+/// The longest ordering key, in bytes.
 const ORDER_KEY_MAX: usize = 500;
-/// For how long a message is known that its source may deliver again: longer than brokers are away.
+/// The lifetime of a fetched message's start key: longer than any outage of its broker.
 const REDELIVERY_KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How long a posted message is known by its key, where the subscription has no window.
+/// The lifetime of a posted message's start key if the subscription has no dedup window.
 const POSTED_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The part of a posted message that its sender's signature covers.
@@ -21,22 +21,22 @@ const POSTED_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct SignedPart {
     /// The digest of the signed bytes: the time, if one is signed, and the body.
     pub digest: Digest,
-    /// How far the signed time may be from now, either way; `None` if no time is signed.
+    /// The largest allowed difference between the signed time and now; `None` if no time is signed.
     pub tolerance: Option<Duration>,
 }
 
-/// The execution that a message wishes for.
+/// The execution that a message requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wish {
     pub playbook: String,
     pub pool: Option<String>,
     pub payload: Map<String, Value>,
-    /// The W3C trace context it goes on with.
+    /// The W3C trace context that the execution continues.
     pub trace: Option<Value>,
     pub idempotency_key: Option<String>,
 }
 
-/// Why a message cannot be dispatched, in words for its sender.
+/// The reason why a message cannot be dispatched, in words for its sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
     #[error("the body is not JSON")]
@@ -47,7 +47,7 @@ pub enum BadMessage {
     Key,
 }
 
-/// Reads a message of the subscription at `path`.
+/// Reads the requested execution from a message of the subscription at `path`.
 pub fn wish(path: &str, rules: &Subscription, arrival: &Arrival) -> Result<Wish, BadMessage> {
     let mut wish = Wish {
         playbook: rules.dispatch.playbook.clone(),
@@ -91,8 +91,8 @@ pub fn wish(path: &str, rules: &Subscription, arrival: &Arrival) -> Result<Wish,
     Ok(wish)
 }
 
-/// The name under which a fetched message starts one execution, and for how long it is known: its
-/// idempotency key within the window if the subscription asks for that, else the message itself.
+/// Returns the start key of a fetched message and how long it is kept: the idempotency key with the
+/// dedup window if the subscription has one, else the message's own key.
 pub fn once(rules: &Subscription, wish: &Wish, arrival: &Arrival) -> (String, Duration) {
     match (rules.dedup, &wish.idempotency_key) {
         (Some(window), Some(key)) => (format!("key {key}"), window),
@@ -100,12 +100,12 @@ pub fn once(rules: &Subscription, wish: &Wish, arrival: &Arrival) -> (String, Du
     }
 }
 
-/// The name under which a posted message starts one execution, and how long that name is kept.
+/// Returns the start key of a posted message and how long it is kept.
 ///
-/// A signed message is known by its signed bytes alone: headers are not signed, so an idempotency key
-/// in one would let anybody who has seen the message repeat it under another key, or take the key of
-/// another message. Without a signature the sender has shown a secret with the whole request, and its
-/// idempotency key counts.
+/// A signed message is identified by its signed bytes alone: headers are not signed, so with an
+/// idempotency key from a header anyone who has seen the message could replay it under another key,
+/// or use the key of another message. Without a signature, the sender has authenticated the whole
+/// request and the idempotency key counts.
 pub fn posted_once(
     rules: &Subscription,
     wish: &Wish,
@@ -114,7 +114,7 @@ pub fn posted_once(
     let window = rules.dedup.unwrap_or(POSTED_KEEP);
     match (signed, &wish.idempotency_key) {
         (Some(SignedPart { digest, tolerance: Some(tolerance) }), _) => {
-            // Before and after this time the signed time is outside the tolerance.
+            // Later replays are rejected because the signed time is out of tolerance.
             Some((format!("signed {digest}"), *tolerance * 2))
         }
         (Some(SignedPart { digest, tolerance: None }), _) => {
@@ -125,7 +125,7 @@ pub fn posted_once(
     }
 }
 
-/// What a message waits in one line with, if it waits in any.
+/// Returns the key of messages that have to start in order; `None` if the order does not matter.
 pub fn order_key(order: &Order, arrival: &Arrival) -> Option<String> {
     let mut key = match order {
         Order::None => return None,

@@ -1,30 +1,30 @@
-//! Whether a log is what was written: an auditor sees every event in order and says what is wrong
-//! with the first that cannot stand where it stands.
+//! Verification of a log: an auditor reads every event in order and reports the first one that is
+//! missing, changed or misplaced.
 //!
-//! Invariant: what it keeps does not grow with the log.
+//! Invariant: the auditor's memory does not grow with the log.
 
 use noetl_model::{Digest, EventId, EventTag, ExecutionId, Recorded, Seq};
 use thiserror::Error;
 
 use crate::{Execution, Illegal, begin, evolve};
 
-/// Reads a log and checks its chain of digests and that each event is legal after its past.
+/// Verifies a log: its chain of digests, and that each event is legal after the events before it.
 #[derive(Debug)]
 pub struct Auditor {
     execution: ExecutionId,
-    /// What the first event follows.
+    /// The digest that the first event follows.
     before: Digest,
     state: Option<Execution>,
     last: Option<EventName>,
     /// The digest of the event before the last.
     previous: Option<Digest>,
-    /// An event that does not follow the last one; the next event tells what has happened.
+    /// An event whose `prev` does not match; the next event is needed for the diagnosis.
     doubtful: Option<Recorded>,
-    /// The first event with a digest: those after it have one too.
+    /// The first event with a digest; all later ones have one too.
     proven_from: Option<Seq>,
 }
 
-/// An event as a fault names it.
+/// An event as named in a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventName {
     pub seq: Seq,
@@ -44,7 +44,7 @@ impl std::fmt::Display for EventName {
     }
 }
 
-/// What is wrong with a log.
+/// The fault found in a log.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LogFault {
     #[error("event {0} is missing")]
@@ -68,8 +68,8 @@ pub enum LogFault {
 }
 
 impl Auditor {
-    /// An auditor of the log of `execution`, whose first event is that of `root`: itself, or the
-    /// execution whose past it shares.
+    /// Creates an auditor for the log of `execution`. `root` is the execution of its first event:
+    /// itself or, for a fork, its oldest origin.
     pub fn new(execution: ExecutionId, root: ExecutionId) -> Self {
         Self {
             execution,
@@ -82,18 +82,18 @@ impl Auditor {
         }
     }
 
-    /// The execution as far as its log has been seen.
+    /// Returns the execution, folded up to the last verified event.
     pub fn state(&self) -> Option<&Execution> {
         self.state.as_ref()
     }
 
-    /// The first event that holds the digest of the one before it. Those before it were written before
-    /// there were digests: it vouches for what they were when it was written.
+    /// Returns the first event with a digest of the one before it. Earlier events were stored
+    /// without digests; their content is attested only as of when this event was written.
     pub fn proven_from(&self) -> Option<Seq> {
         self.proven_from
     }
 
-    /// Sees the next event.
+    /// Verifies the next event.
     pub fn see(&mut self, recorded: &Recorded) -> Result<(), LogFault> {
         if let Some(doubtful) = self.doubtful.take() {
             return Err(self.diagnosed(&doubtful, Some(recorded), None));
@@ -126,8 +126,8 @@ impl Auditor {
         Ok(())
     }
 
-    /// There are no more events, though there should be `seq` of them; `head` is the digest that the
-    /// last one is known to have had.
+    /// Verifies the end of the log: it must have `seq` events, and `head` is the stored digest of
+    /// the last one.
     pub fn end(&mut self, seq: Seq, head: Option<Digest>) -> Result<(), LogFault> {
         if let Some(doubtful) = self.doubtful.take() {
             return Err(self.diagnosed(&doubtful, None, head));
@@ -138,7 +138,7 @@ impl Auditor {
             }
             (Some(last), Some(_)) if head == self.previous => Err(LogFault::Inserted(last)),
             (Some(last), Some(head)) if head != self.head() => Err(LogFault::Unattested(last)),
-            // What is kept of the last event is written with it, if it has a digest itself.
+            // The last event's digest is stored with the event if the event has a `prev`.
             (Some(last), None) if self.proven_from.is_some() => Err(LogFault::Unattested(last)),
             (Some(_) | None, Some(_) | None) => Ok(()),
         }
@@ -148,7 +148,7 @@ impl Auditor {
         self.state.as_ref().map_or(self.before, Execution::head)
     }
 
-    /// What must have been done to the log for `odd` not to follow the last event, told by the event
+    /// Returns the fault that explains why `odd` does not follow the last event, using the event
     /// after it.
     fn diagnosed(&self, odd: &Recorded, next: Option<&Recorded>, head: Option<Digest>) -> LogFault {
         let (here, name) = (self.head(), EventName::of(odd));

@@ -1,7 +1,7 @@
-//! What follows from an input: the one match over [`Input`].
+//! Decisions: the events that follow from an input.
 //!
-//! A decision is tried on a copy of the state: every event is folded as it is made, so that what
-//! comes next sees it.
+//! A decision works on a copy of the state and folds every event as it is made, so that the rest of
+//! the decision sees its effect.
 
 mod draft;
 mod end;
@@ -29,7 +29,7 @@ use draft::Draft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 use halt::{Halt, give_up, give_up_start, settle};
 
-/// Decides how an execution begins.
+/// Decides the first events of an execution.
 pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<Decision, Needs> {
     let mut workload = given.playbook.workload.clone();
     merge(&mut workload, &start.payload);
@@ -56,7 +56,7 @@ pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<
     settle(decided, given.effort, |exceeded| give_up_start(opened(), exceeded))
 }
 
-/// Decides what follows from `input`, given everything that has happened so far.
+/// Decides the events that follow from `input` in the given state.
 ///
 /// Pure: the same state, input and surroundings give the same events.
 pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Needs> {
@@ -64,7 +64,7 @@ pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Deci
     settle(decided, given.effort, |exceeded| give_up(state, input, given, exceeded))
 }
 
-/// The one match over what the outside says.
+/// Dispatches an input to its decision.
 fn follow(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Halt> {
     if state.status.is_terminal() {
         return Ok(after_the_end(state, input));
@@ -98,7 +98,8 @@ fn refused(refusal: Refusal) -> Decision {
     Decision::Refused { refusal, recorded: Vec::new() }
 }
 
-/// Late facts are kept, repetitions are answered as before, everything else is turned down.
+/// Decides an input to an ended execution: late facts are recorded, repeated reports are accepted
+/// without events, everything else is refused.
 fn after_the_end(state: &Execution, input: &Input) -> Decision {
     match input {
         Input::Report { command, attempt, worker, .. } => {
@@ -122,11 +123,11 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
     }
 }
 
-/// Notes that no worker gets a command, although it is ready; or, if it has ended, that the queue has
-/// it all the same.
+/// Records that no worker gets a command although it is ready or, if it has ended, that it is still
+/// in the queue.
 fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision {
     let detail = match state.commands.get(&command) {
-        // A worker has it by now.
+        // A worker claimed it meanwhile.
         Some(OpenCommand { holder: Holder::Worker { .. } | Holder::Child(_), .. }) => {
             return Decision::Accepted(Vec::new());
         }
@@ -140,7 +141,7 @@ fn rewound(seen: Seq, found: Seq) -> Decision {
     Decision::Accepted(vec![Event::ExecutionRewound { seen, found }])
 }
 
-/// The answer to a report about a command that is not open.
+/// Decides a report about a command that is not open.
 fn repeated(
     state: &Execution,
     command: CommandId,
@@ -152,7 +153,7 @@ fn repeated(
     }
     let ended_by = state.contested.get(&command).copied().unwrap_or(Attempt(1));
     if attempt == ended_by {
-        // Workers report at least once, so the same report again is routine and changes nothing.
+        // Workers report at least once, so a repeated report is normal and changes nothing.
         return Decision::Accepted(Vec::new());
     }
     superseded(command, attempt, worker)
@@ -205,7 +206,7 @@ fn report(
         return Ok(repeated(&draft.state, command, attempt, worker));
     };
     match &open.holder {
-        // A lease that ran out but was not taken over is still good: the work is done.
+        // An expired lease that was not taken over is still valid: the work is done.
         Holder::Worker { worker: holder, attempt: held, .. }
             if holder == worker && *held == attempt => {}
         Holder::Worker { .. } | Holder::Nobody | Holder::Child(_) => {
@@ -225,13 +226,13 @@ fn lease_exhausted(
     if held != Some(attempt) || attempt.0 < draft.given.attempts_max {
         return Ok(Decision::Accepted(Vec::new()));
     }
-    // No worker's attempt: what the last of them may still report is late.
+    // An attempt number that no worker has, so that a late report of the last worker is superseded.
     let late = attempt.next();
     draft.command_ended(command, late, &lost_workers(late), Logs::default())?;
     Ok(Decision::Accepted(draft.into_events()))
 }
 
-/// The end of a command before an attempt that nobody may make any more.
+/// Returns the failure of a command whose workers were lost in all attempts before `attempt`.
 fn lost_workers(attempt: Attempt) -> Ended {
     let lost = attempt.0.saturating_sub(1);
     let message = format!(
@@ -255,7 +256,7 @@ fn child_started(mut draft: Draft<'_>, command: CommandId, child: ExecutionId) -
 
 fn child_ended(mut draft: Draft<'_>, command: CommandId, ended: &Ended) -> Result<Decision, Halt> {
     if !draft.state.commands.contains_key(&command) {
-        // Told before, or cancelled since.
+        // The end was reported before, or the command was cancelled meanwhile.
         return Ok(Decision::Accepted(Vec::new()));
     }
     draft.command_ended(command, Attempt(1), ended, Logs::default())?;

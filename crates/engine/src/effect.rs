@@ -1,4 +1,4 @@
-//! What an event means for the world outside. No effect without an event that explains it.
+//! The effects of events outside the execution. Every effect is derived from an event.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use noetl_model::{
 use crate::Execution;
 use crate::state::Holder;
 
-/// A change outside the execution's own state, to be written in the event's transaction.
+/// A change outside the execution's own state, written in the event's transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     Enqueue {
@@ -28,7 +28,7 @@ pub enum Effect {
     Park {
         command: CommandId,
     },
-    /// The command is given up, if this attempt's lease has run out.
+    /// The command is removed from the queue if the lease of this attempt has expired.
     Expire {
         command: CommandId,
         attempt: Attempt,
@@ -46,8 +46,7 @@ pub enum Effect {
     Send(Message),
 }
 
-/// What `recorded` changes outside, given the execution as it was before it (for the first event:
-/// as it is after it).
+/// Returns the effects of an event, given the execution before it (for the first event: after it).
 pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     match &recorded.event {
         Event::CommandIssued { command, task, step, pool, .. } => {
@@ -67,7 +66,7 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
                 command: *command,
                 attempt: *attempt,
                 worker: worker.clone(),
-                // How long it is, not until when: the store compares leases with its own clock.
+                // A duration, not an end: the store compares leases with its own clock.
                 lease: lease_until.since(recorded.at),
             }]
         }
@@ -112,8 +111,8 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     }
 }
 
-/// The effects of the end of a cancelled execution: its parent learns of it, and the executions it has
-/// started without waiting for them are cancelled too unless they are spared.
+/// Returns the effects of a cancellation: the parent is notified, and executions started below
+/// without being waited for are cancelled too unless they are spared.
 fn execution_cancelled(before: &Execution, reason: &str, below: Below) -> Vec<Effect> {
     let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
     let mut effects = ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error));
@@ -126,8 +125,8 @@ fn execution_cancelled(before: &Execution, reason: &str, below: Below) -> Vec<Ef
     effects
 }
 
-/// A command that its worker did not end itself is given up only if its lease has run out by the
-/// store's clock.
+/// Returns the queue effect of a failed command. If its worker did not report the failure, the
+/// command is removed only if its lease has expired by the store's clock.
 fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
     match before.commands.get(&command).map(|open| &open.holder) {
         Some(Holder::Worker { attempt: held, .. }) if *held != attempt => {
@@ -139,7 +138,7 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
     }
 }
 
-/// A child that is still at work when its command fails for lack of time is told to stop.
+/// Returns the cancellation of a child that still runs when its command times out.
 fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option<Effect> {
     match before.commands.get(&command).map(|open| &open.holder)? {
         Holder::Child(child) if error.kind == ErrorKind::Timeout => {
@@ -150,7 +149,7 @@ fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option
     }
 }
 
-/// Whoever carries the command out is told to stop.
+/// Returns the effects of a cancelled command: the worker or child that runs it is told to stop.
 fn cancelled(before: &Execution, command: CommandId, reason: &str, below: Below) -> Vec<Effect> {
     let mut effects = vec![Effect::Dequeue { command }];
     match before.commands.get(&command).map(|open| &open.holder) {
@@ -169,7 +168,7 @@ fn cancelled(before: &Execution, command: CommandId, reason: &str, below: Below)
     effects
 }
 
-/// Nothing is left to wake, and a parent is told.
+/// Returns the effects of an execution's end: its timers are dropped, its parent is notified.
 fn ended(
     before: &Execution,
     status: ExecutionStatus,

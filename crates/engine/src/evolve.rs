@@ -1,6 +1,6 @@
-//! What each event changes: the one match over [`Event`].
+//! The fold: the change that each event makes to the state of its execution.
 //!
-//! A corrupt log is an error with a name: an event that its own past rules out is [`Illegal`].
+//! An event that cannot follow the ones before it is [`Illegal`], so a corrupt log is detected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::state::{
 use crate::value::assign;
 use crate::{Changes, Execution};
 
-/// An event that its own past rules out: a bug of ours, or a log somebody else has written to.
+/// An event that cannot follow the events before it: a bug, or a log that another program has
+/// written to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("event {seq} ({}) cannot follow: {reason}", tag.as_str())]
 pub struct Illegal {
@@ -29,7 +30,7 @@ pub struct Illegal {
     pub reason: String,
 }
 
-/// The execution that its first event begins.
+/// Returns the execution that the first event begins.
 pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Illegal> {
     let illegal = |reason: &str| Illegal {
         seq: first.seq,
@@ -76,7 +77,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
     })
 }
 
-/// Folds a whole log; nothing if it is empty.
+/// Folds a whole log; `None` if it is empty.
 pub fn replay(
     execution: ExecutionId,
     events: impl IntoIterator<Item = Recorded>,
@@ -91,16 +92,16 @@ pub fn replay(
     Ok(state)
 }
 
-/// Folds one event. On an error the state is spoilt and must be thrown away.
+/// Folds one event. On an error the state is inconsistent and must be discarded.
 pub fn evolve(state: &mut Execution, recorded: &Recorded) -> Result<(), Illegal> {
     evolve_without_digest(state, recorded)?;
     state.head = recorded.digest_after(&state.head);
     Ok(())
 }
 
-/// Folds events that follow one another and are followed by `next`, and comes to what folding each
-/// comes to. Digests cost more than folds: where the event after one tells its digest, it is taken
-/// at its word, as whoever appends to the log or verifies it will find out.
+/// Folds consecutive events that are followed by `next`, with the same result as [`evolve`].
+/// Digests cost more than folds, so the digest of an event is read from the event after it where
+/// possible; appending to the log and verifying it detect a wrong one.
 pub fn evolve_all(
     state: &mut Execution,
     events: &[Recorded],
@@ -114,7 +115,7 @@ pub fn evolve_all(
     Ok(())
 }
 
-/// Folds one event for somebody who only looks: the state's digest stays what it was.
+/// Folds one event for read-only use: the digest of the state does not change.
 pub fn evolve_without_digest(state: &mut Execution, recorded: &Recorded) -> Result<(), Illegal> {
     let expected = state.seq.next();
     let folded = if recorded.seq == expected {
@@ -125,7 +126,7 @@ pub fn evolve_without_digest(state: &mut Execution, recorded: &Recorded) -> Resu
     folded.map_err(|reason| Illegal { seq: recorded.seq, tag: recorded.event.tag(), reason })
 }
 
-/// Folds one event that has no place in a log yet.
+/// Folds an event that is not recorded yet.
 pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Result<(), String> {
     state.count(at);
     if state.status.is_terminal() && !changes_nothing(event) {
@@ -198,7 +199,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
     }
 }
 
-/// How an item of a loop has ended.
+/// The end of a loop item.
 enum ItemEnd<'a> {
     Completed,
     /// The item failed, and a rule handled the failure.
@@ -207,13 +208,13 @@ enum ItemEnd<'a> {
 }
 
 impl ItemEnd<'_> {
-    /// The end of an item that is complete, perhaps in spite of an error.
+    /// Returns the end of a completed item, whose last error a rule may have handled.
     fn of(tolerated: Option<&ToolError>) -> Self {
         if tolerated.is_none() { Self::Completed } else { Self::Tolerated }
     }
 }
 
-/// Whether an event is a late fact that may stand after the end.
+/// True if an event changes no state and may follow the terminal event.
 fn changes_nothing(event: &Event) -> bool {
     matches!(
         event,
@@ -225,7 +226,7 @@ fn changes_nothing(event: &Event) -> bool {
 }
 
 impl Execution {
-    /// Counts an event that happened at a time.
+    /// Advances the seq and the time of the last event.
     fn count(&mut self, at: Timestamp) {
         self.seq = self.seq.next();
         self.last_at = self.event_time(at);
@@ -337,7 +338,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Lays the changes of a fork over what the past has left.
+    /// Applies the changes of a fork.
     pub(crate) fn change(&mut self, changes: &Changes) {
         let Changes { playbook, workload, context } = changes;
         if let Some(playbook) = playbook {
@@ -351,7 +352,8 @@ impl Execution {
         }
     }
 
-    /// From here on the execution is its own: nobody waits for it, and nobody has its commands.
+    /// Makes the execution independent of its origin: no parent waits for it, and no worker holds
+    /// its commands.
     fn forked(
         &mut self,
         origin: ForkPoint,
@@ -549,7 +551,7 @@ impl Execution {
         self.commands.get_mut(&command).ok_or(format!("command {command} is not open"))
     }
 
-    /// Remembers whose a command was when it ended, unless it was its first attempt's.
+    /// Stores the attempt that ended a command, unless it was the first one.
     fn ended_by(&mut self, command: CommandId, attempt: Attempt) {
         if attempt > Attempt(1) {
             self.contested.insert(command, attempt);
@@ -571,7 +573,7 @@ impl Execution {
         }
     }
 
-    /// Moves a step to a status, keeping the counts, and gives its record.
+    /// Sets the status of a step, updates the counts, and returns the step's record.
     fn set_status(&mut self, step: &StepName, status: StepStatus) -> &mut StepRecord {
         if !self.steps.contains_key(step) {
             let fresh = StepRecord { status, runs: 0, output: Payload::null(), error: None };
@@ -612,7 +614,7 @@ impl Pipeline {
         self.last = Some(task);
     }
 
-    /// The output of the task that ended last.
+    /// Returns the output of the task that ended last.
     pub(crate) fn last_output(&self) -> Payload {
         self.last
             .and_then(|task| self.results.get(&task))

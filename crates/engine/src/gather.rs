@@ -1,7 +1,7 @@
-//! The output of a loop: what its items produced, put together as JSON from the log.
+//! The output of a loop: the outputs of its items, assembled as JSON from the log.
 //!
-//! A loop may have millions of items. What they produced is read once, is never held as parsed
-//! values, and is written as it will be stored.
+//! A loop may have millions of items, so their outputs are read once, never held as parsed values,
+//! and written in their stored form.
 
 use std::collections::BTreeMap;
 
@@ -13,33 +13,33 @@ use noetl_model::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopEnd {
     pub run: RunId,
-    /// Its items' events come after this one.
+    /// The events of the loop's items come after this one.
     pub after: Seq,
     pub counts: ItemCounts,
-    /// What items have produced in the decision that ends the loop: the log does not have it yet.
+    /// Outputs of items that ended in the decision that ends the loop and are not in the log yet.
     pub produced: BTreeMap<u64, Payload>,
 }
 
-/// What a loop comes to.
+/// The output of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopOutput {
     Value(Payload),
-    /// It is larger than a payload may be.
+    /// The output exceeds the largest payload size.
     TooLarge,
 }
 
-/// Gathers what a loop's items produced from the events of its execution.
+/// Collects the outputs of a loop's items from the events of its execution.
 #[derive(Debug)]
 pub struct Gathering {
     end: LoopEnd,
-    /// Which item a command works for, while it is open.
+    /// The item of each open command.
     working: BTreeMap<CommandId, u64>,
-    /// The output of each item's latest command, until the item ends.
+    /// The output of each open item's latest command.
     latest: BTreeMap<u64, Payload>,
     pieces: BTreeMap<u64, Piece>,
 }
 
-/// What one item produced.
+/// The output of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
     Json(Box<[u8]>),
@@ -120,7 +120,7 @@ impl Gathering {
         }
     }
 
-    /// All that was seen, with what the decision itself has produced.
+    /// Returns everything collected, including the outputs of the current decision.
     pub fn finish(self) -> Gathered {
         let Self { end, mut pieces, .. } = self;
         pieces.extend(end.produced.iter().map(|(index, output)| (*index, Piece::of(output))));
@@ -134,19 +134,19 @@ impl Gathering {
     }
 }
 
-/// What the items of a loop produced; an item without a piece has failed or was never begun.
+/// The outputs of a loop's items; an item without a piece has failed or was never begun.
 #[derive(Debug)]
 pub struct Gathered {
     counts: ItemCounts,
     pub pieces: BTreeMap<u64, Piece>,
 }
 
-/// What the names and brackets of a loop's output take, and its numbers at most.
+/// An upper bound for the keys, brackets and numbers of a loop's output.
 const FRAME_LEN: usize = 128;
 const NOTHING: &[u8] = b"null";
 
 impl Gathered {
-    /// How many bytes the output has at most; nothing if they cannot be counted.
+    /// Returns an upper bound for the size of the output; `None` if it overflows.
     pub fn len_max(&self) -> Option<usize> {
         let total = usize::try_from(self.counts.total).ok()?;
         let gaps = total.checked_mul(NOTHING.len() + 1)?;
@@ -156,7 +156,7 @@ impl Gathered {
         len.checked_mul(2)?.checked_add(FRAME_LEN)
     }
 
-    /// The writer of the output; it wants the pieces in their order.
+    /// Returns a writer for the output; the pieces have to be written in order.
     pub fn writer(&self) -> LoopWriter {
         let mut json = Vec::with_capacity(self.len_max().unwrap_or_default());
         json.extend_from_slice(br#"{"results":["#);
@@ -168,15 +168,15 @@ impl Gathered {
 #[derive(Debug)]
 pub struct LoopWriter {
     counts: ItemCounts,
-    /// The item whose place comes next.
+    /// The next item to be written.
     next: u64,
-    /// Where the list begins.
+    /// The byte position where the list begins.
     begun: usize,
     json: Vec<u8>,
 }
 
 impl LoopWriter {
-    /// Puts the JSON of an item into its place.
+    /// Writes the JSON of an item at its index.
     pub fn put(&mut self, index: u64, json: &[u8]) {
         self.skip_to(index);
         if index < self.counts.total {
@@ -184,7 +184,7 @@ impl LoopWriter {
         }
     }
 
-    /// The whole output.
+    /// Returns the complete output.
     pub fn finish(mut self) -> Vec<u8> {
         self.skip_to(self.counts.total);
         let list = self.begun..self.json.len();

@@ -1,4 +1,4 @@
-//! What a decision may look at besides the execution itself, and how it asks for more.
+//! The arguments of a decision: playbook, time, limits and loaded data; and its results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,35 +9,36 @@ use serde_json::Value;
 
 use crate::{Changes, LoopEnd, LoopOutput, Refusal};
 
-/// What a decision may look at besides the execution itself.
+/// The arguments of a decision besides the execution and the input.
 #[derive(Debug, Clone, Copy)]
 pub struct Given<'a> {
     pub playbook: &'a Playbook,
     pub now: Timestamp,
     pub loaded: &'a Loaded,
-    /// How much work its templates may do.
+    /// The work limit for templates.
     pub effort: Effort,
-    /// How often steps may be entered; more is a cycle that makes no progress.
+    /// The largest number of step runs; more indicates a cycle without progress.
     pub runs_max: u64,
-    /// How many events an execution may have, whatever they are.
+    /// The largest number of events of an execution.
     pub events_max: u64,
-    /// How many workers may lose a command before it fails.
+    /// The number of workers that may lose a command before it fails.
     pub attempts_max: u32,
-    /// Where a fork leaves within this decision, if one does.
+    /// The point within this decision at which a fork starts.
     pub turn: Option<Turn<'a>>,
 }
 
-/// How much work a decision may do before it is given up, or put off.
+/// The work limit of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// As much as takes no noticeable time; a decision that needs more says [`Needs::Effort`].
+    /// The limit for a fast decision; beyond it, the decision returns [`Needs::Effort`].
     Brief,
-    /// As much as any decision may do; one that needs more fails its execution.
+    /// The limit for any decision; beyond it, the execution fails.
     Whole,
 }
 
 impl Effort {
-    /// Units of work: bytes that templates read, copy or write, 16 for an element or an instruction.
+    /// Returns the limit in units of work: bytes that templates read, copy or write, and 16 per
+    /// element or instruction.
     pub const fn work_max(self) -> u64 {
         match self {
             Effort::Brief => BRIEF_WORK_MAX,
@@ -46,43 +47,41 @@ impl Effort {
     }
 }
 
-/// A place in a decision from which on something is different.
+/// The point in a decision from which the changes of a fork apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    /// After how many of the decision's events.
+    /// The number of the decision's events before the changes.
     pub after: usize,
     pub changes: &'a Changes,
 }
 
-/// How often steps may be entered unless an operator says otherwise. The items of a loop, of which
-/// there may be millions, are of one run.
+/// The default limit for step runs. All items of a loop, which may be millions, belong to one run.
 pub const RUNS_MAX: u64 = 250_000;
-/// How many events an execution may have unless its operator says otherwise.
+/// The default limit for the events of an execution.
 pub const EVENTS_MAX: u64 = 100_000_000;
-/// How many workers may lose a command unless its operator says otherwise.
+/// The default number of workers that may lose a command.
 pub const ATTEMPTS_MAX: u32 = 3;
 
-/// Units of work that all templates of one decision may do together: as many as eight templates
-/// that each do as much as one may.
+/// Units of work for all templates of one decision: eight times the limit of a single template.
 pub const TURN_WORK_MAX: u64 = 128 * 1024 * 1024;
-/// Units of work that a decision may do where others wait for it.
+/// Units of work for a decision that other decisions wait for.
 const BRIEF_WORK_MAX: u64 = 512 * 1024;
 
-/// Stored data that has been fetched because a decision asked for it.
+/// Stored data that was loaded because a decision asked for it.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
     pub payloads: BTreeMap<Digest, Arc<Value>>,
     pub loops: BTreeMap<RunId, LoopOutput>,
 }
 
-/// What a decision lacks: fetch it into [`Loaded`], then ask again.
+/// Data that a decision lacks. The caller loads it into [`Loaded`] and repeats the decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Needs {
-    /// Stored values.
+    /// Values stored by reference.
     Payloads(BTreeSet<Digest>),
-    /// What a loop comes to whose items have all ended: [`Gathering`](crate::Gathering) says how.
+    /// The output of a loop that has ended; computed with [`Gathering`](crate::Gathering).
     Loop(Box<LoopEnd>),
-    /// More work than [`Effort::Brief`]: ask again with [`Effort::Whole`], where nobody waits.
+    /// More work than [`Effort::Brief`]: repeat with [`Effort::Whole`] on another thread.
     Effort,
 }
 
@@ -92,11 +91,11 @@ impl Needs {
     }
 }
 
-/// What follows from an input.
+/// The result of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// These events; none if the input says nothing new.
+    /// The events that follow; none if the input is a repetition.
     Accepted(Vec<Event>),
-    /// Nothing, but that it was asked may be worth keeping.
+    /// The input is refused; `recorded` are events that document the refusal.
     Refused { refusal: Refusal, recorded: Vec<Event> },
 }

@@ -1,4 +1,4 @@
-//! What the outside tells the engine, and the engine's "no".
+//! The inputs of the engine, and the refusals it answers with.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use noetl_model::{
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// How an execution is to be started.
+/// The parameters of a start.
 #[derive(Debug, Clone)]
 pub struct Start {
     pub playbook: PlaybookRef,
-    /// The caller's values, merged deeply over the playbook's workload.
+    /// The caller's values, merged deeply into the playbook's workload.
     pub payload: Map<String, Value>,
     pub origin: Origin,
-    /// What the caller asks for; the playbook's wish, else strict, if nothing.
+    /// The mode that the caller asks for; defaults to the playbook's, else to strict.
     pub error_mode: Option<ErrorMode>,
     pub pool: Pool,
     pub trace: Option<Value>,
 }
 
-/// What the outside tells the engine about a running execution.
+/// An input to a running execution.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// A worker wants a command. `attempt` is one more than the queue's.
+    /// A worker claims a command. `attempt` is one more than the queue's.
     Claim {
         command: CommandId,
         attempt: Attempt,
         worker: WorkerId,
-        /// For how long, from now on.
+        /// The duration of the lease, from now on.
         lease: Duration,
-        /// The command whose report the claim comes with.
+        /// The command whose report includes this claim.
         after: Option<CommandId>,
     },
-    /// A worker is done with a command.
+    /// A worker reports the end of a command.
     Report {
         command: CommandId,
         attempt: Attempt,
@@ -43,17 +43,17 @@ pub enum Input {
         ended: Ended,
         logs: Logs,
     },
-    /// The last lease that a command may have has run out.
+    /// The lease of the last allowed attempt has expired.
     LeaseExhausted {
         command: CommandId,
         attempt: Attempt,
     },
-    /// The execution that a command asked for exists.
+    /// The child execution of a command was created.
     ChildStarted {
         command: CommandId,
         child: ExecutionId,
     },
-    /// The execution that a command asked for has ended, or could not be started.
+    /// The child execution of a command has ended, or could not be started.
     ChildEnded {
         command: CommandId,
         ended: Ended,
@@ -70,22 +70,21 @@ pub enum Input {
         status: ExecutionStatus,
         reason: String,
     },
-    /// The sweeper has found that nothing is under way.
+    /// The sweeper found no open work.
     Stalled {
         detail: String,
     },
-    /// Workers ask for the pool of a command that has been ready for long, and none gets it.
+    /// A command has been ready for long and no worker gets it, although workers poll its pool.
     NotClaimed {
         command: CommandId,
         detail: String,
     },
-    /// A server had seen more of the log than it found: events up to `seen`, of which those after
-    /// `found` are gone.
+    /// The log has lost events: a server had seen those up to `seen` and found those up to `found`.
     Rewound {
         seen: Seq,
         found: Seq,
     },
-    /// Something another program reports.
+    /// An event reported by another program.
     Reported {
         name: String,
         step: Option<StepName>,
@@ -93,24 +92,24 @@ pub enum Input {
     },
 }
 
-/// How a command ended, with its data where events keep it.
+/// The result of a command, with its data as payloads.
 #[derive(Debug, Clone)]
 pub enum Ended {
     Completed { output: Payload },
     Failed { error: ToolError, output: Option<Payload> },
 }
 
-/// Why an input was turned down. A refusal is an answer to the caller, not a fault of ours.
+/// The reason why an input was refused. A refusal is an answer to the caller, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     #[error("the execution has ended as {0}")]
     Finished(ExecutionStatus),
     #[error("there is no command {0} in this execution")]
     UnknownCommand(CommandId),
-    /// It is over; this attempt had no part in it.
+    /// The command has ended without this attempt.
     #[error("command {0} has ended")]
     CommandFinished(CommandId),
-    /// Someone else has it. What was reported about it is recorded and changes nothing.
+    /// Another worker has taken over the command. The report is recorded and changes no state.
     #[error("attempt {attempt} of command {command} has been superseded")]
     Superseded { command: CommandId, attempt: Attempt },
     #[error("command {0} has just been claimed by another worker")]

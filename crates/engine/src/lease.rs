@@ -1,4 +1,4 @@
-//! A command as a worker, or the control plane itself, is to carry it out.
+//! Commands in the form in which a worker, or the control plane itself, runs them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,29 +15,29 @@ use serde_json::{Map, Value, json};
 use crate::state::{Holder, OpenCommand};
 use crate::{Effort, Execution, Given, Needs, TURN_WORK_MAX};
 
-/// The words under which a task's parameters may stand.
+/// The configuration keys that may hold a task's parameters.
 const INPUT_WORDS: [&str; 2] = ["input", "args"];
 
-/// Who has a command, or had it last.
+/// The current or last holder of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Possession {
-    /// No worker has it: it waits for one, or for a child.
+    /// No worker holds the command: it waits for one, or for a child.
     Nobody,
     Worker {
         worker: WorkerId,
         attempt: Attempt,
-        /// As it was given; heartbeats move it in the store only.
+        /// The end of the lease as granted; heartbeats extend it in the store only.
         lease_until: Timestamp,
     },
-    /// It ended in the hands of its first worker.
+    /// The command was ended by its first worker.
     Ended,
-    /// It ended after more than one worker had had it; whose attempt was whose, the log knows.
+    /// The command ended after several attempts; the log tells which worker made which.
     EndedContested,
-    /// It was never issued.
+    /// The command was never issued.
     Unknown,
 }
 
-/// Reads off who has a command.
+/// Returns the holder of a command.
 pub fn possession(state: &Execution, command: CommandId) -> Possession {
     match state.commands.get(&command).map(|open| &open.holder) {
         Some(Holder::Nobody | Holder::Child(_)) => Possession::Nobody,
@@ -54,14 +54,14 @@ pub fn possession(state: &Execution, command: CommandId) -> Possession {
     }
 }
 
-/// The open commands of a step that workers have, with who has each.
+/// Returns the open commands of a step that workers hold, with their holders.
 pub fn held_at(state: &Execution, step: &str) -> Vec<(CommandId, Possession)> {
     let here = state.commands.iter().filter(|(_, open)| open.step.as_str() == step);
     let held = here.filter(|(_, open)| matches!(open.holder, Holder::Worker { .. }));
     held.map(|(command, _)| (*command, possession(state, *command))).collect()
 }
 
-/// The command that a worker was handed with its report about another one, if it still has it.
+/// Returns the command leased to a worker with its report of `reported`, if it still holds it.
 pub fn handed_over(state: &Execution, reported: CommandId, to: &WorkerId) -> Option<CommandId> {
     let mut open = state.commands.iter();
     let found = open.find(|(_, open)| match &open.holder {
@@ -71,7 +71,7 @@ pub fn handed_over(state: &Execution, reported: CommandId, to: &WorkerId) -> Opt
     found.map(|(command, _)| *command)
 }
 
-/// A command that a worker has claimed, whole: what to run and with which values.
+/// Returns the lease of a claimed command: the tool to run and its values.
 pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> Option<Lease> {
     let open = state.commands.get(&command)?;
     let Holder::Worker { attempt, lease_until, .. } = &open.holder else { return None };
@@ -110,7 +110,7 @@ fn task_of<'p>(playbook: &'p Playbook, open: &OpenCommand) -> Option<(&'p Step, 
     Some((step, task))
 }
 
-/// A task's configuration as written, with the step's own `input` below the task's.
+/// Returns a task's configuration as written, with the step's `input` as defaults of the task's.
 fn config_of(step: &Step, task: &Task, open: &OpenCommand) -> Value {
     let Value::Object(mut config) = task.config.source().clone() else {
         return task.config.source().clone();
@@ -129,7 +129,7 @@ fn config_of(step: &Step, task: &Task, open: &OpenCommand) -> Value {
     let own = INPUT_WORDS.iter().find_map(|word| config.remove(*word));
     match own {
         Some(Value::Object(own)) => input.extend(own),
-        // Not a map: the task's value replaces everything.
+        // The task's input is not a map, so it replaces everything.
         Some(other) => {
             config.insert("input".to_owned(), other);
             return Value::Object(config);
@@ -142,7 +142,7 @@ fn config_of(step: &Step, task: &Task, open: &OpenCommand) -> Value {
     Value::Object(config)
 }
 
-/// The execution that a command of kind `playbook` asks for.
+/// The execution that a command of kind `playbook` requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildRequest {
     pub playbook: ChildPlaybook,
@@ -150,7 +150,7 @@ pub struct ChildRequest {
     pub origin: Origin,
 }
 
-/// Which playbook a child runs.
+/// The playbook of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildPlaybook {
     /// A version of a path; the newest if none is named.
@@ -171,17 +171,17 @@ impl fmt::Display for ChildPlaybook {
     }
 }
 
-/// What is to be done about a command that waits for the control plane.
+/// The action required for a command of kind `playbook`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChildCall {
     Start(ChildRequest),
-    /// It asks for something that cannot be.
+    /// The request is invalid.
     Invalid(ToolError),
-    /// It is no longer open, or its child has been started.
+    /// The command has ended, or its child has been started.
     Settled,
 }
 
-/// Reads off an open command which execution it asks for.
+/// Returns the child execution that an open command requests.
 pub fn child_request(
     state: &Execution,
     command: CommandId,
@@ -212,7 +212,7 @@ pub fn child_request(
     })
 }
 
-/// Renders `input` first; its keys are variables for everything else.
+/// Renders `input` first; its keys are variables for the rest of the configuration.
 fn render_request(
     config: &Value,
     variables: &Bound,
@@ -296,7 +296,7 @@ fn catalog_id_of(id: &Value) -> Option<CatalogId> {
     }
 }
 
-/// Whether the parent waits for the child: unless it says so, it does if it wants anything of it.
+/// True if the parent waits for the child: by default if the command asks for a result.
 fn waits(config: &Map<String, Value>) -> bool {
     let asks = |key: &str| match config.get(key)? {
         Value::Null => None,
@@ -316,7 +316,7 @@ fn version_of(version: &Value) -> Option<u32> {
     }
 }
 
-/// A command's values, all of them here.
+/// The values of a command, all loaded.
 #[derive(Clone)]
 struct Bound(BTreeMap<String, Arc<Value>>);
 

@@ -1,12 +1,12 @@
-//! What follows from an input, and what an event changes: the rules of an execution, as pure functions.
+//! The rules of an execution as pure functions: inputs to events, events to state.
 //!
 //! [`start`] and [`decide`] turn an input into events, [`begin`] and [`evolve`] fold events into an
-//! [`Execution`], [`replay`] folds a whole log, [`effects_of`] reads off an event what it means for
-//! the world outside. The same fold serves live execution, recovery and replay.
+//! [`Execution`], [`replay`] folds a whole log, and [`effects_of`] returns the effects of an event
+//! outside the execution. The same fold serves live execution, recovery and replay.
 //!
-//! Invariants: no clock, no randomness, no input or output, no order that changes from run to run;
-//! what `decide` returns, `evolve` accepts; an execution has exactly one terminal event; its state
-//! is bounded by its playbook and its open work, not by its history.
+//! Invariants: no clock, no randomness, no I/O, no unstable iteration order; `evolve` accepts every
+//! event that `decide` returns; an execution has exactly one terminal event; its state is bounded
+//! by its playbook and its open work, not by its history.
 
 mod arrival;
 mod audit;

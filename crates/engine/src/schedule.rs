@@ -1,7 +1,7 @@
-//! Schedules: what follows from the clock, and what an event changes.
+//! The rules of schedules: the next action at a given time, and the change that each event makes.
 //!
-//! Invariant: which step comes next depends on the document, the standing and the moment alone, so
-//! that servers that look at the same time do the same.
+//! Invariant: the next action depends only on the document, the state and the time, so that servers
+//! that check at the same time act the same.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use noetl_model::{
 };
 use noetl_playbook::{CatchUp, Overlap, Schedule};
 
-/// How late an instant may be and still be on time.
+/// The largest delay of an instant that still counts as on time.
 pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
-/// How many missed instants are made up for.
+/// The largest number of missed instants that are caught up.
 pub const CATCH_UP_MAX: usize = 100;
-/// How many instants wait for the execution before them; beyond that, the oldest pass.
+/// The largest number of queued instants; beyond it, the oldest are skipped.
 pub const QUEUED_MAX: usize = 100;
 
-/// What is to be done about a schedule now.
+/// The next action for a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleStep {
     /// Nothing is due.
     Rest,
-    /// Start the execution of an instant, after the end of another one if that is under way.
+    /// Start the execution of an instant; first cancel the one in `cancels`.
     Fire { instant: Timestamp, cancels: Option<ExecutionId> },
-    /// Write this down and look again.
+    /// Record this event and check again.
     Note(ScheduleEvent),
 }
 
-/// What is to be done about a schedule at a moment. `running` is the execution of its latest instant,
-/// if that is under way.
+/// Returns the next action for a schedule. `running` is the execution of its latest instant, if it
+/// has not ended.
 pub fn schedule_step(
     document: &Schedule,
     standing: &ScheduleStanding,
@@ -51,7 +51,7 @@ pub fn schedule_step(
     if document.starts_at(instant) > now {
         return ScheduleStep::Rest;
     }
-    // What was missed while others wait waits with them.
+    // While instants are queued, missed ones are queued too.
     if standing.queued.is_none()
         && let Some(until) = missed_until(document, seen, now)
     {
@@ -72,7 +72,7 @@ fn pass(until: Timestamp, reason: PassReason) -> ScheduleStep {
     ScheduleStep::Note(ScheduleEvent::Passed { until, reason })
 }
 
-/// Up to where instants after one of them were missed and are not made up for.
+/// Returns the last missed instant after `seen` that is not caught up.
 fn missed_until(document: &Schedule, seen: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let latest_on_time = SCHEDULE_GRACE + document.jitter;
     let micros = i64::try_from(latest_on_time.as_micros()).unwrap_or(i64::MAX);
@@ -91,14 +91,14 @@ fn missed_until(document: &Schedule, seen: Timestamp, now: Timestamp) -> Option<
     (late.len() > kept).then(|| late.first().copied()).flatten()
 }
 
-/// The oldest instant that waits, if no more may.
+/// Returns the oldest queued instant if the queue is full.
 fn oldest_too_many(document: &Schedule, standing: &ScheduleStanding) -> Option<Timestamp> {
     let until = standing.queued?;
     let waiting = document.latest(standing.reached, until, QUEUED_MAX);
     (waiting.len() >= QUEUED_MAX).then(|| waiting.first().copied()).flatten()
 }
 
-/// When a schedule is to be looked at next, but for the end of an execution that instants wait for.
+/// Returns the time of the next check, not counting the end of an execution that instants wait for.
 pub fn next_start(document: &Schedule, standing: &ScheduleStanding) -> Option<Timestamp> {
     match standing.state {
         ScheduleState::Paused => None,
@@ -109,7 +109,7 @@ pub fn next_start(document: &Schedule, standing: &ScheduleStanding) -> Option<Ti
     }
 }
 
-/// How a schedule stands after an event; `None` if it cannot have happened.
+/// Returns the state of a schedule after an event; `None` if the event is illegal.
 pub fn evolve_schedule(
     standing: Option<ScheduleStanding>,
     event: &ScheduleEvent,
@@ -164,7 +164,7 @@ pub fn evolve_schedule(
     })
 }
 
-/// Instants up to now are over.
+/// Skips all instants up to now.
 fn begun_again(standing: ScheduleStanding, at: Timestamp) -> ScheduleStanding {
     ScheduleStanding { reached: standing.reached.max(at), queued: None, ..standing }
 }

@@ -1,8 +1,8 @@
-//! What a template can see, at each moment of an execution.
+//! The variables that templates can read at each point of an execution.
 //!
-//! Names are looked up from the inside out: what the moment is about (`output`, `event`), the loop
-//! item, the pipeline's tasks and variables, `ctx`, finished steps, the workload. Only what a
-//! template mentions is fetched, and of maps only the parts that it mentions.
+//! Names are looked up from the inside out: values of the moment (`output`, `event`), the loop
+//! item, the pipeline's tasks and variables, `ctx`, finished steps, the workload. Only values that
+//! a template mentions are fetched, and of maps only the mentioned parts.
 
 mod copies;
 mod view;
@@ -27,14 +27,14 @@ pub(crate) use copies::Work;
 use view::View;
 pub(crate) use view::{EndWay, StepEnd, Words, failed_result};
 
-/// Why something could not be evaluated.
+/// The reason why a template could not be evaluated.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// Data is missing that is stored elsewhere; the whole decision is made again with it.
+    /// Values stored by reference are missing; the whole decision is repeated with them.
     Needs(BTreeSet<Digest>),
     /// The template does not work with these values.
     Fails(ToolError),
-    /// The templates of the decision have done more work than they may.
+    /// The templates of the decision exceed the work limit.
     Exceeded { step: Option<StepName>, what: String },
 }
 
@@ -44,20 +44,20 @@ impl Trouble {
     }
 }
 
-/// What is going on where a template stands.
+/// The point of execution at which a template is evaluated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment<'a> {
-    /// A step or a task is about to begin.
+    /// Before a step or a task begins.
     Before,
-    /// A task has ended and its own `set` is written: `output` is what it produced.
+    /// A task's `set` after its end: `output` is the task's output.
     TaskSet(&'a TaskResult),
-    /// A task has ended and its rules are asked: `output` says how, too.
+    /// A task's rules after its end: `output` also has the status and the error.
     Rule { result: &'a TaskResult, tool: ToolKind, retry: u32 },
-    /// A step has ended: its `set` and its arcs.
+    /// A step's `set` and arcs after its end.
     StepEnd(&'a StepEnd<'a>),
 }
 
-/// A place in an execution from which templates are evaluated.
+/// The variables visible at a place in an execution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) state: &'a Execution,
@@ -69,7 +69,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The scope of the execution as a whole.
+    /// Returns the scope of the execution as a whole.
     pub(crate) fn outside(state: &'a Execution, given: Given<'a>, work: &'a Work) -> Self {
         Self { state, given, work, run: None, item: None, moment: Moment::Before }
     }
@@ -84,13 +84,13 @@ impl<'a> Scope<'a> {
         self.within_budget(what, template.render_within(&variables, &self.work.budget))
     }
 
-    /// Whether a condition holds; `what` names it in an error.
+    /// True if the condition holds; `what` names it in an error.
     pub(crate) fn holds(self, what: impl Display, condition: &Condition) -> Result<bool, Trouble> {
         let variables = self.fetch(condition.variables(), Words::of(condition))?;
         self.within_budget(what, condition.holds_within(&variables, &self.work.budget))
     }
 
-    /// The stored values that a condition mentions and that are not here.
+    /// Returns the values that a condition mentions and that are not loaded.
     pub(crate) fn lacks(self, condition: &Condition) -> BTreeSet<Digest> {
         match self.fetch(condition.variables(), Words::of(condition)) {
             Err(Trouble::Needs(needs)) => needs,
@@ -110,7 +110,7 @@ impl<'a> Scope<'a> {
         result.map_err(|error| Trouble::template(what, error))
     }
 
-    /// The values of some variables, where they are: large ones stay references.
+    /// Returns the values of some variables; large ones stay references.
     pub(crate) fn bind(self, variables: &BTreeSet<String>) -> Result<Bindings, Trouble> {
         let reader = Reader { scope: self, words: Words::default(), needs: RefCell::default() };
         let mut bindings = BTreeMap::new();
@@ -122,7 +122,7 @@ impl<'a> Scope<'a> {
         reader.finish(Bindings(bindings))
     }
 
-    /// The names of everything that has a value here, for code that may ask for any of it.
+    /// Returns the names of all steps with a record, for code that may read any of them.
     pub(crate) fn finished_steps(self) -> impl Iterator<Item = &'a str> {
         self.state.steps.keys().map(noetl_model::StepName::as_str)
     }
@@ -167,7 +167,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Variables that have been fetched for one evaluation.
+/// Variables fetched for one evaluation.
 struct Fetched(BTreeMap<String, Arc<Value>>);
 
 impl noetl_expr::Variables for Fetched {
@@ -176,12 +176,12 @@ impl noetl_expr::Variables for Fetched {
     }
 }
 
-/// What has been written, where it is: large values stay references.
+/// Returns copies of the variables; large values stay references.
 fn copied(variables: Option<&Variables>) -> impl Iterator<Item = (String, Payload)> {
     variables.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()))
 }
 
-/// The paths mentioned below each variable; an empty path means the whole of it.
+/// Returns the paths mentioned below each variable; an empty path means the whole variable.
 fn by_root(variables: &BTreeSet<String>) -> BTreeMap<&str, Vec<Vec<&str>>> {
     let mut roots: BTreeMap<&str, Vec<Vec<&str>>> = BTreeMap::new();
     for variable in variables {
@@ -192,7 +192,7 @@ fn by_root(variables: &BTreeSet<String>) -> BTreeMap<&str, Vec<Vec<&str>>> {
     roots
 }
 
-/// Looks names up, remembering what is stored elsewhere and must be loaded first.
+/// Looks up names and collects the digests of values that must be loaded first.
 struct Reader<'a> {
     scope: Scope<'a>,
     words: Words,
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         view.shared(self, paths).or_else(|| self.pruned(&view, paths))
     }
 
-    /// The parts of a view that are asked for, in their places; large ones are copied once.
+    /// Returns the requested parts of a view, at their paths; large copies are reused.
     fn pruned(&self, view: &View<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
         let parts_of = || view.parts_of(self, paths);
         self.scope.work.copied(parts_of, paths, || self.cut(view, paths))
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
         Some(Arc::new(parts))
     }
 
-    /// The whole of a view together with those mentioned parts that only exist as aliases.
+    /// Returns the whole view together with the requested parts that exist only as aliases.
     fn with_aliases(&self, view: &View<'a>, whole: Arc<Value>, paths: &[Vec<&str>]) -> Arc<Value> {
         if !whole.is_object() {
             return whole;
@@ -259,8 +259,8 @@ impl<'a> Reader<'a> {
         Arc::new(value)
     }
 
-    /// Looks a name up from the inside out. `execution_id` is the only name that nothing hides; the
-    /// other built-in names of the execution are hidden by every name that a playbook gives.
+    /// Looks a name up from the inside out. `execution_id` cannot be shadowed; the other built-in
+    /// names are shadowed by every name that a playbook defines.
     fn view(&self, name: &str) -> Option<View<'a>> {
         if name == "execution_id" {
             return Some(View::Plain(Arc::new(json!(self.scope.state.id.to_string()))));
@@ -360,7 +360,8 @@ impl<'a> Reader<'a> {
         Some(View::Fields(fields.chain(copied(set)).collect()))
     }
 
-    /// In a step without a loop, `iter` is what its pipeline has set, over the parent's item.
+    /// Returns `iter` in a step without a loop: the variables of the pipeline merged into the
+    /// parent's item.
     fn iter_outside_loops(&self) -> Option<View<'a>> {
         let set = self.scope.current_run().map(|run| &run.variables);
         let parent = self.parent_iter().and_then(Value::as_object);
@@ -448,7 +449,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The step whose output has this name besides its own.
+    /// Returns the step whose output also has this name.
     fn called(&self, name: &str) -> Option<View<'a>> {
         let steps = &self.scope.given.playbook.steps;
         let step = steps.iter().find(|step| step.output.name.as_deref() == Some(name))?;
@@ -456,14 +457,14 @@ impl<'a> Reader<'a> {
         Some(View::Step(record, &step.output))
     }
 
-    /// How the playbook wants a step's output seen.
+    /// Returns the output options of a step.
     fn shown(&self, step: &str) -> &'a OutputView {
         static USUAL: LazyLock<OutputView> = LazyLock::new(OutputView::default);
         let playbook = self.scope.given.playbook;
         playbook.index_of(step).map_or(&USUAL, |index| &playbook.step(index).output)
     }
 
-    /// A value, if it is here; otherwise it is noted as needed.
+    /// Returns the value of a payload; if it is not loaded, its digest is collected.
     fn load(&self, payload: &Payload) -> Option<Arc<Value>> {
         match payload {
             Payload::Inline(value) => Some(value.clone()),

@@ -1,8 +1,8 @@
-//! An execution as its events have left it. Data only: who changes it is `evolve`, who reads it to
-//! decide is everything under `decide`.
+//! The state of an execution, folded from its events. Data only: `evolve` changes it, `decide`
+//! reads it.
 //!
-//! Maps are persistent, so that a decision can be tried on a copy at the cost of what it changes.
-//! Finished loop items leave nothing behind but counters; finished steps leave their last output.
+//! Maps are persistent, so that a decision can work on a copy at the cost of its changes. Of
+//! finished loop items only counters remain; of finished steps, their last output.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use noetl_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Names and values that a `set` has written.
+/// Variables written by `set`, by name.
 pub(crate) type Variables = OrdMap<String, Payload>;
 
-/// One run of one playbook, folded from its events.
+/// The state of one execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
     pub(crate) id: ExecutionId,
@@ -34,17 +34,17 @@ pub struct Execution {
     pub(crate) origin: Origin,
     pub(crate) error_mode: ErrorMode,
     pub(crate) pool: Pool,
-    /// The W3C trace context the start came with.
+    /// The W3C trace context of the start request.
     pub(crate) trace: Option<Arc<Value>>,
     pub(crate) workload: Payload,
     pub(crate) context: Variables,
     pub(crate) steps: OrdMap<StepName, StepRecord>,
     pub(crate) counts: StepCounts,
-    /// The items of loops that are over.
+    /// The items of ended loops.
     pub(crate) items: ItemCounts,
-    /// The steps that are being worked on.
+    /// The open runs of steps.
     pub(crate) runs: OrdMap<RunId, Run>,
-    /// Joins: the steps that have led to a step which still waits for others.
+    /// Joins that wait, with the steps that have arrived.
     pub(crate) awaited: OrdMap<StepName, Vec<StepName>>,
     pub(crate) commands: OrdMap<CommandId, OpenCommand>,
     pub(crate) timers: OrdMap<TimerId, OpenTimer>,
@@ -53,14 +53,14 @@ pub struct Execution {
     pub(crate) current: Option<StepName>,
     /// The step completed last.
     pub(crate) last: Option<StepName>,
-    /// Steps that failed and that nothing took care of.
+    /// The failed steps whose failure no arc handled.
     pub(crate) failed_steps: Vec<StepName>,
     pub(crate) error: Option<ToolError>,
-    /// Which attempt had a command when it ended, for those that were not their first's.
+    /// The attempt that ended a command, for commands not ended by their first attempt.
     pub(crate) contested: OrdMap<CommandId, Attempt>,
     /// The digest of the last event.
     pub(crate) head: Digest,
-    /// Where it left the execution whose past it shares.
+    /// For a fork, the last event shared with its origin.
     pub(crate) fork: Option<ForkPoint>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct OpenTimer {
     pub(crate) due_at: Timestamp,
 }
 
-/// How many of each kind have been numbered so far.
+/// The next free number of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Drawn {
     pub(crate) commands: u64,
@@ -80,22 +80,22 @@ pub(crate) struct Drawn {
     pub(crate) timers: u64,
 }
 
-/// What is kept of a step: how its latest run stands or ended.
+/// The record of a step: the state of its latest run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) status: StepStatus,
     pub(crate) runs: u32,
-    /// Of its latest ended run; null before.
+    /// The output of the latest ended run; null if none has ended.
     pub(crate) output: Payload,
     pub(crate) error: Option<ToolError>,
 }
 
-/// One entering of one step, until it ends.
+/// An open run of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) step: StepName,
     pub(crate) entered: Seq,
-    /// Written by `set: step.*` and by bare names of its pipeline.
+    /// Variables written by `set: step.*` and by bare names in the pipeline.
     pub(crate) variables: Variables,
     pub(crate) body: Body,
 }
@@ -106,22 +106,22 @@ pub(crate) enum Body {
     Loop(Box<LoopRun>),
 }
 
-/// How far a list of tasks has come.
+/// The progress of a list of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Pipeline {
-    /// By the task's index; a task done again replaces its result.
+    /// The results by task index; a repeated task replaces its result.
     pub(crate) results: BTreeMap<u32, TaskResult>,
     /// The task that ended last.
     pub(crate) last: Option<u32>,
-    /// The run of a task that is under way, or was the last.
+    /// The current or last run of a task.
     pub(crate) task_run: Option<TaskRun>,
 }
 
-/// One run of a task: its first command, and those that rules have issued to do it again.
+/// One run of a task: its first command and those issued for retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskRun {
     pub(crate) first: CommandId,
-    /// How often commands of this run that have ended were claimed.
+    /// The number of claims of this run's ended commands.
     pub(crate) attempts: u32,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct TaskRun {
 pub(crate) struct TaskResult {
     pub(crate) output: Payload,
     pub(crate) error: Option<ToolError>,
-    /// From its claim to its end; nothing for what no worker did.
+    /// The time from claim to end; `None` if no worker ran the task.
     pub(crate) duration_ms: Option<u64>,
 }
 
@@ -138,17 +138,17 @@ pub(crate) struct LoopRun {
     pub(crate) items: ItemSource,
     pub(crate) mode: LoopMode,
     pub(crate) in_flight_max: u32,
-    /// The first item that has not been begun.
+    /// The first item that was not begun.
     pub(crate) next: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
-    /// The items being worked on.
+    /// The open items.
     pub(crate) open: OrdMap<u64, Item>,
-    /// Of the item that failed first.
+    /// The error of the item that failed first.
     pub(crate) error: Option<ToolError>,
-    /// The rows a cursor loop is working on.
+    /// The current rows of a cursor loop.
     pub(crate) frame: Option<FrameRows>,
-    /// How many frames have brought rows.
+    /// The number of frames that had rows.
     pub(crate) frames: u64,
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct Item {
 pub(crate) struct FrameRows {
     /// The index of the frame's first item.
     pub(crate) first: u64,
-    /// How many items it makes: its rows, or one if the body takes a frame at a time.
+    /// The number of items: one per row, or a single one if the body handles whole frames.
     pub(crate) len: u64,
     pub(crate) rows: Payload,
 }
@@ -174,14 +174,14 @@ pub(crate) struct OpenCommand {
     pub(crate) step: StepName,
     pub(crate) tool: ToolKind,
     pub(crate) bindings: Bindings,
-    /// The run of its task that it belongs to, as it was when the command was issued.
+    /// The run of the command's task when the command was issued.
     pub(crate) task_run: TaskRun,
-    /// The event that issued it.
+    /// The event that issued the command.
     pub(crate) issued: Seq,
     pub(crate) holder: Holder,
 }
 
-/// Who has a command.
+/// The holder of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Holder {
     Nobody,
@@ -190,14 +190,14 @@ pub(crate) enum Holder {
         attempt: Attempt,
         lease_until: Timestamp,
         since: Timestamp,
-        /// The command whose report it was handed over with.
+        /// The command whose report this lease was granted with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<CommandId>,
     },
     Child(ExecutionId),
 }
 
-/// Who has a command that has not ended.
+/// The holder of an open command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenHolder<'a> {
     Nobody,
@@ -206,30 +206,30 @@ pub enum OpenHolder<'a> {
 }
 
 impl Execution {
-    /// Changes whenever the serialized form does, so that a snapshot of another shape is known.
+    /// The version of the serialized form; a snapshot with another version is not used.
     pub const SHAPE: u32 = 10;
 
     pub fn id(&self) -> ExecutionId {
         self.id
     }
 
-    /// The same execution under another id: the past that a fork shares.
+    /// Returns the execution under another id, as the shared state of a fork.
     #[must_use]
     pub fn shared_with(self, id: ExecutionId) -> Self {
         Self { id, ..self }
     }
 
-    /// The last event folded.
+    /// Returns the seq of the last folded event.
     pub fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// The digest of the last event folded.
+    /// Returns the digest of the last folded event.
     pub fn head(&self) -> Digest {
         self.head
     }
 
-    /// The time of an event that happens at `now`: times never go back within an execution.
+    /// Returns the time for an event at `now`; times never go back within an execution.
     pub fn event_time(&self, now: Timestamp) -> Timestamp {
         now.max(self.last_at)
     }
@@ -246,7 +246,7 @@ impl Execution {
         &self.pool
     }
 
-    /// The W3C trace context the start came with.
+    /// Returns the W3C trace context of the start request.
     pub fn trace(&self) -> Option<&Value> {
         self.trace.as_deref()
     }
@@ -259,7 +259,7 @@ impl Execution {
         &self.workload
     }
 
-    /// How many executions stand above this one.
+    /// Returns the number of ancestors.
     pub fn depth(&self) -> u32 {
         match self.origin {
             Origin::Request => 0,
@@ -267,12 +267,12 @@ impl Execution {
         }
     }
 
-    /// The output of a step's latest ended run.
+    /// Returns the output of a step's latest ended run.
     pub fn step_output(&self, step: &str) -> Option<&Payload> {
         self.steps.get(step).map(|record| &record.output)
     }
 
-    /// How often a step has been entered.
+    /// Returns how often a step has been entered.
     pub fn step_runs(&self, step: &str) -> u32 {
         self.steps.get(step).map_or(0, |record| record.runs)
     }
@@ -281,7 +281,7 @@ impl Execution {
         self.steps.get(step).map(|record| record.status)
     }
 
-    /// Every step that was entered or passed over, with what became of it.
+    /// Returns every step that was entered or skipped.
     pub fn steps(&self) -> impl Iterator<Item = StepView<'_>> {
         self.steps.iter().map(|(name, record)| StepView {
             name,
@@ -292,12 +292,12 @@ impl Execution {
         })
     }
 
-    /// What has been written to `ctx`.
+    /// Returns the variables of `ctx`.
     pub fn context(&self) -> impl Iterator<Item = (&String, &Payload)> {
         self.context.iter()
     }
 
-    /// What has been written to a place, if there is such a place.
+    /// Returns the variables of a scope; `None` if the scope is not open.
     pub(crate) fn variables(&self, target: ScopeTarget) -> Option<&Variables> {
         match target {
             ScopeTarget::Execution => Some(&self.context),
@@ -309,28 +309,28 @@ impl Execution {
         }
     }
 
-    /// The step that an open command belongs to.
+    /// Returns the step of an open command.
     pub fn step_of_command(&self, command: CommandId) -> Option<&StepName> {
         let run = self.commands.get(&command)?.task.run;
         self.runs.get(&run).map(|run| &run.step)
     }
 
-    /// The event that issued a command which is open.
+    /// Returns the event that issued an open command.
     pub fn issued_by(&self, command: CommandId) -> Option<Seq> {
         self.commands.get(&command).map(|open| open.issued)
     }
 
-    /// Whether somebody has a command.
+    /// True if a worker or a child holds the command.
     pub fn is_held(&self, command: CommandId) -> bool {
         self.commands.get(&command).is_some_and(|open| open.holder != Holder::Nobody)
     }
 
-    /// Whether anything is under way that will move the execution by itself.
+    /// True if a command or a timer is open.
     pub fn has_open_work(&self) -> bool {
         !self.commands.is_empty() || !self.timers.is_empty()
     }
 
-    /// The tasks that a command works on, or that a timer will have done again.
+    /// Returns the tasks with an open command or a pending retry.
     pub(crate) fn tasks_under_way(&self) -> impl Iterator<Item = TaskAddress> {
         let retried = self.timers.values().filter_map(|open| match open.purpose {
             TimerPurpose::Retry { task } => Some(task),
@@ -341,7 +341,7 @@ impl Execution {
         self.commands.values().map(|open| open.task).chain(retried)
     }
 
-    /// The commands that have not ended: how often each has been claimed, and who has it.
+    /// Returns the open commands with their number of claims and their holder.
     pub fn open_commands(&self) -> impl Iterator<Item = (CommandId, Attempt, OpenHolder<'_>)> {
         self.commands.iter().map(|(command, open)| {
             let holder = match &open.holder {
@@ -353,12 +353,12 @@ impl Execution {
         })
     }
 
-    /// The timers that have not fired, with when they are due.
+    /// Returns the open timers with their due times.
     pub fn open_timers(&self) -> impl Iterator<Item = (TimerId, Timestamp)> {
         self.timers.iter().map(|(timer, open)| (*timer, open.due_at))
     }
 
-    /// The row kept about the execution beside its events.
+    /// Returns the summary, the row stored beside the events.
     pub fn summary(&self) -> Summary {
         let parent = match self.origin {
             Origin::Request => None,
@@ -383,20 +383,20 @@ impl Execution {
     }
 }
 
-/// A step as an execution knows it.
+/// The public view of a step's record.
 #[derive(Debug, Clone, Copy)]
 pub struct StepView<'a> {
     pub name: &'a StepName,
     pub status: StepStatus,
-    /// How often it was entered.
+    /// The number of runs.
     pub runs: u32,
-    /// What its latest run that ended brought.
+    /// The output of the latest ended run.
     pub output: &'a Payload,
     pub error: Option<&'a ToolError>,
 }
 
 impl OpenCommand {
-    /// A command that has just been issued, as the first of its task run.
+    /// Returns a newly issued command, as the first of its task run.
     pub(crate) fn waiting(
         (command, issued): (CommandId, Seq),
         task: TaskAddress,
@@ -408,12 +408,12 @@ impl OpenCommand {
         Self { task, step, tool, bindings, task_run, issued, holder }
     }
 
-    /// How often commands of its task run have been claimed, this one included.
+    /// Returns the number of claims of the task run, including this command's.
     pub(crate) fn attempts(&self) -> u32 {
         self.task_run.attempts.saturating_add(self.attempt().0)
     }
 
-    /// How often it has been claimed.
+    /// Returns the number of claims of this command.
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {
             Holder::Nobody | Holder::Child(_) => Attempt(0),
@@ -423,7 +423,7 @@ impl OpenCommand {
 }
 
 impl Run {
-    /// How far its loop has come; nothing if it has none.
+    /// Returns the progress of the run's loop; zero if it has none.
     pub(crate) fn items(&self) -> ItemCounts {
         match &self.body {
             Body::Tasks(_) => ItemCounts::default(),
@@ -437,12 +437,12 @@ impl Run {
 }
 
 impl LoopRun {
-    /// How many items there were and how they ended.
+    /// Returns the item counts as JSON.
     pub(crate) fn stats(&self) -> Value {
         json!({ "total": self.total(), "completed": self.completed, "failed": self.failed })
     }
 
-    /// A loop that has just been opened.
+    /// Returns a newly opened loop.
     pub(crate) fn over(items: ItemSource, mode: LoopMode, in_flight_max: u32) -> Self {
         Self {
             items,
@@ -458,7 +458,7 @@ impl LoopRun {
         }
     }
 
-    /// How many items there are, as far as is known.
+    /// Returns the number of items known so far.
     pub(crate) fn total(&self) -> u64 {
         match &self.items {
             ItemSource::Range(len) | ItemSource::List { len, .. } => *len,

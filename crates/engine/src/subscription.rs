@@ -1,10 +1,10 @@
-//! The life of a subscription: which action is allowed when, and what it brings about.
+//! The lifecycle of a subscription: the actions allowed in each state, and the events they cause.
 
 use std::str::FromStr;
 
 use noetl_model::{SubscriptionEvent, SubscriptionState};
 
-/// What can be asked of a subscription.
+/// An action on a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubscriptionAction {
     Activate,
@@ -43,7 +43,7 @@ impl SubscriptionAction {
         }
     }
 
-    /// The states in which it may be asked.
+    /// Returns the states in which the action is allowed.
     pub fn allowed_from(self) -> &'static [SubscriptionState] {
         use SubscriptionState::{Active, Deactivated, Draining, Paused, Registered};
         match self {
@@ -56,7 +56,7 @@ impl SubscriptionAction {
     }
 }
 
-/// The word names nothing that can be asked of a subscription.
+/// The text names no action on a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not activate, pause, resume, drain or deactivate")]
 pub struct UnknownAction(String);
@@ -70,7 +70,7 @@ impl FromStr for SubscriptionAction {
     }
 }
 
-/// A subscription that stands like this cannot do that.
+/// The action is not allowed in this state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {} a subscription that is {state}: it must be {}", action.as_str(), listed(*action))]
 pub struct IllegalTransition {
@@ -83,7 +83,7 @@ fn listed(action: SubscriptionAction) -> String {
     allowed.join(" or ")
 }
 
-/// What an action brings about; where it leads to is in the event.
+/// Returns the event that an action causes; the event determines the new state.
 pub fn transition(
     state: SubscriptionState,
     action: SubscriptionAction,
@@ -95,7 +95,7 @@ pub fn transition(
     }
 }
 
-/// Whether a path whose newest subscription stands like this gets a new one when it is registered.
+/// True if a registration creates a new subscription, given the state of the path's newest one.
 pub fn registers_anew(state: Option<SubscriptionState>) -> bool {
     match state {
         None | Some(SubscriptionState::Deactivated) => true,

@@ -1,5 +1,4 @@
-//! Small operations on JSON that the rules share: writing by a dotted key, reading by a path,
-//! merging, listing.
+//! Shared operations on JSON values: writing by a dotted key, reading by a path, merging, listing.
 
 use noetl_expr::loop_results;
 use noetl_model::Payload;
@@ -7,9 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::state::Variables;
 
-/// Writes `value` under a dotted key, making maps on the way: `page.next` is `{page: {next: …}}`.
+/// Writes `value` under a dotted key, creating maps on the way: `page.next` is `{page: {next: …}}`.
 ///
-/// A part of a value that is kept elsewhere replaces the whole; [`whole_of`] says how not to.
+/// Writing a part of a value stored by reference replaces the whole value; see [`whole_of`].
 pub(crate) fn assign(variables: &mut Variables, key: &str, value: Value) {
     match key.split_once('.') {
         None => {
@@ -24,12 +23,12 @@ pub(crate) fn assign(variables: &mut Variables, key: &str, value: Value) {
     }
 }
 
-/// The name of the variable that a dotted key writes a part of, and where in it.
+/// Splits a dotted key into the variable's name and the path in it; `None` if there is no dot.
 pub(crate) fn whole_of(key: &str) -> Option<(&str, &str)> {
     key.split_once('.')
 }
 
-/// Writes `value` under a dotted key of `target`, making maps on the way.
+/// Writes `value` under a dotted key of `target`, creating maps on the way.
 pub(crate) fn assign_in(target: &mut Value, key: &str, value: Value) {
     if !target.is_object() {
         *target = Value::Object(Map::new());
@@ -45,7 +44,7 @@ pub(crate) fn assign_in(target: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Puts `value` under a path of a tree of maps; what stands in the way stays.
+/// Writes `value` at a path of nested maps; does nothing if a non-map is in the way.
 pub(crate) fn put_at(target: &mut Value, path: &[&str], value: Value) {
     let Some((first, rest)) = path.split_first() else {
         *target = value;
@@ -72,18 +71,18 @@ pub fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     }
 }
 
-/// How a value's own shape answers to words it has no key for.
+/// The aliases of a value for keys it does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aliases {
     None,
-    /// `data`, `result` and `results` of what has no such key are the value itself.
+    /// `data`, `result` and `results` refer to the value itself.
     Own,
     /// As `Own`; and a key missing from an HTTP result is looked up in its body.
     OwnOrBody,
 }
 
-/// What a path selects, and how many of its segments led there: fewer than all when the rest is a
-/// method or an index, which only the template can follow.
+/// Returns the value that a path selects and the number of segments used: fewer than all if the
+/// rest is a method or an index, which only the template can follow.
 pub(crate) fn select<'v>(
     value: &'v Value,
     path: &[&str],
@@ -123,15 +122,15 @@ fn method<'v>(segment: &str, depth: usize, current: &'v Value) -> Option<(usize,
     matches!(segment, "get" | "items" | "keys" | "values").then_some((depth, current))
 }
 
-/// The items of what a loop goes over, or why it cannot.
+/// The items of a loop, or the reason why the value is not a list.
 pub(crate) enum Listed {
     Count(u64),
     Items(Vec<Value>),
     NotAList(&'static str),
 }
 
-/// Reads a value as a list: a list is one; a map is its entries; a number counts; a text is JSON or
-/// is cut at commas and line ends.
+/// Reads a value as a list: a map becomes its entries, a number a count, and a text is parsed as
+/// JSON or split at commas and line ends.
 pub(crate) fn listed(value: Value) -> Listed {
     if let Some(results) = loop_results(&value) {
         return Listed::Items(results.clone());

@@ -1,9 +1,9 @@
-//! How much a template may cost: every limit of this crate, and the meter that holds it to them.
+//! The limits on the cost of a template, and the meter that enforces them while it renders.
 //!
-//! Only what an expression makes is limited. A variable's value was bounded when it came in, so
-//! handing one on whole, or choosing from it, is free apart from the copy ([`COPY_MAX`]). Fuel
-//! bounds the number of instructions; the meter bounds what a single instruction may do, since
-//! one `+` can double a text and one `==` can walk a tree.
+//! Only values made by an expression are limited. A variable's value was limited when it was
+//! stored, so passing it on or selecting from it costs nothing but the copy ([`COPY_MAX`]). Fuel
+//! limits the number of instructions. The meter limits the work of a single instruction, since one
+//! `+` can double a string and one `==` can traverse a tree.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
@@ -11,44 +11,48 @@ use minijinja::{Error, ErrorKind, State, Value};
 use crate::budget::{BUDGET, Budget, INSTRUCTION_WORK};
 use crate::value::Node;
 
-/// Bytes of template source in one string.
+/// The maximum length of one template string, in bytes.
 pub(crate) const SOURCE_MAX: usize = 64 * 1024;
-/// Bytes of one text made by an expression, or of the text a template renders to.
+/// The maximum length of a string made by an expression, or of a template's rendered text, in
+/// bytes.
 pub(crate) const TEXT_MAX: usize = 1024 * 1024;
-/// Elements, nested ones included, of one list or map made by an expression.
+/// The maximum number of elements, including nested ones, of a list or map made by an expression.
 pub(crate) const ELEMENTS_MAX: usize = 100_000;
-/// Instructions one string may run: a loop over ten thousand items with a body of a few tags.
+/// The maximum number of instructions for one template string: enough for a loop over ten thousand
+/// items with a few tags in its body.
 pub(crate) const FUEL_MAX: u64 = 500_000;
 
-/// How deep a list or map made by an expression may nest.
+/// The maximum nesting depth of a list or map made by an expression.
 pub(crate) const DEPTH_MAX: usize = 64;
-/// Operators in one tag, because the compiler recurses once for each.
+/// The maximum number of operators in one tag; the compiler recurses once for each.
 pub(crate) const OPERATORS_MAX: usize = 500;
-/// Tags, and stretches of text between them, in one string.
+/// The maximum number of tags and text segments in one template string.
 pub(crate) const TAGS_MAX: usize = 2_000;
-/// `elif` branches in one string, because the compiler recurses once for each.
+/// The maximum number of `elif` branches in one template string; the compiler recurses once for
+/// each.
 pub(crate) const ELIF_MAX: usize = 200;
-/// Arguments of a call that are spread from a list or map.
+/// The maximum number of call arguments that are unpacked from a list or map.
 pub(crate) const ARGUMENTS_MAX: usize = 1_000;
-/// Bytes of variable data that may be copied into one result.
+/// The maximum number of bytes of variable data that is copied into one result.
 pub(crate) const COPY_MAX: usize = 64 * 1024 * 1024;
 
-/// Work one string may do, in bytes of text read or written by operators, filters and methods.
+/// The maximum work of one template string, in bytes of text read or written by operators, filters
+/// and methods.
 const WORK_MAX: usize = 16 * 1024 * 1024;
-/// What an element costs in the same currency: about the size of a value.
+/// The work charged for one element, in the unit of [`WORK_MAX`]: about the size of a value.
 const ELEMENT_WORK: usize = 16;
 
-/// What a template has left to spend while it renders.
+/// The work that a template may still do while it renders.
 struct Meter {
     left: usize,
-    /// Shared with the other templates of the decision, if it is part of one.
+    /// The budget shared with the other templates of the same decision, if any.
     budget: Option<Budget>,
-    /// Instructions that the budget has been charged for.
+    /// The number of instructions already charged to the shared budget.
     charged: u64,
 }
 
 impl Meter {
-    /// Charges the shared budget for text and for the instructions since the last charge.
+    /// Charges the shared budget for text and for the instructions run since the last charge.
     fn spend_shared(&mut self, bytes: usize, instructions: u64) -> Result<(), Error> {
         let Some(budget) = &self.budget else { return Ok(()) };
         let fresh = instructions.saturating_sub(self.charged);
@@ -59,7 +63,7 @@ impl Meter {
     }
 }
 
-/// The meter of the template that is being rendered.
+/// Returns the meter of the template that is being rendered; creates it on first use.
 fn meter<'s>(state: &'s mut State<'_, '_>) -> &'s mut Meter {
     let budget = match state.get_extension::<Meter>() {
         Some(_) => None,
@@ -72,7 +76,7 @@ fn instructions(state: &State<'_, '_>) -> u64 {
     state.fuel_levels().map_or(0, |(consumed, _)| consumed)
 }
 
-/// Charges for text read or written.
+/// Charges for bytes of text read or written. Fails if the template exceeds its work limit.
 pub(crate) fn spend_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     let instructions = instructions(state);
     let meter = meter(state);
@@ -89,18 +93,18 @@ pub(crate) fn spend_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), 
     }
 }
 
-/// Units of the shared budget that a rendered text template has not been charged for yet.
+/// Returns the units that a rendered template has not yet charged to the shared budget.
 pub(crate) fn uncharged(state: &State<'_, '_>) -> u64 {
     let charged = state.get_extension::<Meter>().map_or(0, |meter| meter.charged);
     instructions(state).saturating_sub(charged).saturating_mul(INSTRUCTION_WORK)
 }
 
-/// Charges for elements read or written.
+/// Charges for elements read or written. Fails if the template exceeds its work limit.
 pub(crate) fn spend_elements(state: &mut State<'_, '_>, count: usize) -> Result<(), Error> {
     spend_text(state, count.saturating_mul(ELEMENT_WORK))
 }
 
-/// Charges for a text about to be made, and refuses one that is too long.
+/// Charges for a string about to be made. Fails if the string is too long.
 pub(crate) fn allow_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     if bytes > TEXT_MAX {
         return Err(text_too_long());
@@ -108,7 +112,7 @@ pub(crate) fn allow_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), 
     spend_text(state, bytes)
 }
 
-/// Charges for a list or map about to be made, and refuses one that is too long.
+/// Charges for a list or map about to be made. Fails if it has too many elements.
 pub(crate) fn allow_elements(state: &mut State<'_, '_>, count: usize) -> Result<(), Error> {
     if count > ELEMENTS_MAX {
         return Err(too_many_elements());
@@ -116,7 +120,7 @@ pub(crate) fn allow_elements(state: &mut State<'_, '_>, count: usize) -> Result<
     spend_elements(state, count)
 }
 
-/// Charges for looking at all of a value, however deep, as a comparison or a sort does.
+/// Charges for traversing a whole value at any depth, as a comparison or a sort does.
 pub(crate) fn spend_value(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     weigh(state, value, 0)
 }
@@ -153,7 +157,7 @@ fn weigh(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), E
     }
 }
 
-/// Refuses a list that says it is too long before anyone walks it.
+/// Fails if a list that is not variable data reports a length above [`ELEMENTS_MAX`].
 pub(crate) fn check_length(value: &Value) -> Result<(), Error> {
     let is_data = value.downcast_object_ref::<Node>().is_some();
     match value.len() {

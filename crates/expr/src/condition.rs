@@ -1,4 +1,4 @@
-//! Tests: what `when` holds.
+//! Conditions: the expressions of `when`.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,18 @@ use serde_json::Value;
 use crate::syntax;
 use crate::{Budget, ParseError, RenderError, Template, Variables};
 
-/// A test: a boolean, or a template whose value is looked at for truth.
+/// A condition: a boolean, or a template whose value is tested for truth.
 ///
-/// Text may be written with braces or without. False are null, `false`, zero, what is empty, and
-/// the texts `false`, `0`, `no`, `none`, `null`, `off`, `{}` and `[]` in any case.
+/// Text may be written with or without braces. False values are null, `false`, zero, empty strings,
+/// lists and maps, and the strings `false`, `0`, `no`, `none`, `null`, `off`, `{}` and `[]` in any
+/// case.
 #[derive(Debug, Clone)]
 pub struct Condition {
     template: Template,
 }
 
 impl Condition {
-    /// Compiles a test; text without braces is an expression.
+    /// Compiles a condition; text without braces is an expression.
     pub fn parse(source: Value) -> Result<Self, ParseError> {
         let expression = match &source {
             Value::String(text) if !syntax::is_template(text) && !text.trim().is_empty() => {
@@ -32,28 +33,28 @@ impl Condition {
         Ok(Self { template })
     }
 
-    /// The test as written.
+    /// The condition as written.
     pub fn source(&self) -> &Value {
         self.template.source()
     }
 
-    /// The variables it mentions, with the attributes that are known.
+    /// The variables that the condition refers to, with their attributes where they are fixed.
     pub fn variables(&self) -> &BTreeSet<String> {
         self.template.variables()
     }
 
-    /// Whether the text holds this word in quotes, as in `event.name == "loop.done"`.
+    /// True if the source contains this word in quotes, as in `event.name == "loop.done"`.
     pub fn mentions_text(&self, word: &str) -> bool {
         let Some(text) = self.source().as_str() else { return false };
         text.contains(&format!("'{word}'")) || text.contains(&format!("\"{word}\""))
     }
 
-    /// Whether it is true of these variables.
+    /// Evaluates the condition with these variables.
     pub fn holds(&self, variables: &dyn Variables) -> Result<bool, RenderError> {
         self.template.holds(variables, None)
     }
 
-    /// Evaluates the condition with these variables; the work is charged to a budget.
+    /// Evaluates the condition with these variables and charges the work to a budget.
     pub fn holds_within(
         &self,
         variables: &dyn Variables,

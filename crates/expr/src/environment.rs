@@ -1,4 +1,4 @@
-//! The one environment all templates run in: what they can call, and nothing else.
+//! The minijinja environment of all templates, with the functions and tests that they can use.
 
 use std::sync::LazyLock;
 
@@ -9,15 +9,15 @@ use crate::bounds::{FUEL_MAX, allow_elements, allow_text, spend_elements};
 use crate::print::to_text;
 use crate::{filters, methods, operators, syntax};
 
-/// Nested blocks and calls while a template runs.
+/// The maximum depth of nested blocks and calls while a template runs.
 const RECURSION_MAX: usize = 64;
 
-/// Functions a template may call.
+/// The functions that a template can call.
 pub(crate) const FUNCTIONS: &[&str] = &["dict", "namespace", "now", "range"];
-/// The variable that says what time it is; the function of that name reads it.
+/// The variable that holds the current time; the function `now` reads it.
 pub(crate) const NOW: &str = "_now";
 
-/// The environment lone expressions run in; text templates run in a copy that holds them.
+/// The environment of single expressions; each text template has a copy that holds the template.
 pub(crate) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::empty();
     environment.set_syntax(syntax::dialect());
@@ -43,7 +43,7 @@ pub(crate) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(||
 
 macro_rules! tests {
     ($($name:literal => $function:path,)*) => {
-        /// Tests a template may use.
+        /// The tests that a template can use.
         pub(crate) const TESTS: &[&str] = &[$($name),*];
 
         fn add_tests(environment: &mut Environment<'static>) {
@@ -98,14 +98,14 @@ pub(crate) fn known_function(name: &str) -> bool {
     FUNCTIONS.contains(&name)
 }
 
-/// The known name that someone who wrote this most likely meant.
+/// Returns the known name most similar to a misspelled one, if it is at most two edits away.
 pub(crate) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     const EDITS_MAX: usize = 2;
     let (edits, best) = known.iter().map(|it| (edits(name, it), *it)).min()?;
     (edits <= EDITS_MAX && edits < name.len()).then_some(best)
 }
 
-/// How many letters must be added, dropped or changed to turn one word into the other.
+/// The edit distance (Levenshtein) between two words.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -121,10 +121,10 @@ fn edits(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
-/// How many elements' worth of work it is to put one member into a map.
+/// The work of inserting one member into a map, in elements.
 const MEMBER_WORK: usize = 4;
 
-/// A map of what is given by name, and of another map.
+/// Returns a map of the given map's members and the keyword arguments.
 fn dict(state: &mut State<'_, '_>, members: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let count = members.as_ref().and_then(Value::len).unwrap_or(0);
     allow_elements(state, count)?;
@@ -132,19 +132,19 @@ fn dict(state: &mut State<'_, '_>, members: Option<Value>, kwargs: Kwargs) -> Re
     functions::dict(members, kwargs)
 }
 
-/// A map whose members may be set, also from inside a loop.
+/// Returns a map whose members can be assigned, also inside a loop.
 fn namespace(state: &mut State<'_, '_>, members: Option<ValueOrKwargs>) -> Result<Value, Error> {
     allow_elements(state, members.as_ref().and_then(|it| it.len()).unwrap_or(0))?;
     functions::namespace(members)
 }
 
-/// The time of the decision that asks for it, as text. Whoever renders says what it is, so that a
-/// template gives the same whenever it is rendered again; a zone is not heeded, it is always UTC.
+/// Returns the time of the current decision as text, in UTC; a time zone argument is ignored. The
+/// caller passes the time as a variable, so that rendering again gives the same result.
 fn now(state: &mut State<'_, '_>, _zone: Option<Value>) -> Value {
     state.lookup(NOW).unwrap_or_default()
 }
 
-/// `range(stop)` or `range(start, stop, step)`, as a list.
+/// Returns the list of `range(stop)` or `range(start, stop, step)`.
 fn range(
     state: &mut State<'_, '_>,
     first: i64,

@@ -1,6 +1,7 @@
-//! The filters of the language, forgiving about what they are given and measured in what they make.
+//! The filters that templates can use.
 //!
-//! A missing value is not an error: its length is 0, its number the default, its items none.
+//! A missing value is not an error: its length is 0, its number the default, and it has no items.
+//! Filters charge the meter for the values they make.
 
 pub(crate) mod list;
 mod number;
@@ -16,10 +17,10 @@ use crate::value::from_json;
 
 macro_rules! filters {
     ($($name:literal => $function:path,)*) => {
-        /// Filters a template may use.
+        /// The filters that a template can use.
         pub(crate) const NAMES: &[&str] = &[$($name),*];
 
-        /// Makes them known to an environment.
+        /// Registers the filters in an environment.
         pub(crate) fn add_to(environment: &mut Environment<'static>) {
             $(environment.add_filter($name, $function);)*
         }
@@ -88,7 +89,8 @@ filters! {
     "zip" => list::zip,
 }
 
-/// The value, or another if it is missing; with `true`, also if it is empty, zero or null.
+/// Returns the value, or `other` if the value is missing; with `true`, also if it is empty, zero or
+/// null.
 fn default(
     value: Value,
     other: Option<Value>,
@@ -104,18 +106,18 @@ fn default(
     Ok(if is_missing { other.unwrap_or_else(|| Value::from("")) } else { value })
 }
 
-/// Nothing is escaped, so everything is safe.
+/// Returns the value unchanged. Output is never escaped, so filters such as `safe` do nothing.
 fn same(value: Value) -> Value {
     value
 }
 
-/// A member or item, or another value if it is missing.
+/// Returns a member or item, or `other` if it is missing.
 fn get(value: &Value, key: &Value, other: Option<Value>) -> Value {
     let found = value.get_item(key).unwrap_or_default();
     if found.is_undefined() { other.unwrap_or_default() } else { found }
 }
 
-/// JSON on one line, as SQL and other JSON need it; on several with `indent`.
+/// Returns JSON on one line, or on several lines if `indent` is given.
 fn tojson(
     state: &mut State<'_, '_>,
     value: Value,
@@ -140,7 +142,7 @@ fn tojson(
     Ok(Value::from(text))
 }
 
-/// The value a JSON text stands for.
+/// Parses JSON text; returns any other value unchanged.
 fn fromjson(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     if value.as_str().is_none() && !value.is_none() && !value.is_undefined() {
         return Ok(value);

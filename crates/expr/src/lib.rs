@@ -1,10 +1,10 @@
-//! Templates and conditions: deterministic Jinja that keeps types and cannot run away.
+//! Templates and conditions: deterministic Jinja that preserves types and has bounded cost.
 //!
-//! A [`Template`] is a JSON value whose strings may hold Jinja; a [`Condition`] is a test. Both are
-//! compiled once and depend on nothing but the variables they are given: no clock, no environment,
-//! no chance, no files. What an expression makes is bounded (`bounds.rs`), and so is what several
-//! templates do together (`budget.rs`); what a variable holds is not copied until it is needed
-//! (`value.rs`).
+//! A [`Template`] is a JSON value whose strings may contain Jinja; a [`Condition`] is a boolean
+//! test. Both are compiled once and depend only on the variables passed to them: no clock, no
+//! environment variables, no random numbers, no files. The cost of one template is limited in
+//! `bounds.rs`, the cost of several together in `budget.rs`. Variables are not copied until they
+//! are needed (`value.rs`).
 
 mod bounds;
 mod budget;
@@ -32,28 +32,28 @@ pub use crate::condition::Condition;
 pub use crate::template::Template;
 pub use crate::value::loop_results;
 
-/// Where a template's variables come from.
+/// The source of a template's variables.
 pub trait Variables {
-    /// The value of a top-level name, if there is one.
+    /// Returns the value of a top-level variable.
     fn get(&self, name: &str) -> Option<Arc<Value>>;
 }
 
-/// A template that is not one.
+/// The error of a template that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct ParseError {
-    /// What is wrong, as a sentence fragment.
+    /// A description of the error, as a sentence fragment.
     pub message: String,
-    /// Where in the offending string, if known: a byte range.
+    /// The byte range of the error in the faulty string, if known.
     pub range: Option<Range<usize>>,
-    /// Which string, as a JSON pointer into the source; empty when the source is that string.
+    /// The JSON pointer of the faulty string within the source; empty if the source is that string.
     pub pointer: String,
 }
 
-/// A template that could not be rendered with the values it was given.
+/// The error of a template that cannot be rendered with the given values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct RenderError {
-    /// What went wrong, and in which template.
+    /// A description of the error, with the template's source.
     pub message: String,
 }

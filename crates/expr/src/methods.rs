@@ -1,6 +1,6 @@
-//! Methods in the manner of Python: what authors write because they know it from there.
+//! Methods in the style of Python, for authors who expect them.
 //!
-//! A member of a map is never hidden by a method: `m.items` is the member, `m.items()` the method.
+//! A method never hides a member of a map: `m.items` is the member, `m.items()` the method.
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
@@ -9,7 +9,7 @@ use crate::bounds::{allow_text, spend_value};
 use crate::filters::{list, text};
 use crate::operators;
 
-/// Calls a method that minijinja does not know.
+/// Calls a method that minijinja does not provide.
 pub(crate) fn call(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -20,7 +20,7 @@ pub(crate) fn call(
         ValueKind::String => on_text(state, value, name, arguments),
         ValueKind::Map => on_map(state, value, name, arguments),
         ValueKind::Seq | ValueKind::Iterable => on_list(state, value, name, arguments),
-        // As an attribute of something missing is missing, so is what its methods give.
+        // A method of a missing value returns a missing value, as an attribute does.
         ValueKind::Undefined | ValueKind::None => Ok(match (name, arguments) {
             ("get", [_, other]) => other.clone(),
             _ => Value::UNDEFINED,
@@ -156,7 +156,7 @@ fn on_plain_text(
             let (wanted,): (&str,) = from_args(arguments)?;
             Ok(Value::from(text.matches(wanted).count()))
         }
-        // What says when is text already, as Python writes it.
+        // A time is already a string in ISO format.
         "isoformat" => Ok(Value::from(text)),
         "strftime" => {
             let (pattern,): (&str,) = from_args(arguments)?;
@@ -180,7 +180,7 @@ fn on_plain_text(
     }
 }
 
-/// A time of the form `2026-01-31T09:30:00.5Z`, written in a pattern of `strftime`.
+/// Formats a time such as `2026-01-31T09:30:00.5Z` with a `strftime` pattern.
 fn written(time: &str, pattern: &str) -> Result<String, Error> {
     let wrong = |told: String| Error::new(ErrorKind::InvalidOperation, told);
     let parts: Vec<&str> = time.split(|c: char| !c.is_ascii_digit()).collect();
@@ -217,7 +217,7 @@ fn written(time: &str, pattern: &str) -> Result<String, Error> {
     Ok(written)
 }
 
-/// Whether it holds for a text, or for any of a list of texts.
+/// True if `holds` is true for a string, or for any string of a list.
 fn any_of(
     state: &mut State<'_, '_>,
     choices: &Value,
@@ -234,7 +234,7 @@ fn is_all(text: &str, holds: impl Fn(char) -> bool) -> bool {
     !text.is_empty() && text.chars().all(holds)
 }
 
-/// Puts arguments in the place of `{}`, `{0}` and `{name}`.
+/// Replaces `{}`, `{0}` and `{name}` in a pattern by arguments.
 fn fill(pattern: &str, arguments: &[Value]) -> Result<String, Error> {
     let bad = || Error::new(ErrorKind::InvalidOperation, "`format` cannot read its braces");
     let (places, names): (&[Value], minijinja::value::Kwargs) = from_args(arguments)?;

@@ -1,6 +1,7 @@
-//! What stands in for Jinja's operators, and the checks put before those that stay.
+//! Replacements for Jinja's operators, and the checks inserted before the operators that are kept.
 //!
-//! The rewritten template calls these as filters (`syntax/guard.rs`); no author can name them.
+//! The rewritten template calls these functions as filters (`syntax/guard.rs`); authors cannot use
+//! their names.
 
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
@@ -12,7 +13,7 @@ use crate::bounds::{
 use crate::print::to_text;
 use crate::value::Node;
 
-/// Makes them known to an environment.
+/// Registers the operators in an environment.
 pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__plus", plus);
     environment.add_filter("__times", times);
@@ -25,7 +26,7 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__spread", spread);
 }
 
-/// `left + right`: numbers, texts or lists.
+/// `left + right` for numbers, strings or lists.
 pub(crate) fn plus(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
         allow_text(state, left.len() + right.len())?;
@@ -42,7 +43,7 @@ pub(crate) fn plus(state: &mut State<'_, '_>, left: Value, right: Value) -> Resu
     arithmetic("+", &left, &right, i128::checked_add, |left, right| left + right)
 }
 
-/// `left * right`: numbers, or a text or list so many times over.
+/// `left * right` for numbers, or for a string or list repeated a number of times.
 fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     for (repeated, count) in [(&left, &right), (&right, &left)] {
         let Some(count) = repetitions(count) else { continue };
@@ -61,20 +62,20 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     arithmetic("*", &left, &right, i128::checked_mul, |left, right| left * right)
 }
 
-/// `left ~ right`: both as text.
+/// `left ~ right`: both converted to text and concatenated.
 fn joined(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     let (left, right) = (to_text(&left)?, to_text(&right)?);
     allow_text(state, left.len() + right.len())?;
     Ok(Value::from([left, right].concat()))
 }
 
-/// Before a comparison or a sort: charges for all of the value.
+/// Charges for the whole value before a comparison or a sort.
 fn weighed(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     spend_value(state, &value)?;
     Ok(value)
 }
 
-/// Before a search: charges for every item; a map is not searched but looked up in.
+/// Charges for every item before a search (`in`). Looking up a key in a map is free.
 fn searched(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::String => spend_text(state, value.as_str().map_or(0, str::len))?,
@@ -84,7 +85,7 @@ fn searched(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Before an index or a slice: charges for what is counted through to get there.
+/// Charges, before an index or a slice, for the elements passed on the way to the wanted one.
 fn indexed(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::String => spend_text(state, value.as_str().map_or(0, str::len))?,
@@ -94,8 +95,8 @@ fn indexed(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Before a value gets a name: makes lists of what is only a promise, and refuses a value that
-/// has grown too large or too deep, so that no later step meets one.
+/// Prepares a value for assignment to a name: turns an iterator into a list, and fails if the value
+/// is too large or nested too deep, so that later operations can rely on the limits.
 fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     let value = match value.kind() {
         ValueKind::Iterable => Value::from(items(state, &value)?),
@@ -107,13 +108,14 @@ fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Behind a slice or a captured block: charges for the text it has copied.
+/// Charges for the text copied by a slice or a captured block.
 fn copied(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     spend_text(state, value.as_str().map_or(0, str::len))?;
     kept(state, value)
 }
 
-/// Behind `*` and `**`: refuses more arguments than anyone would write.
+/// Checks the argument of `*` or `**` in a call. Fails if it has more than [`ARGUMENTS_MAX`]
+/// elements.
 fn spread(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     let count = value.len().unwrap_or(0);
     if count > ARGUMENTS_MAX {
@@ -148,7 +150,8 @@ fn spend_made(
     }
 }
 
-/// The items of a list, charged for; of a map its keys, of a text its characters.
+/// Returns the items of a list, the keys of a map or the characters of a string, and charges for
+/// them.
 pub(crate) fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_undefined() || value.is_none() {
         return Ok(Vec::new());
@@ -167,7 +170,7 @@ pub(crate) fn is_list(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
 }
 
-/// How often something is repeated; less than never is never.
+/// Returns a repeat count; a negative number counts as 0.
 fn repetitions(value: &Value) -> Option<usize> {
     Some(usize::try_from(value.as_i64()?).unwrap_or(0))
 }

@@ -1,7 +1,7 @@
-//! Values on their way out: as JSON, and as text.
+//! Conversion of values to JSON and to text.
 //!
-//! In text a list or map is one line of JSON, `true` and `false` are written as in JSON, and
-//! null or a missing value is nothing.
+//! In text, a list or map is one line of JSON, `true` and `false` are written as in JSON, and null
+//! or a missing value is empty.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -16,12 +16,12 @@ use crate::bounds::{
 };
 use crate::value::Node;
 
-/// Turns what an expression gave into JSON.
+/// Converts the result of an expression to JSON.
 pub(crate) fn to_json(value: &Value) -> Result<Json, Error> {
     Printer { elements_left: ELEMENTS_MAX, copy_left: COPY_MAX }.json(value, 0)
 }
 
-/// What a value looks like in text.
+/// Converts a value to its text form.
 pub(crate) fn to_text(value: &Value) -> Result<Cow<'_, str>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Cow::Borrowed(text));
@@ -34,14 +34,14 @@ pub(crate) fn to_text(value: &Value) -> Result<Cow<'_, str>, Error> {
     })
 }
 
-/// One line of JSON.
+/// Converts a value to JSON on one line.
 pub(crate) fn to_line(value: &Value) -> Result<String, Error> {
     let mut text = String::new();
     write_line(&mut text, value, &mut { ELEMENTS_MAX }, 0)?;
     Ok(text)
 }
 
-/// Several lines of JSON, each level indented by so many spaces.
+/// Converts a value to JSON on several lines, each level indented by `indent` spaces.
 pub(crate) fn to_lines(value: &Value, indent: usize) -> Result<String, Error> {
     let line = to_line(value)?;
     let json: Json = serde_json::from_str(&line).map_err(|_| not_data(value))?;
@@ -56,7 +56,7 @@ pub(crate) fn to_lines(value: &Value, indent: usize) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| not_data(value))
 }
 
-/// Spaces per level of indented JSON.
+/// The maximum number of spaces per level of indented JSON.
 const INDENT_MAX: usize = 8;
 
 struct Printer {
@@ -67,7 +67,7 @@ struct Printer {
 impl Printer {
     fn json(&mut self, value: &Value, depth: usize) -> Result<Json, Error> {
         if let Some(node) = value.downcast_object_ref::<Node>() {
-            // The value as a whole is the variable's own; inside something made it is a copy.
+            // A variable returned as a whole is not charged; inside a new value it is a copy.
             if depth > 0 {
                 let size = node.size(self.copy_left);
                 self.copy_left = self.copy_left.checked_sub(size).ok_or_else(copied_too_much)?;
@@ -116,7 +116,7 @@ impl Printer {
     }
 }
 
-/// Writes JSON until the text is too long.
+/// Appends a value to `text` as JSON. Fails if the text gets too long.
 fn write_line(
     text: &mut String,
     value: &Value,
@@ -166,7 +166,7 @@ fn write_data(text: &mut String, json: &Json) -> Result<(), Error> {
     write!(Bounded(text), "{json}").map_err(|_| text_too_long())
 }
 
-/// A text that refuses to grow beyond [`TEXT_MAX`].
+/// A writer into a string that fails beyond [`TEXT_MAX`] bytes.
 struct Bounded<'t>(&'t mut String);
 
 impl Write for Bounded<'_> {
@@ -179,7 +179,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// The members of a map, or the items of a list with their places.
+/// Returns the members of a map, or the items of a list with their indexes.
 pub(crate) fn pairs(value: &Value) -> impl Iterator<Item = (Value, Value)> + use<> {
     value.as_object().and_then(|it| it.try_iter_pairs()).into_iter().flatten()
 }

@@ -1,9 +1,9 @@
-//! Reads a template before minijinja does: what it is, what it mentions, and what it may not say.
+//! Analyses and rewrites template source before minijinja compiles it.
 //!
-//! minijinja's operators cannot be replaced, so the text it compiles is not the author's: wherever
-//! an operator, a slice or an assignment could make or walk something large, a filter of ours
-//! stands in for it or checks its operand (`operators.rs`). What the author wrote is parsed by
-//! minijinja first, so that mistakes are reported in the author's terms.
+//! The operators of minijinja cannot be replaced, so the compiled text differs from the source:
+//! wherever an operator, a slice or an assignment could make or traverse a large value, it is
+//! replaced by a filter or its operand is checked by one (`operators.rs`). The original source is
+//! parsed by minijinja first, so that errors refer to the text the author wrote.
 
 mod guard;
 mod lexer;
@@ -22,25 +22,25 @@ use crate::bounds::{ELIF_MAX, OPERATORS_MAX, SOURCE_MAX, TAGS_MAX};
 use crate::syntax::lexer::{Kind, Piece, Tag, Token};
 use crate::syntax::mentions::Mentions;
 
-/// A string that holds a template, ready to be compiled.
+/// A template string after analysis, ready to be compiled.
 pub(crate) struct Reading {
     pub(crate) shape: Shape,
-    /// The variables it mentions, with the attributes that are known.
+    /// The variables that the template refers to, with their attributes where they are fixed.
     pub(crate) variables: BTreeSet<String>,
-    /// The first names of those.
+    /// The first names of `variables`.
     pub(crate) roots: BTreeSet<String>,
 }
 
 pub(crate) enum Shape {
-    /// `{{ a.b[0] }}` and nothing else.
+    /// A string that is only `{{ a.b[0] }}`.
     Path(Path),
-    /// `{{ expression }}` and nothing else: the expression, guarded.
+    /// A string that is only `{{ expression }}`: the rewritten expression.
     Expression(String),
-    /// Anything else: the template, guarded.
+    /// Any other template: the rewritten text.
     Text(String),
 }
 
-/// A variable and a fixed way into it.
+/// A variable and a fixed path into its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
     pub(crate) root: String,
@@ -53,7 +53,7 @@ pub(crate) enum PathStep {
     Index(usize),
 }
 
-/// What is wrong with a template, and where.
+/// An error in a template, with its byte range.
 pub(crate) struct Fault {
     pub(crate) message: String,
     pub(crate) range: Option<Range<usize>>,
@@ -65,13 +65,14 @@ impl Fault {
     }
 }
 
-/// Whether a string is a template at all; `{#` alone, as in a shell's `${#list}`, makes none.
+/// True if a string contains template syntax. An unclosed `{#`, as in the shell's `${#list}`, does
+/// not count.
 pub(crate) fn is_template(text: &str) -> bool {
     let has_comment = || text.split_once("{#").is_some_and(|(_, rest)| rest.contains("#}"));
     text.contains("{{") || text.contains("{%") || has_comment()
 }
 
-/// How templates are written: as everywhere, and a last newline is kept.
+/// The delimiters of templates: Jinja's defaults, with a trailing newline kept.
 pub(crate) fn dialect() -> SyntaxConfig {
     SyntaxConfig::builder()
         .keep_trailing_newline(true)
@@ -79,7 +80,7 @@ pub(crate) fn dialect() -> SyntaxConfig {
         .expect("the default delimiters are valid")
 }
 
-/// Reads a string that holds a template.
+/// Analyses and rewrites a template string.
 pub(crate) fn read(source: &str) -> Result<Reading, Fault> {
     if source.len() > SOURCE_MAX {
         let message =
@@ -103,7 +104,7 @@ pub(crate) fn read(source: &str) -> Result<Reading, Fault> {
     Ok(Reading { shape, variables: mentions.variables, roots: mentions.roots })
 }
 
-/// Reads an expression written without braces.
+/// Analyses and rewrites an expression written without braces.
 pub(crate) fn read_bare(source: &str) -> Result<Reading, Fault> {
     const OPEN: &str = "{{ ";
     let moved = |at: usize| at.saturating_sub(OPEN.len()).min(source.len());
@@ -113,7 +114,7 @@ pub(crate) fn read_bare(source: &str) -> Result<Reading, Fault> {
     })
 }
 
-/// Refuses what would make minijinja's parser recurse too deep, before it gets to see it.
+/// Fails if a template would make minijinja's parser recurse too deep. Runs before that parser.
 fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
     let mut elifs = 0;
     if pieces.len() > TAGS_MAX {
@@ -149,7 +150,7 @@ fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a bracket after this token is a call or an index, and not a list.
+/// True if a bracket after this token is a call or an index, and not a list.
 fn ends_operand(token: Token<'_>) -> bool {
     match token.kind {
         Kind::Name | Kind::Text | Kind::Number => true,
@@ -157,7 +158,7 @@ fn ends_operand(token: Token<'_>) -> bool {
     }
 }
 
-/// Lets minijinja say whether the template is one.
+/// Checks the syntax of the source with minijinja's parser.
 fn check_grammar(source: &str) -> Result<(), Fault> {
     let mut environment = Environment::empty();
     environment.set_syntax(dialect());
@@ -171,7 +172,7 @@ fn check_grammar(source: &str) -> Result<(), Fault> {
     }
 }
 
-/// Says in the author's words what minijinja says in the parser's.
+/// Replaces the parser's terms in a message of minijinja by the characters an author writes.
 fn plain_words(detail: &str) -> String {
     let message = detail
         .replace("end of variable block", "`}}`")
@@ -185,7 +186,7 @@ fn clamp(source: &str, at: usize) -> usize {
     source.floor_char_boundary(at)
 }
 
-/// The only tag of a template that has nothing but space around it.
+/// Returns the only tag of a template that has nothing but whitespace and comments around it.
 fn lone_tag<'p, 's>(pieces: &'p [Piece<'s>]) -> Option<&'p Tag<'s>> {
     let mut found = None;
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! A JSON value with templates in its strings, compiled once.
+//! Templates: JSON values whose strings may contain Jinja, compiled once.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -19,7 +19,7 @@ use crate::syntax::{self, Fault, Path, PathStep, Reading, Shape};
 use crate::value::{from_variable, loop_results};
 use crate::{Budget, ParseError, RenderError, Variables};
 
-/// A JSON value whose strings may hold templates.
+/// A JSON value whose strings may contain templates.
 #[derive(Clone)]
 pub struct Template(Arc<Compiled>);
 
@@ -30,7 +30,7 @@ struct Compiled {
     roots: BTreeSet<String>,
 }
 
-/// A piece of the value, cut where templates are.
+/// A part of the JSON value: fixed, a template, or a container of parts.
 enum Part {
     Fixed(Json),
     Leaf(Leaf),
@@ -43,7 +43,7 @@ enum Key {
     Leaf(Leaf),
 }
 
-/// One string that holds a template.
+/// A string that contains a template.
 pub(crate) struct Leaf {
     source: String,
     code: Code,
@@ -56,11 +56,11 @@ enum Code {
     Text(Box<Environment<'static>>),
 }
 
-/// What a text template is called in its environment.
+/// The name of a text template in its environment.
 const NAME: &str = "text";
 
 impl Template {
-    /// Compiles every string that holds a template; all others are left as they are.
+    /// Compiles every string that contains a template; all other values are kept as they are.
     pub fn parse(source: Json) -> Result<Self, ParseError> {
         let mut found = Found::default();
         let part = found.part(&source, &mut String::new())?;
@@ -68,7 +68,7 @@ impl Template {
         Ok(Self(Arc::new(Compiled { source, part, variables, roots })))
     }
 
-    /// A template of one expression written without braces.
+    /// Compiles one expression written without braces.
     pub(crate) fn parse_bare(source: Json, expression: &str) -> Result<Self, ParseError> {
         let compile = || {
             let reading = syntax::read_bare(expression)?;
@@ -77,7 +77,7 @@ impl Template {
             Ok(Compiled { source, part, variables, roots })
         };
         compile().map(|it| Self(Arc::new(it))).map_err(|mut fault: Fault| {
-            // The braces are ours, not the author's.
+            // The closing braces were added by `read_bare`, so a message must not name them.
             fault.message = fault.message.replace("`}}`", "the end of the condition");
             fault.at("")
         })
@@ -88,17 +88,18 @@ impl Template {
         &self.0.source
     }
 
-    /// The variables it mentions, with the attributes that are known: `workload.url`, `item`.
+    /// The variables that the template refers to, with their attributes where they are fixed:
+    /// `workload.url`, `item`.
     pub fn variables(&self) -> &BTreeSet<String> {
         &self.0.variables
     }
 
-    /// The value with every template replaced by what it gives.
+    /// Returns the value with every template replaced by its result.
     pub fn render(&self, variables: &dyn Variables) -> Result<Json, RenderError> {
         self.0.part.render(&self.scope(variables, None))
     }
 
-    /// The value with every template replaced by what it gives; the work is charged to a budget.
+    /// Returns the value with every template replaced by its result. Charges the work to a budget.
     pub fn render_within(
         &self,
         variables: &dyn Variables,
@@ -107,7 +108,7 @@ impl Template {
         self.0.part.render(&self.scope(variables, Some(budget)))
     }
 
-    /// Whether it renders to something that counts as true.
+    /// True if the template renders to a value that counts as true.
     pub(crate) fn holds(
         &self,
         variables: &dyn Variables,
@@ -134,7 +135,7 @@ impl fmt::Debug for Template {
     }
 }
 
-/// What the templates of a value mention, while they are being compiled.
+/// The variables collected while the templates of a value are compiled.
 #[derive(Default)]
 struct Found {
     variables: BTreeSet<String>,
@@ -240,9 +241,9 @@ impl Key {
 /// The variables of one rendering.
 struct Scope<'t> {
     values: BTreeMap<&'t str, Arc<Json>>,
-    /// The same for the template engine, once it is asked.
+    /// The variables as a value of the template engine, created on first use.
     context: OnceCell<Value>,
-    /// Charged for the work, if several templates share one.
+    /// The budget that is charged for the work, if several templates share one.
     budget: Option<&'t Budget>,
 }
 
@@ -262,14 +263,14 @@ impl Scope<'_> {
         }
     }
 
-    /// Charges for the copy of a value.
+    /// Charges for copying a value.
     fn spend_copy(&self, json: &Json) {
         if let Some(budget) = self.budget {
             budget.spend_copy(json);
         }
     }
 
-    /// What a path leads to.
+    /// Returns the value at a path.
     fn find(&self, path: &Path) -> Option<Cow<'_, Json>> {
         let mut json = &**self.values.get(path.root.as_str())?;
         let mut steps = path.steps.iter();
@@ -278,7 +279,7 @@ impl Scope<'_> {
                 (Json::Object(members), PathStep::Name(key)) => members.get(key)?,
                 (Json::Array(items), PathStep::Index(index)) => items.get(*index)?,
                 (Json::Object(_), PathStep::Index(index)) => loop_results(json)?.get(*index)?,
-                // A text has letters, and a letter is a text of one.
+                // An index into a string gives a string of one character.
                 (Json::String(text), PathStep::Index(index)) => {
                     let letter = text.chars().nth(*index)?.to_string();
                     let stays = steps.all(|step| matches!(step, PathStep::Index(0)));
@@ -326,7 +327,8 @@ impl Leaf {
         }
     }
 
-    /// Charges for the instructions of an expression, which has no loop: fewer than it has bytes.
+    /// Charges for the instructions of an expression: it has no loop, so they are fewer than its
+    /// bytes.
     fn spend_source(&self, scope: &Scope<'_>) {
         scope.spend(u64::try_from(self.source.len()).unwrap_or(u64::MAX));
     }
@@ -369,7 +371,7 @@ impl Leaf {
         }
     }
 
-    /// Says what went wrong, and in which template.
+    /// Returns an error with the cause and the source of the template.
     fn error(&self, error: &Error) -> RenderError {
         const SHOWN_MAX: usize = 120;
         let source = self.source.trim();
@@ -380,7 +382,7 @@ impl Leaf {
     }
 }
 
-/// What minijinja says is wrong, without its own headings.
+/// Returns minijinja's description of an error, without its heading.
 fn detail(error: &Error) -> String {
     match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => "template takes too many steps".to_owned(),
@@ -389,7 +391,7 @@ fn detail(error: &Error) -> String {
     }
 }
 
-/// Rendered text, up to [`TEXT_MAX`].
+/// A buffer for rendered text, up to [`TEXT_MAX`] bytes.
 #[derive(Default)]
 struct Page {
     text: Vec<u8>,
@@ -411,7 +413,7 @@ impl io::Write for &mut Page {
     }
 }
 
-/// Whether a value counts as true: not if it is empty, zero, null or says no.
+/// True if a value counts as true: not null, zero or empty, and no word such as `false` or `no`.
 pub(crate) fn is_true(json: &Json) -> bool {
     match json {
         Json::Null => false,

@@ -1,4 +1,4 @@
-//! What templates and conditions promise, as tables of what goes in and what comes out.
+//! Tests of templates and conditions, as tables of inputs and expected outputs.
 
 mod attacks;
 mod budgets;
@@ -32,7 +32,7 @@ impl Variables for Given {
     }
 }
 
-/// Renders, or says what is wrong.
+/// Renders a template; returns the error as text.
 fn render(template: Value, variables: Value) -> Result<Value, String> {
     render_with(template, &Given::from(variables))
 }
@@ -42,7 +42,7 @@ fn render_with(template: Value, given: &Given) -> Result<Value, String> {
     template.render(given).map_err(|it| it.to_string())
 }
 
-/// How long something takes.
+/// Runs a function and measures the time it takes.
 #[expect(clippy::disallowed_types, reason = "a test may hold a stopwatch, a template may not")]
 fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     let started = std::time::Instant::now();
@@ -50,7 +50,7 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     (result, started.elapsed())
 }
 
-/// Something of everything.
+/// Variables with values of every type.
 fn sample() -> Value {
     json!({
         "workload": {"url": "http://a/b?x=1&y='2'", "items": [1, 2, 3], "name": "Ann", "empty": []},

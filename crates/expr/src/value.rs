@@ -1,7 +1,7 @@
-//! Variables as the template engine sees them: places in a shared JSON value, walked when asked.
+//! Variables as values of the template engine: positions in a shared JSON value, read on demand.
 //!
-//! A [`Node`] is a list or a map inside a variable. It holds its way back to the root instead of
-//! a copy, so `workload.url` costs its depth, not the size of the workload.
+//! A [`Node`] is a list or map inside a variable. It holds its path to the root instead of a copy,
+//! so reading `workload.url` costs the depth of the path, not the size of the workload.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,11 @@ use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectExt, ObjectRepr};
 use serde_json::{Map, Value as Json};
 
-/// Bytes from which a text is copied once per rendering and not at every look at it.
+/// The length from which a string is copied once per rendering instead of on every access, in
+/// bytes.
 const LONG_TEXT: usize = 1024;
 
-/// A list or map somewhere in a variable.
+/// A list or map at some position in a variable.
 pub(crate) enum Node {
     Root(Root),
     Item(Arc<Node>, usize),
@@ -24,25 +25,25 @@ pub(crate) enum Node {
 /// A variable that is a list or map.
 pub(crate) struct Root {
     json: Arc<Json>,
-    /// Long texts that have been looked at, by their address in the variable.
+    /// Long strings that have been read, by their address in the variable.
     texts: Mutex<BTreeMap<usize, Value>>,
 }
 
-/// The results of a loop, if this is what a loop produces: such a map also stands for their list.
+/// Returns the results if the value is the output of a loop. Such a map can also be used as a list.
 pub fn loop_results(json: &Json) -> Option<&Vec<Json>> {
     let map = json.as_object().filter(|map| map.len() == 3 && map.contains_key("data"))?;
     map.get("stats").filter(|stats| stats.is_object())?;
     map.get("results")?.as_array()
 }
 
-/// Makes a value out of a variable.
+/// Converts a variable to a value of the template engine.
 pub(crate) fn from_variable(json: &Arc<Json>) -> Value {
     scalar(json).unwrap_or_else(|| {
         Value::from_object(Node::Root(Root { json: Arc::clone(json), texts: Mutex::default() }))
     })
 }
 
-/// Makes a value out of JSON that an expression has read.
+/// Converts JSON that an expression has parsed to a value of the template engine.
 pub(crate) fn from_json(json: Json) -> Value {
     from_variable(&Arc::new(json))
 }
@@ -63,7 +64,7 @@ fn scalar(json: &Json) -> Option<Value> {
 }
 
 impl Node {
-    /// The list or map itself.
+    /// The list or map at this position.
     pub(crate) fn json(&self) -> &Json {
         const THERE: &str = "a node is only made for a value that is there";
         match self {
@@ -73,7 +74,7 @@ impl Node {
         }
     }
 
-    /// About how many bytes it takes; stops counting soon after `limit`.
+    /// Returns the approximate size in bytes; stops counting soon after `limit`.
     pub(crate) fn size(&self, limit: usize) -> usize {
         size(self.json(), limit)
     }
@@ -93,7 +94,7 @@ impl Node {
         Some(self.scalar(json).unwrap_or_else(place))
     }
 
-    /// A scalar inside this node's variable; a long text is the same one every time.
+    /// Converts a scalar of this variable; a long string is converted once and shared.
     fn scalar(&self, json: &Json) -> Option<Value> {
         match json {
             Json::String(text) if text.len() >= LONG_TEXT => {
@@ -105,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The items, if this is a list or stands for one.
+    /// Returns the items if the value is a list, or the output of a loop.
     fn items(&self) -> Option<&Vec<Json>> {
         let json = self.json();
         json.as_array().or_else(|| loop_results(json))
@@ -119,7 +120,7 @@ impl Node {
     }
 }
 
-/// About how many bytes a value takes; stops counting soon after `limit`.
+/// Returns the approximate size of a value in bytes; stops counting soon after `limit`.
 pub(crate) fn size(json: &Json, limit: usize) -> usize {
     const VALUE_SIZE: usize = 16;
     let add = |total: usize, more: &Json| match limit.checked_sub(total) {

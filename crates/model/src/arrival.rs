@@ -1,37 +1,36 @@
-//! Messages that come in: as a source delivered them, and what became of each.
+//! Incoming messages as their source delivered them, and the verdict on each.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ExecutionId;
 
-/// A message as its source delivered it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// How its source calls it, for people: `ORDERS:17`.
+    /// The source's id of the message, shown to people: `ORDERS:17`.
     pub id: String,
-    /// What no other message of this subscription ever has, so that it is known when it comes again.
+    /// A key unique among the messages of the subscription, so that a redelivery is recognised.
     pub once: String,
-    /// By name in lower case, the last of several values each.
+    /// Headers by lower-case name; of repeated headers, the last value.
     #[serde(default)]
     pub headers: Map<String, Value>,
-    /// What the source keeps beside headers and body.
+    /// Values that the source stores apart from headers and body.
     #[serde(default)]
     pub attributes: Map<String, Value>,
-    /// Where it was: its subject, its place in the stream.
+    /// Delivery details of the source, such as the subject and the position in the stream.
     #[serde(default)]
     pub metadata: Map<String, Value>,
     pub body: Bytes,
 }
 
 impl Arrival {
-    /// A header, if it is text.
+    /// Returns a header; `None` if it is missing or not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(Value::as_str)
     }
 }
 
-/// Bytes that are written as text if they are text, and in hexadecimal if not.
+/// Bytes that are serialized as text if they are valid UTF-8, else as hexadecimal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Bytes(pub Vec<u8>);
@@ -43,7 +42,6 @@ enum Written {
     Hex(String),
 }
 
-/// The text is no hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not written in hexadecimal")]
 struct NotHex;
@@ -77,17 +75,17 @@ impl TryFrom<Written> for Bytes {
     }
 }
 
-/// What became of a message. Whoever fetched it tells its source only after this.
+/// The outcome of a message, decided before the source is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Its execution is durable.
+    /// The message started this execution, which is durable.
     Started { execution: ExecutionId },
-    /// It was known already, by this execution.
+    /// A redelivery of a message that had already started this execution.
     Duplicate { execution: ExecutionId },
-    /// It failed too often and is kept among the dead, where people see it.
+    /// The message failed too often and is kept in the dead-letter list.
     Dead { reason: String },
-    /// It is to be tried again after so many milliseconds.
+    /// The message has to be delivered again after `after_ms` milliseconds.
     Later { reason: String, after_ms: u64 },
 }
 

@@ -1,9 +1,9 @@
-//! The one way to write a value down, for digests: JSON without spaces, keys in the order of their
+//! The canonical form of a value, used for digests: JSON without spaces, keys sorted by their
 //! bytes, numbers as they were given.
 //!
-//! It does not depend on the order of keys or of fields, so it survives any store and any change of
-//! the code that keeps the stored form. It is computed for every event that is written, so a value is
-//! written once and members of an object change places where they stand.
+//! The form does not depend on the order of keys or fields, so digests survive any store and any
+//! change of the code that keeps the stored form. Every written event is digested, so a value is
+//! serialized once and the members of its objects are sorted in place.
 
 use std::ops::Range;
 
@@ -14,27 +14,27 @@ use serde::ser::{
 };
 use serde_json::Error;
 
-/// Most events are no longer than this.
+/// Initial capacity of the buffer: most events fit.
 const EVENT_LEN: usize = 512;
 
-/// The canonical form of a value whose serialized form is JSON.
+/// Returns the canonical form of a value whose serialized form is JSON.
 pub fn canonical(value: &impl Serialize) -> Vec<u8> {
     let mut page = Page { bytes: Vec::with_capacity(EVENT_LEN), ..Page::default() };
     value.serialize(&mut page).expect("the model's words are JSON");
     page.bytes
 }
 
-/// What is written, and what has to be remembered of the objects that are not closed yet.
+/// The serializer: the bytes written so far and the members of the objects that are still open.
 #[derive(Default)]
 struct Page {
     bytes: Vec<u8>,
-    /// The members of all open objects, the innermost object's last.
+    /// The members of all open objects; the innermost object's are last.
     members: Vec<Member>,
-    /// Where members change places.
+    /// Scratch buffer for sorting members.
     aside: Vec<u8>,
 }
 
-/// Where a member of an object is written, and where its key is, without the quotes.
+/// The byte ranges of an object member and of its key (without the quotes).
 #[derive(Clone)]
 struct Member {
     key: Range<usize>,
@@ -42,7 +42,7 @@ struct Member {
 }
 
 impl Page {
-    /// Writes what is neither an array nor an object.
+    /// Writes a value that is neither an array nor an object.
     fn plain(&mut self, value: impl Serialize) -> Result<(), Error> {
         serde_json::to_writer(&mut self.bytes, &value)
     }
@@ -58,7 +58,7 @@ impl Page {
         Object { page: self, start, outer, key: 0..0, close }
     }
 
-    /// Opens the object with one member that a variant with content is.
+    /// Opens the one-member object that represents an enum variant with content.
     fn variant(&mut self, name: &str) -> Result<(), Error> {
         self.bytes.push(b'{');
         self.plain(name)?;
@@ -66,7 +66,7 @@ impl Page {
         Ok(())
     }
 
-    /// Brings the members of the innermost object, written from `start` on, into their order.
+    /// Sorts the members of the innermost object, which starts at `start`.
     fn sort(&mut self, start: usize, outer: usize) {
         let Self { bytes, members, aside } = self;
         let members = &mut members[outer..];
@@ -89,7 +89,7 @@ impl Page {
     }
 }
 
-/// Whether a member comes before another one of the same object.
+/// True if member `one` sorts before member `other` of the same object.
 fn precedes(bytes: &[u8], one: &Member, other: &Member) -> bool {
     let (one, other) = (&bytes[one.key.clone()], &bytes[other.key.clone()]);
     match one.contains(&b'\\') || other.contains(&b'\\') {
@@ -98,13 +98,12 @@ fn precedes(bytes: &[u8], one: &Member, other: &Member) -> bool {
     }
 }
 
-/// A key as it is without escapes.
+/// Returns a key with its escapes decoded.
 fn spelled_out(key: &[u8]) -> String {
     let quoted = [b"\"", key, b"\""].concat();
     serde_json::from_slice(&quoted).expect("it has just been written as JSON")
 }
 
-/// An array that is being written.
 struct Array<'a> {
     page: &'a mut Page,
     start: usize,
@@ -124,14 +123,13 @@ impl Array<'_> {
     }
 }
 
-/// An object that is being written.
 struct Object<'a> {
     page: &'a mut Page,
-    /// Where its first member begins.
+    /// The byte position of the object's first member.
     start: usize,
-    /// How many members the objects around it have so far.
+    /// The number of members of the enclosing objects.
     outer: usize,
-    /// The key whose value comes next.
+    /// The key whose value is written next.
     key: Range<usize>,
     close: &'static [u8],
 }
@@ -168,7 +166,7 @@ impl Object<'_> {
     }
 }
 
-/// Values that are written as they are.
+/// Implements serializer methods for scalar values.
 macro_rules! plain {
     ($($method:ident: $kind:ty),* $(,)?) => {
         $(fn $method(self, value: $kind) -> Result<(), Error> {
@@ -284,7 +282,7 @@ impl<'a> Serializer for &'a mut Page {
     }
 }
 
-/// What an array is called, in its various guises.
+/// Implements the array-like serializer traits for [`Array`].
 macro_rules! arrays {
     ($($guise:ident::$method:ident),*) => {
         $(impl $guise for Array<'_> {
@@ -328,7 +326,7 @@ impl SerializeMap for Object<'_> {
     }
 }
 
-/// What an object with known fields is called, in its various guises.
+/// Implements the object-like serializer traits for [`Object`].
 macro_rules! objects {
     ($($guise:ident),*) => {
         $(impl $guise for Object<'_> {

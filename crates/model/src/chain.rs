@@ -1,22 +1,22 @@
-//! The chain of digests: each event holds the digest of the one before it, so that a log cannot be
-//! changed in one place without being changed in all places after it.
+//! The hash chain of a log: each event holds the digest of the event before it, so that changing
+//! one event invalidates all later digests.
 //!
-//! A digest covers the digest before it, the event's number, id and time, and its content in
-//! canonical form. Before the first event stands a digest of the execution's id.
+//! A digest covers the previous digest, the event's seq, id and time, and its content in canonical
+//! form. The digest before the first event is derived from the execution's id.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::{Digest, ExecutionId, Recorded, canonical};
 
-/// What every digest of an event begins with; another way to compute it gets another name.
+/// Prefix of the hashed bytes of an event; another algorithm gets another prefix.
 const EVENT_MARK: &[u8] = b"noetl event 1\n";
 const EXECUTION_MARK: &[u8] = b"noetl execution 1\n";
 
 impl Digest {
-    /// Stands before the first event of an execution that was started before there were digests.
+    /// The digest before the first event of an execution whose log has no digests.
     pub const UNKNOWN: Digest = Digest::from_bytes([0; 32]);
 
-    /// What the first event of an execution follows.
+    /// Returns the digest that the first event of an execution follows.
     pub fn before(execution: ExecutionId) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(EXECUTION_MARK);
@@ -26,7 +26,7 @@ impl Digest {
 }
 
 impl Recorded {
-    /// The digest of this event where it follows one with the digest `before`.
+    /// Returns the digest of this event, given the digest of the event before it.
     pub fn digest_after(&self, before: &Digest) -> Digest {
         let mut hasher = Sha256::new();
         hasher.update(EVENT_MARK);

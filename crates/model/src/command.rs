@@ -1,4 +1,4 @@
-//! Commands as workers see them, and what they say about them.
+//! Commands as workers see them, their outcomes and reports, and the messages of the outbox.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::{
     Timestamp, ToolError, ToolKind, WorkerId,
 };
 
-/// What is kept of each of a command's output streams; the middle is left out.
+/// The largest size of each output stream that is kept; the middle is cut out.
 pub const LOG_BYTES_MAX: usize = 64 * 1024;
 
-/// What a tool printed.
+/// The output streams of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logs {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -45,7 +45,7 @@ fn head_and_tail(text: String) -> String {
     format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// A command in a worker's hands: what to run, with which values, until when.
+/// A command leased to a worker: the tool to run, its values, and the end of the lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lease {
     pub execution: ExecutionId,
@@ -56,20 +56,20 @@ pub struct Lease {
     /// The task's name in its pipeline; the step's name for a single tool.
     pub label: String,
     pub tool: ToolKind,
-    /// The tool's configuration as written, templates and all.
+    /// The tool's configuration as written in the playbook, with templates not yet rendered.
     pub config: Value,
-    /// The values its templates mention.
+    /// The values that the templates of `config` refer to.
     pub bindings: Bindings,
-    /// How long the tool may run.
+    /// The time limit of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The same for every attempt and every retry of one run of a task, so that what the tool calls
-    /// can recognise a repetition.
+    /// A key shared by all attempts and retries of one run of a task, so that the called service
+    /// can detect repetitions.
     pub idempotency_key: String,
     /// The number of this attempt among all attempts and retries with the same key, from 1.
     #[serde(default = "first_attempt")]
     pub key_attempt: u32,
-    /// The W3C trace context the execution came with.
+    /// The W3C trace context that the execution was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<Value>>,
 }
@@ -78,12 +78,12 @@ fn first_attempt() -> u32 {
     1
 }
 
-/// The `traceparent` of a W3C trace context, if it has one.
+/// Returns the `traceparent` of a W3C trace context.
 pub fn traceparent(trace: Option<&Value>) -> Option<&str> {
     trace?.get("traceparent")?.as_str()
 }
 
-/// How a command ended. Its output is shared, not copied, on the way to the log.
+/// The result of a command. The output is shared with the log, not copied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
@@ -102,14 +102,14 @@ impl Outcome {
         Self::Completed { output: Arc::new(output) }
     }
 
-    /// A failure that left nothing to look at.
+    /// Returns a failure without output.
     pub fn failed(error: ToolError) -> Self {
         Self::Failed { error, output: None }
     }
 }
 
-/// A command as workers of the public protocol name it: `<execution>:<step>:<event>`, and for an item
-/// of a loop `:i<index>` after it. The event is the one that issued it.
+/// The name of a command in the public worker protocol: `<execution>:<step>:<event>`, followed by
+/// `:i<index>` for an item of a loop. `<event>` is the event that issued the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandName {
     pub execution: ExecutionId,
@@ -129,7 +129,7 @@ impl fmt::Display for CommandName {
     }
 }
 
-/// What a worker says when it is done with a command.
+/// A worker's report that a command has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub execution: ExecutionId,
@@ -139,43 +139,43 @@ pub struct Report {
     pub outcome: Outcome,
     #[serde(default, skip_serializing_if = "Logs::is_empty")]
     pub logs: Logs,
-    /// The pool of which the worker has room for a command that follows in the same execution.
+    /// The pool from which the worker can take a following command of the same execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Pool>,
 }
 
-/// What an event owes to others. Written to the outbox in the event's own transaction.
+/// A pending message, written to the outbox in the transaction of the event that causes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
-    /// A command waits in a pool.
+    /// A command is ready in a pool.
     CommandReady {
         pool: Pool,
         command: CommandId,
         event_id: EventId,
         step: StepName,
-        /// Which item of the step's loop it is for.
+        /// The index of the loop item that the command belongs to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<u64>,
-        /// The W3C trace context the execution came with.
+        /// The W3C trace context that the execution was started with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<Arc<Value>>,
     },
-    /// A command was cancelled; whoever runs it should stop.
+    /// A command was cancelled; the worker that runs it should stop.
     CommandCancelled { command: CommandId },
-    /// A child execution has ended; its parent waits for it.
+    /// A child execution has ended; its parent waits for the result.
     ChildEnded {
         parent: ExecutionId,
         command: CommandId,
         status: ExecutionStatus,
-        /// Its output, or, if it failed, why.
+        /// The child's output; a child that failed has an `error` instead.
         output: Payload,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolError>,
     },
-    /// A parent was cancelled; this child of it should be too.
+    /// The parent of `child` was cancelled, and `child` has to be cancelled too.
     CancelChild { child: ExecutionId, reason: String },
-    /// The sender was cancelled; what requests have started below it should be too.
+    /// The sender was cancelled, and executions linked below it have to be cancelled too.
     CancelLinked { reason: String },
 }
 

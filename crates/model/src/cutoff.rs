@@ -1,4 +1,4 @@
-//! Where a replay stops.
+//! The event at which a replay stops.
 
 use std::str::FromStr;
 
@@ -6,11 +6,10 @@ use thiserror::Error;
 
 use crate::{EventId, Recorded, Seq, Timestamp};
 
-/// A whole number up to this is a place in a log; one above it is the id of an event, which holds a
-/// time and so is larger.
+/// Whole numbers up to this are seqs; larger ones are event ids, which contain a time.
 const PLACE_MAX: i64 = u32::MAX as i64;
 
-/// Where a replay stops. Inclusive.
+/// The last event that a replay includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cutoff {
     Latest,
@@ -20,7 +19,7 @@ pub enum Cutoff {
 }
 
 impl Cutoff {
-    /// Whether an event lies before the cutoff or on it.
+    /// True if the event is at or before the cutoff.
     pub fn admits(self, event: &Recorded) -> bool {
         match self {
             Cutoff::Latest => true,
@@ -31,13 +30,12 @@ impl Cutoff {
     }
 }
 
-/// A text that says no place in a log.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is no place in a log: a number, the id of an event, a time or `latest`")]
 pub struct ParseCutoffError(String);
 
 impl Cutoff {
-    /// The cutoff that a whole number stands for: a place in the log, or the id of an event.
+    /// Returns the cutoff for a whole number: a seq, or an event id if it is too large.
     pub fn at_number(number: i64) -> Self {
         match u64::try_from(number) {
             Ok(seq) if number <= PLACE_MAX => Cutoff::Seq(Seq(seq)),

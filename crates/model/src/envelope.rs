@@ -1,14 +1,14 @@
-//! An event as other programs project it: what it says of itself, with everything it says besides.
+//! An event in the wire format that other programs read and write.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Timestamp;
 
-/// Whose events these are, where nobody says.
+/// The tenant and organization of events that name none.
 pub const DEFAULT_OWNER: &str = "default";
 
-/// An event of another program.
+/// An event sent by another program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
     pub event_id: i64,
@@ -41,7 +41,7 @@ pub struct Envelope {
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_trace: Option<String>,
-    /// What nobody here knows a meaning for.
+    /// Fields without a meaning here, passed through unchanged.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! How a tool failed, in a form that policy rules can test.
+//! Tool errors, in a form that rules can test.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)+) => {
-        /// What sort of thing went wrong; `output.error.kind` in a rule.
+        /// The category of an error; `output.error.kind` in a rule.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum ErrorKind {
             $($(#[$doc])* #[serde(rename = $text)] $variant,)+
@@ -30,7 +30,7 @@ kinds! {
     /// A child execution failed.
     Child = "child",
     ClientError = "client_error",
-    /// The tool was told something it cannot do.
+    /// The tool's configuration is invalid.
     Config = "config",
     Connection = "connection",
     DbConnection = "db_connection",
@@ -52,7 +52,7 @@ kinds! {
     Timeout = "timeout",
     Transform = "transform",
     Unknown = "unknown",
-    /// Every worker that took the command stopped answering.
+    /// Every worker that claimed the command stopped sending heartbeats.
     WorkerLost = "worker_lost",
 }
 
@@ -62,27 +62,27 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Why a tool, a step or an execution failed.
+/// The error of a tool, a step or an execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolError {
     pub kind: ErrorKind,
     pub message: String,
-    /// Whether doing the same again may help.
+    /// True if a retry may succeed.
     pub retryable: bool,
     /// The tool's own code: an exception's type, an SQLSTATE, an exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The HTTP status, where there is one.
+    /// The HTTP status of the response, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What helps a person to find the cause: a traceback, the source line.
+    /// Details for finding the cause, such as a traceback or the source line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Value>>,
 }
 
 impl ToolError {
-    /// An error of `kind`; connections, time-outs, rate limits and the server's own errors are
-    /// worth a retry.
+    /// Returns an error of `kind`. Connection errors, timeouts, rate limits, server errors and lost
+    /// workers are retryable.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let retryable = match kind {
             ErrorKind::Connection

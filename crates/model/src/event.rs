@@ -1,4 +1,4 @@
-//! The event: a fact about one execution. Facts are appended, never changed.
+//! The events of an execution, which are appended to its log and never changed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     WorkerId,
 };
 
-/// Which version of which playbook an execution runs.
+/// A version of a playbook in the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaybookRef {
     pub catalog_id: CatalogId,
@@ -19,40 +19,40 @@ pub struct PlaybookRef {
     pub version: u32,
 }
 
-/// Who started an execution.
+/// The initiator of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Origin {
-    /// Somebody outside.
+    /// A request from outside.
     Request,
-    /// A step of another execution, which waits for the end of this one.
+    /// A step of a parent execution, which waits for the end of this one.
     Parent {
         execution: ExecutionId,
         command: CommandId,
-        /// The step whose output the parent asked for; the last one's if none.
+        /// The step whose output the parent asked for; by default the last one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         return_step: Option<StepName>,
-        /// How many executions stand above this one.
+        /// The number of ancestors of this execution.
         depth: u32,
-        /// The parent's loop variables, if it started this one for an item: `iter.parent`.
+        /// The parent's loop variables if the child was started for an item; read as `iter.parent`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         iter: Option<Value>,
     },
-    /// Somebody outside, below another execution, of which no command waits for the end of this one.
+    /// A request that names a parent execution, none of whose commands waits for this one.
     Linked {
         execution: ExecutionId,
-        /// How many executions stand above this one.
+        /// The number of ancestors of this execution.
         depth: u32,
     },
 }
 
-/// What becomes of the executions below one that is cancelled.
+/// The effect of a cancellation on the executions below the cancelled one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Below {
     #[default]
     Cancelled,
-    /// They go on.
+    /// Executions below continue.
     Spared,
 }
 
@@ -62,19 +62,19 @@ impl Below {
     }
 }
 
-/// Why a step was passed over.
+/// The reason why a step was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    /// Its `when` is false.
+    /// The step's `when` is false.
     Guard,
-    /// Its admission rules say no.
+    /// The step's admission rules reject it.
     Admission,
-    /// The execution ran out of time, or of work it may do, while the step waited for other branches.
+    /// The execution hit its time or work limit while the step waited for other branches.
     Stopped,
 }
 
-/// How a loop goes through its items.
+/// The order in which a loop handles its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopMode {
@@ -83,7 +83,7 @@ pub enum LoopMode {
     Cursor,
 }
 
-/// Where a loop's items come from.
+/// The source of a loop's items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemSource {
@@ -97,20 +97,20 @@ pub enum ItemSource {
     Cursor,
 }
 
-/// What a command is for: a place in a run of a step.
+/// The task that a command runs: a place in a run of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaskAddress {
     pub run: RunId,
     pub place: Place,
-    /// How often a rule has had this task done again.
+    /// The number of retries that rules have requested for this task.
     pub retry: u32,
 }
 
-/// Where in a step a command belongs.
+/// The position of a command within a run of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The n-th task of a step that has no loop.
+    /// The n-th task of a step without a loop.
     Task(u32),
     /// The n-th task of one item of a loop.
     Item { index: u64, task: u32 },
@@ -119,7 +119,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Which item of a loop it is about.
+    /// Returns the index of the loop item.
     pub fn item(self) -> Option<u64> {
         match self {
             Self::Item { index, .. } => Some(index),
@@ -128,19 +128,19 @@ impl Place {
     }
 }
 
-/// Whose variables a `set` writes.
+/// The scope that a `set` writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeTarget {
-    /// `ctx`: the whole execution's.
+    /// `ctx`: variables of the whole execution.
     Execution,
-    /// `step`, and bare names in a pipeline: those of one run of a step.
+    /// `step`, and bare names in a pipeline: variables of one run of a step.
     Run { run: RunId },
-    /// `iter`, and bare names in a loop's pipeline: those of one item.
+    /// `iter`, and bare names in a loop's pipeline: variables of one item.
     Item { run: RunId, index: u64 },
 }
 
-/// What a durable timer wakes.
+/// The purpose of a durable timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerPurpose {
@@ -150,7 +150,7 @@ pub enum TimerPurpose {
     StepTimeout {
         run: RunId,
     },
-    /// A child that its task does not wait for any longer.
+    /// The timeout of a task that waits for a child execution.
     TaskTimeout {
         task: TaskAddress,
     },
@@ -159,17 +159,17 @@ pub enum TimerPurpose {
 
 macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident = $tag:literal { $($(#[$field_meta:meta])* $field:ident: $ty:ty,)* },)+) => {
-        /// A fact about one execution. Facts are appended, never changed.
+        /// A fact about one execution. Events are appended, never changed.
         ///
-        /// The serialized tag is stored for ever, so it is pinned here and by the golden files in
-        /// `tests/golden/`; the Rust name is free to change.
+        /// The serialized tag is stored for ever: the golden files in `tests/golden/` pin it. The
+        /// Rust name is free to change.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "type")]
         pub enum Event {
             $($(#[$doc])* #[serde(rename = $tag)] $variant { $($(#[$field_meta])* $field: $ty,)* },)+
         }
 
-        /// The name of an [`Event`]'s variant, as stored.
+        /// The tag of an [`Event`], as stored.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EventTag {
             $($variant,)+
@@ -198,36 +198,36 @@ macro_rules! events {
 events! {
     ExecutionStarted = "execution.started" {
         playbook: PlaybookRef,
-        /// The playbook's defaults with the caller's values merged over them.
+        /// The playbook's defaults with the caller's values merged into them.
         workload: Payload,
         origin: Origin,
         error_mode: ErrorMode,
-        /// Where this execution's commands wait.
+        /// The pool of this execution's commands.
         pool: Pool,
-        /// The W3C trace context the start came with.
+        /// The W3C trace context of the start request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<Value>,
     },
-    /// What came before is another execution's; from here on this one goes its own way.
+    /// A fork starts: the events before this one are shared with another execution.
     ExecutionForked = "execution.forked" {
         origin: ForkPoint,
-        /// Another version, from here on.
+        /// The playbook version of the fork, if another one is used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         playbook: Option<PlaybookRef>,
-        /// Another workload, from here on.
+        /// The workload of the fork, if another one is used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workload: Option<Payload>,
-        /// Values of `ctx` that are set.
+        /// Values written to `ctx` at the fork.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         context: BTreeMap<String, Value>,
-        /// Tasks that had failed and are done again; those of a loop's items from the first one on.
+        /// Failed tasks that are run again; for an item of a loop, the address of its first task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         again: Vec<TaskAddress>,
     },
     StepEntered = "step.entered" {
         run: RunId,
         step: StepName,
-        /// The steps whose arcs led here; none for the entry step.
+        /// The steps whose arcs led here; empty for the entry step.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         from: Vec<StepName>,
     },
@@ -235,7 +235,7 @@ events! {
         step: StepName,
         reason: SkipReason,
     },
-    /// An arc has led to a step that still waits for other branches.
+    /// An arc has led to a join that still waits for other branches.
     StepAwaited = "step.awaited" {
         step: StepName,
         from: StepName,
@@ -246,7 +246,7 @@ events! {
         mode: LoopMode,
         in_flight_max: u32,
     },
-    /// A cursor loop's claim has brought rows.
+    /// A claim of a cursor loop has returned rows.
     FrameOpened = "frame.opened" {
         run: RunId,
         frame: u64,
@@ -256,10 +256,10 @@ events! {
     IterationCompleted = "iteration.completed" {
         run: RunId,
         index: u64,
-        /// Only where it differs from the output of the item's last command.
+        /// The item's output; `None` if it is the output of the item's last command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Payload>,
-        /// Why its last task failed, if a rule has taken care of that: the item counts as failed.
+        /// The error of the item's last task if a rule handled it; the item counts as failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolError>,
     },
@@ -281,7 +281,7 @@ events! {
         attempt: Attempt,
         worker: WorkerId,
         lease_until: Timestamp,
-        /// The command whose report the claim came with: its worker had room for what follows.
+        /// The command whose report included this claim, made for a worker with a free slot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<CommandId>,
     },
@@ -296,7 +296,7 @@ events! {
         command: CommandId,
         attempt: Attempt,
         error: ToolError,
-        /// What the tool produced all the same, such as the body of a 404.
+        /// Output that the tool produced in spite of the failure, such as the body of a 404.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Payload>,
         #[serde(default, skip_serializing_if = "Logs::is_empty")]
@@ -305,11 +305,11 @@ events! {
     CommandCancelled = "command.cancelled" {
         command: CommandId,
         reason: String,
-        /// What becomes of the child that it waits for.
+        /// The effect on the child that the command waits for.
         #[serde(default, skip_serializing_if = "Below::is_cancelled")]
         below: Below,
     },
-    /// A worker reported after another had taken its command over. Changes nothing.
+    /// A worker reported a command that another worker had taken over. Changes no state.
     AttemptSuperseded = "attempt.superseded" {
         command: CommandId,
         attempt: Attempt,
@@ -322,7 +322,7 @@ events! {
     ContextUpdated = "context.updated" {
         target: ScopeTarget,
         values: BTreeMap<String, Value>,
-        /// Values that are too large to stand here.
+        /// Values above the inline limit, stored by reference.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         large: BTreeMap<String, PayloadRef>,
     },
@@ -340,7 +340,7 @@ events! {
     StepCompleted = "step.completed" {
         run: RunId,
         step: StepName,
-        /// Only where it differs from the output of the step's last command.
+        /// The step's output; `None` if it is the output of the step's last command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Payload>,
     },
@@ -348,9 +348,9 @@ events! {
         run: RunId,
         step: StepName,
         error: ToolError,
-        /// Whether an arc takes care of it.
+        /// True if an arc handles the failure.
         handled: bool,
-        /// Only where it differs from the output of the step's last command.
+        /// The step's output; `None` if it is the output of the step's last command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Payload>,
     },
@@ -359,28 +359,28 @@ events! {
     },
     ExecutionFailed = "execution.failed" {
         error: ToolError,
-        /// The steps that failed and that nothing took care of.
+        /// The failed steps whose failure no arc handled.
         steps: Vec<StepName>,
     },
     ExecutionCancelled = "execution.cancelled" {
         reason: String,
-        /// What becomes of the executions that requests have started below this one.
+        /// The effect on executions that requests started below this one.
         #[serde(default, skip_serializing_if = "Below::is_cancelled")]
         below: Below,
     },
-    /// Nothing is under way that could move this execution. Changes nothing.
+    /// No open work can advance this execution. Changes no state.
     ExecutionStalled = "execution.stalled" {
         detail: String,
     },
-    /// The log has lost events that a server had seen committed: the database was restored, or failed
-    /// over to a standby that lagged behind. Changes nothing.
+    /// The log has lost events that a server had seen committed: the database was restored, or
+    /// failed over to a standby that lagged behind. Changes no state.
     ExecutionRewound = "execution.rewound" {
         /// The last event that the server had seen.
         seen: Seq,
-        /// The last event of the log when the server noticed.
+        /// The last event of the log when the server noticed the loss.
         found: Seq,
     },
-    /// Something another program told us and that our state does not depend on.
+    /// An event reported by another program, on which the state does not depend.
     Reported = "reported" {
         name: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -389,20 +389,20 @@ events! {
     },
 }
 
-/// An event in its place in the log.
+/// An event with its position in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     pub seq: Seq,
     pub event_id: EventId,
     pub at: Timestamp,
     pub event: Event,
-    /// The digest of the event before it; none if it was written before there were digests.
+    /// The digest of the previous event; `None` for events stored without digests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prev: Option<Digest>,
 }
 
 impl Event {
-    /// The step an event names, for those that name one.
+    /// Returns the step that the event names.
     pub fn step(&self) -> Option<&StepName> {
         match self {
             Event::StepEntered { step, .. }
@@ -436,7 +436,7 @@ impl Event {
         }
     }
 
-    /// Every payload an event carries, for moving large ones out of it.
+    /// Returns every payload of the event, so that large ones can be stored by reference.
     pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         match self {
             Event::ExecutionStarted { workload, .. } => vec![workload],

@@ -1,7 +1,7 @@
-//! The memory that a JSON value takes, known before the value is built.
+//! The memory size of a JSON value, computed before the value is built.
 //!
-//! A short text can be a large value: each `0` of `[0,0,…]` is two bytes of text and one [`Value`] in
-//! memory. So a text is measured first, which allocates nothing, and refused at the first element
+//! A short text can be a large value: each `0` of `[0,0,…]` is two bytes of text and one [`Value`]
+//! in memory. So a text is measured first, without allocation, and rejected at the first element
 //! beyond a limit.
 
 use std::fmt;
@@ -10,36 +10,35 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::Value;
 use thiserror::Error;
 
-/// How many elements a value may have: the items of its lists and the entries of its maps, at any
-/// depth.
+/// The largest number of elements of a value: list items and map entries at any depth.
 pub const VALUE_ELEMENTS_MAX: usize = 6_000_000;
-/// How much memory a value may take, where no budget says otherwise.
+/// The default limit for the memory of one value.
 pub const VALUE_MEMORY_MAX: usize = 512 * 1024 * 1024;
 
 const VALUE: usize = size_of::<Value>();
-/// A hash, a key and a value, as a map keeps them.
+/// The size of a map entry: hash, key and value.
 const ENTRY: usize = size_of::<u64>() + size_of::<String>() + VALUE;
-/// An entry's share of the table by which a map finds it.
+/// The size of an entry in a map's index table.
 const ENTRY_INDEX: usize = 16;
-/// The smallest table of a map that is not empty.
+/// The size of the smallest index table of a non-empty map.
 const TABLE: usize = 64;
-/// The bytes of an allocation beside its content.
+/// The overhead of one allocation.
 const ALLOCATION: usize = 16;
-/// How many items a list, and how many entries a map, makes room for with its first.
+/// The initial capacities of a list and of a map when their first element is added.
 const LIST_ROOM: usize = 4;
 const MAP_ROOM: usize = 3;
 
 /// The size of a value in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The values in it, itself included.
+    /// The number of values, including the value itself.
     pub elements: usize,
-    /// An estimate of the bytes it takes.
+    /// An estimate of the memory in bytes.
     pub memory: usize,
 }
 
 impl Footprint {
-    /// The footprint of two values together.
+    /// Returns the sum of two footprints.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl Footprint {
         }
     }
 
-    /// The footprint of so many copies of a value.
+    /// Returns the footprint of `copies` copies of a value.
     #[must_use]
     pub fn times(self, copies: usize) -> Self {
         Self {
@@ -57,14 +56,14 @@ impl Footprint {
         }
     }
 
-    /// Measures a value that has been built.
+    /// Measures a value in memory.
     pub fn of(value: &Value) -> Self {
         let mut meter = Meter { found: Self::default(), limits: ValueLimits::NONE, exceeded: None };
         meter.value(value);
         meter.found
     }
 
-    /// Measures the value of a JSON text without building it. Stops where a limit is exceeded.
+    /// Measures the value of a JSON text without building it. Stops at the first exceeded limit.
     pub fn of_json(text: &[u8], limits: ValueLimits) -> Result<Self, Unmeasured> {
         let mut meter = Meter { found: Self::default(), limits, exceeded: None };
         let mut reader = serde_json::Deserializer::from_slice(text);
@@ -77,7 +76,7 @@ impl Footprint {
     }
 }
 
-/// The limits for one value.
+/// The size limits of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueLimits {
     pub elements_max: usize,
@@ -88,7 +87,7 @@ pub struct ValueLimits {
 impl ValueLimits {
     const NONE: Self = Self { elements_max: usize::MAX, memory_max: usize::MAX };
 
-    /// Compares a footprint with the limits.
+    /// Fails if the footprint exceeds a limit.
     pub fn check(self, found: Footprint) -> Result<(), TooLarge> {
         if found.elements > self.elements_max {
             return Err(TooLarge::Elements { max: self.elements_max });
@@ -126,7 +125,7 @@ pub enum Unmeasured {
     NotJson(serde_json::Error),
 }
 
-/// The sum so far.
+/// The running total and the limits of a measurement.
 struct Meter {
     found: Footprint,
     limits: ValueLimits,
@@ -134,7 +133,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// Adds elements and memory; says whether the limits hold.
+    /// Adds elements and memory. Returns true while the limits hold.
     fn add(&mut self, elements: usize, memory: usize) -> bool {
         self.found = self.found.and(Footprint { elements, memory });
         self.exceeded = self.exceeded.or(self.limits.check(self.found).err());
@@ -145,12 +144,12 @@ impl Meter {
         self.add(1, VALUE + heap(length))
     }
 
-    /// Adds an entry of a map beside its value.
+    /// Adds a map entry without its value.
     fn key(&mut self, length: usize) -> bool {
         self.add(0, ENTRY - VALUE + ENTRY_INDEX + heap(length))
     }
 
-    /// Adds the room that a list of this many items has beside them.
+    /// Adds a list's own size and unused capacity, without its items.
     fn list(&mut self, items: usize) -> bool {
         let spare = if items == 0 { 0 } else { LIST_ROOM.saturating_sub(items) };
         self.add(1, VALUE + spare * VALUE + if items == 0 { 0 } else { ALLOCATION })
@@ -184,7 +183,7 @@ fn heap(length: usize) -> usize {
     if length == 0 { 0 } else { length.saturating_add(ALLOCATION) }
 }
 
-/// Reads one value and keeps nothing of it but its size.
+/// Deserializes one value into its size only.
 struct Measure<'m>(&'m mut Meter);
 
 impl Measure<'_> {
@@ -253,7 +252,7 @@ impl<'de> Visitor<'de> for Measure<'_> {
     }
 }
 
-/// Reads a key of a map and keeps its length.
+/// Deserializes a map key into its length.
 struct KeyLength;
 
 impl<'de> DeserializeSeed<'de> for KeyLength {

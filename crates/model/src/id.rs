@@ -1,4 +1,4 @@
-//! Identities. Each kind has its own type, so that one cannot stand in for another.
+//! Identifiers. Each kind has its own type, so that they cannot be confused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A text that is not a number of the kind that was asked for.
+/// The text does not parse as the expected kind of number.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` is not {expected}")]
 pub struct ParseIdError {
@@ -41,42 +41,43 @@ macro_rules! number {
 }
 
 number!(
-    /// One run of one playbook version; the unit of ordering, of sharding, of replay. A snowflake.
+    /// The id of an execution: one run of one playbook version; the unit of ordering, sharding and
+    /// replay. A snowflake.
     ExecutionId(i64),
     "an execution id"
 );
 number!(
-    /// The public name of an event. A snowflake; fold order is [`Seq`], never this.
+    /// The public id of an event. A snowflake; events are ordered by [`Seq`], never by this.
     EventId(i64),
     "an event id"
 );
 number!(
-    /// One version of one playbook in the catalog. A snowflake.
+    /// The id of one version of one playbook in the catalog. A snowflake.
     CatalogId(i64),
     "a catalog id"
 );
 number!(
-    /// An event's place in its execution: 1, 2, 3, … Zero is "before the first".
+    /// The position of an event in its execution: 1, 2, 3, … Zero is before the first event.
     Seq(u64),
     "a sequence number"
 );
 number!(
-    /// A command's ordinal in its execution.
+    /// The number of a command within its execution.
     CommandId(u64),
     "a command id"
 );
 number!(
-    /// One entering of one step: its ordinal in the execution.
+    /// The number of a step run within its execution.
     RunId(u64),
     "a run id"
 );
 number!(
-    /// A durable timer's ordinal in its execution.
+    /// The number of a durable timer within its execution.
     TimerId(u64),
     "a timer id"
 );
 number!(
-    /// The n-th claim of one command. Zero is "never claimed".
+    /// The number of a claim of one command, from 1. Zero if the command was never claimed.
     Attempt(u32),
     "an attempt"
 );
@@ -129,22 +130,22 @@ macro_rules! name {
 }
 
 name!(
-    /// A step's name: unique in its playbook.
+    /// The name of a step, unique in its playbook.
     StepName
 );
 name!(
-    /// Who holds a lease.
+    /// The name of a worker, as used in leases.
     WorkerId
 );
 name!(
-    /// A named set of workers; a command waits in exactly one.
+    /// The name of a set of workers; each command is queued for exactly one pool.
     Pool
 );
 
 impl Pool {
-    /// Where commands wait that name no pool.
+    /// The default pool.
     pub const SHARED: &'static str = "shared";
-    /// Where commands wait that the control plane itself carries out: starting a child execution.
+    /// The pool of commands that the control plane runs itself: starting child executions.
     pub const CONTROL: &'static str = "control";
 
     pub fn shared() -> Self {

@@ -1,10 +1,11 @@
-//! The words of the system: ids, events, commands, statuses, payloads, and how each is stored.
+//! The shared types of the system: ids, events, commands, statuses and payloads, with their stored
+//! form.
 //!
-//! Everything else speaks in these types. They hold no rules about what follows from what (that is
-//! `engine`) and know nothing of databases or the wire.
+//! All other crates use these types. The transition rules are in `engine`; nothing here depends on
+//! databases or wire formats.
 //!
-//! Invariant: the serialized form of an [`Event`] is stored for ever. Its tags are pinned by the
-//! golden files in `tests/golden/`; Rust names are free to change.
+//! Invariant: the serialized form of an [`Event`] is stored for ever. The golden files in
+//! `tests/golden/` pin its tags; Rust names are free to change.
 
 mod arrival;
 mod canonical;

@@ -1,4 +1,4 @@
-//! User data: small inline, large by reference to content that is stored once.
+//! User data: small values inline, large ones by reference to content that is stored once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,16 +10,16 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-/// Data whose JSON is longer than this is stored once and referred to.
+/// The longest JSON that is stored inline; larger values are stored by reference.
 pub const PAYLOAD_INLINE_MAX: usize = 16 * 1024;
-/// Data whose JSON is longer than this is refused.
+/// The longest JSON that is accepted.
 pub const PAYLOAD_MAX: usize = 64 * 1024 * 1024;
 
-/// Data nested deeper than this is refused: readers of JSON stop at 128 levels, and what is written
-/// must be readable with a few levels around it.
+/// The deepest nesting that is accepted: JSON parsers stop at 128 levels, and stored data must stay
+/// readable with a few levels around it.
 pub const PAYLOAD_DEPTH_MAX: usize = 100;
 
-/// Whether a value has no more than [`PAYLOAD_DEPTH_MAX`] levels.
+/// True if a value has at most [`PAYLOAD_DEPTH_MAX`] levels.
 pub fn is_shallow(value: &Value) -> bool {
     fn within(value: &Value, levels: usize) -> bool {
         match value {
@@ -31,7 +31,7 @@ pub fn is_shallow(value: &Value) -> bool {
     within(value, PAYLOAD_DEPTH_MAX)
 }
 
-/// The SHA-256 of some bytes.
+/// A SHA-256 digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A text that is not a digest.
+/// The text is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("a digest has 64 hexadecimal digits")]
 pub struct NotADigest;
@@ -95,15 +95,15 @@ impl FromStr for Digest {
     }
 }
 
-/// Where a large payload is: its content is its address.
+/// The address of a large payload: the digest of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadRef {
     pub digest: Digest,
-    /// The length of its JSON in bytes.
+    /// The length of the JSON in bytes.
     pub size: u64,
 }
 
-/// A value in an event.
+/// A user value in an event, inline or by reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
@@ -120,7 +120,7 @@ impl Payload {
         Self::inline(Value::Null)
     }
 
-    /// The value, if it is here.
+    /// Returns the value; `None` if it is stored by reference.
     pub fn as_inline(&self) -> Option<&Arc<Value>> {
         match self {
             Payload::Inline(value) => Some(value),
@@ -129,7 +129,7 @@ impl Payload {
     }
 }
 
-/// The values a command's templates mention, by name.
+/// The values that a command's templates refer to, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bindings(pub BTreeMap<String, Payload>);

@@ -1,4 +1,4 @@
-//! Schedules: what can happen to one, and how it then stands.
+//! The events of a schedule and the state that results from them.
 
 use std::fmt;
 
@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CatalogId, ExecutionId, Timestamp};
 
-/// Something that happened to a schedule. The tags are stored and never change.
+/// An event of a schedule. The tags are stored and never change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ScheduleEvent {
-    /// A version of its document is the one that counts.
+    /// A version of the schedule's document was activated.
     #[serde(rename = "schedule.registered")]
     Registered { catalog_id: CatalogId },
     #[serde(rename = "schedule.paused")]
     Paused,
     #[serde(rename = "schedule.resumed")]
     Resumed,
-    /// An instant has its execution.
+    /// An execution was started for an instant.
     #[serde(rename = "schedule.fired")]
     Fired { instant: Timestamp, execution: ExecutionId },
-    /// An instant waits until the execution before it has ended.
+    /// An instant waits until the previous execution has ended.
     #[serde(rename = "schedule.queued")]
     Queued { instant: Timestamp },
-    /// No instant up to this one starts anything any more.
+    /// All instants up to `until` that have no execution were skipped.
     #[serde(rename = "schedule.passed")]
     Passed { until: Timestamp, reason: PassReason },
-    /// Instants of the past were given the executions they lacked.
+    /// Executions were started for missed instants of the past.
     #[serde(rename = "schedule.backfilled")]
     Backfilled { from: Timestamp, until: Timestamp, started: u64 },
-    /// Its document cannot be read any more; it rests until there is another.
+    /// The active document cannot be read; the schedule stops until another version is registered.
     #[serde(rename = "schedule.broken")]
     Broken { reason: String },
 }
 
-/// Why instants started nothing.
+/// The reason why instants were skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PassReason {
-    /// The execution before was under way.
+    /// The previous execution was still running.
     Overlap,
-    /// No server ran in time.
+    /// No server was running in time.
     Missed,
-    /// An execution could not be started, and trying again would not help.
+    /// The start failed with an error that a retry would not fix.
     Unstartable { error: String },
 }
 
 impl ScheduleEvent {
-    /// The tag under which it is stored and shown.
+    /// Returns the tag under which the event is stored and shown.
     pub fn tag(&self) -> &'static str {
         match self {
             ScheduleEvent::Registered { .. } => "schedule.registered",
@@ -62,12 +62,11 @@ impl ScheduleEvent {
     }
 }
 
-/// Whether instants count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ScheduleState {
     Active,
-    /// Instants pass until it is resumed.
+    /// Instants are skipped until the schedule is resumed.
     Paused,
 }
 
@@ -86,28 +85,28 @@ impl fmt::Display for ScheduleState {
     }
 }
 
-/// An instant and its execution.
+/// An instant and the execution started for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Firing {
     pub instant: Timestamp,
     pub execution: ExecutionId,
 }
 
-/// How a schedule stands: the fold of what has happened to it.
+/// The state of a schedule, folded from its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleStanding {
-    /// The version of its document that counts.
+    /// The active version of the document.
     pub catalog_id: CatalogId,
     pub state: ScheduleState,
-    /// Every instant up to here is dealt with.
+    /// The last instant that is settled: all instants up to it were fired or skipped.
     pub reached: Timestamp,
-    /// Instants after `reached` and up to here wait for the execution before them.
+    /// The last queued instant: those after `reached` up to it wait for the previous execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<Timestamp>,
-    /// The latest instant that has an execution, but for backfilled ones.
+    /// The latest instant that was fired, not counting backfills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Firing>,
-    /// What keeps it from starting anything.
+    /// The error that keeps the schedule from starting executions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! Which shard an execution lives in: XXH64 with seed zero of its id's eight bytes, as gateways and
-//! other servers compute it too.
+//! The shard of an execution: XXH64 with seed zero of its id's eight bytes, the same function that
+//! gateways and other servers use.
 
 use crate::ExecutionId;
 
@@ -9,14 +9,14 @@ const PRIME_3: u64 = 0x1656_67B1_9E37_79F9;
 const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
 const PRIME_5: u64 = 0x27D4_EB2F_1656_67C5;
 
-/// The index of an execution's shard, of `shards` in all.
+/// Returns the index of the execution's shard among `shards`.
 pub fn shard_of(execution: ExecutionId, shards: usize) -> usize {
     let shards = u64::try_from(shards.max(1)).expect("a count of shards fits");
     let index = xxh64(execution.0.cast_unsigned()) % shards;
     usize::try_from(index).expect("an index of a list fits")
 }
 
-/// XXH64 of a number's little-endian bytes.
+/// Returns XXH64 of a number's little-endian bytes.
 fn xxh64(input: u64) -> u64 {
     let lane = input.wrapping_mul(PRIME_2).rotate_left(31).wrapping_mul(PRIME_1);
     let mixed = (PRIME_5.wrapping_add(8) ^ lane).rotate_left(27);

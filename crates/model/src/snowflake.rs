@@ -1,4 +1,4 @@
-//! Public ids: 41 bits of milliseconds since 2024, 10 bits of machine, 12 bits of sequence.
+//! Snowflake ids: 41 bits of milliseconds since 2024, 10 bits of machine, 12 bits of sequence.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,10 +12,10 @@ const MACHINE_MASK: u64 = (1 << MACHINE_BITS) - 1;
 const MILLIS_MAX: i64 = (1 << 41) - 1;
 const SEQUENCE_MAX: i64 = (1 << SEQUENCE_BITS) - 1;
 
-/// Draws ids that never repeat on one machine and only ever grow.
+/// Generates ids that are unique per machine and strictly increasing.
 ///
-/// The last millisecond used is remembered, so a clock that moves back is ignored until it has
-/// caught up, and a millisecond that runs out of numbers borrows from the next.
+/// A clock that moves back is ignored until it has caught up with the last millisecond used. If a
+/// millisecond runs out of sequence numbers, the next one is used early.
 #[derive(Debug)]
 pub struct IdGenerator {
     last: Mutex<Drawn>,
@@ -29,18 +29,18 @@ struct Drawn {
 }
 
 impl IdGenerator {
-    /// `machine` is taken modulo 1024.
+    /// Creates a generator; `machine` is taken modulo 1024.
     pub fn new(machine: u16) -> Self {
         Self { last: Mutex::new(Drawn { machine: bits_of(machine), millis: 0, sequence: -1 }) }
     }
 
-    /// From now on ids are those of another machine, taken modulo 1024; they keep growing.
+    /// Changes the machine number (modulo 1024); ids keep increasing.
     pub fn renumber(&self, machine: u16) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Drawn { machine: bits_of(machine), millis: last.millis + 1, sequence: -1 };
     }
 
-    /// The next id at `now`. A clock before 2024 counts as 2024.
+    /// Returns the next id at `now`. A clock before 2024 counts as 2024.
     pub fn next(&self, now: Timestamp) -> i64 {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let millis = (now.as_millis() - EPOCH_MS).max(0);
@@ -61,7 +61,7 @@ fn bits_of(machine: u16) -> i64 {
     i64::from(machine) & MACHINE_MASK.cast_signed()
 }
 
-/// The machine number of a host name: the low ten bits of its FNV-1a hash.
+/// Returns the machine number of a host name: the low ten bits of its FNV-1a hash.
 pub fn machine_id_of(host: &str) -> u16 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -69,7 +69,7 @@ pub fn machine_id_of(host: &str) -> u16 {
     u16::try_from(hash & MACHINE_MASK).unwrap_or_default()
 }
 
-/// The smallest id that can be drawn at an instant.
+/// Returns the smallest id that can be generated at an instant.
 pub fn first_id_at(instant: Timestamp) -> i64 {
     (instant.as_millis() - EPOCH_MS).clamp(0, MILLIS_MAX) << (MACHINE_BITS + SEQUENCE_BITS)
 }

@@ -1,4 +1,4 @@
-//! Statuses: the past participle of the last event. Unknown text is an error, never a default.
+//! Statuses, named by the last event's past participle. Unknown text is an error, not a default.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,7 +48,7 @@ macro_rules! status {
 }
 
 status!(
-    /// How an execution stands.
+    /// The status of an execution.
     ExecutionStatus {
         Running = "RUNNING",
         Completed = "COMPLETED",
@@ -57,7 +57,7 @@ status!(
     }
 );
 status!(
-    /// How the latest run of a step stands.
+    /// The status of the latest run of a step.
     StepStatus {
         Running = "RUNNING",
         Completed = "COMPLETED",
@@ -67,7 +67,7 @@ status!(
     }
 );
 status!(
-    /// How a command stands.
+    /// The status of a command.
     CommandStatus {
         Issued = "ISSUED",
         Claimed = "CLAIMED",
@@ -77,11 +77,11 @@ status!(
     }
 );
 status!(
-    /// What a tool's error means for its step.
+    /// The effect of a tool's error on its step.
     ErrorMode {
-        /// It fails the step, unless something handles it.
+        /// An error fails the step unless a rule or an arc handles it.
         Strict = "strict",
-        /// It is a result like any other.
+        /// An error is a result like any other.
         Lenient = "lenient",
     }
 );

@@ -1,17 +1,17 @@
-//! Subscriptions: what can happen to one, and how it then stands.
+//! The events of a subscription and the state that results from them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How a subscription stands.
+/// The state of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubscriptionState {
-    /// It is known; whoever pulls has not begun.
+    /// Registered; the puller has not started.
     Registered,
     Active,
-    /// Nothing is taken until it is resumed.
+    /// No messages are accepted until the subscription is resumed.
     Paused,
-    /// What was taken is finished; nothing new is taken.
+    /// Accepted messages are finished; no new ones are accepted.
     Draining,
     Deactivated,
 }
@@ -35,7 +35,7 @@ impl SubscriptionState {
         }
     }
 
-    /// Whether messages may start executions.
+    /// True if messages may start executions.
     pub fn takes_messages(self) -> bool {
         match self {
             SubscriptionState::Registered | SubscriptionState::Active => true,
@@ -52,7 +52,7 @@ impl fmt::Display for SubscriptionState {
     }
 }
 
-/// Something that happened to a subscription.
+/// An event of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubscriptionEvent {
     Registered,
@@ -84,7 +84,7 @@ impl SubscriptionEvent {
         }
     }
 
-    /// How a subscription stands after it.
+    /// Returns the state of a subscription after this event.
     pub fn state(self) -> SubscriptionState {
         match self {
             SubscriptionEvent::Registered => SubscriptionState::Registered,
@@ -96,7 +96,7 @@ impl SubscriptionEvent {
     }
 }
 
-/// The word names no event of a subscription.
+/// The text names no event of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an event of a subscription")]
 pub struct UnknownSubscriptionEvent(String);

@@ -1,4 +1,5 @@
-//! One row about each execution, written with its events, so that lists and details cannot disagree.
+//! The summary of an execution: one row, written together with its events, so that lists and
+//! details agree.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +8,25 @@ use crate::{
     ToolError,
 };
 
-/// The command of another execution that an execution was started for.
+/// The command of a parent execution that an execution was started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentCommand {
     pub execution: ExecutionId,
     pub command: CommandId,
 }
 
-/// The execution above another.
+/// The parent of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Parent {
-    /// One of its commands waits for the end of this one.
+    /// A command of the parent waits for the end of this execution.
     Command(ParentCommand),
-    /// A request has named it; nothing there waits.
+    /// A request named the parent; no command of it waits.
     Named { execution: ExecutionId },
 }
 
 impl Parent {
-    /// As it is kept: an execution, and the command of it that waits, if one does.
+    /// Returns a parent from its stored form: the execution and, if one waits, the command.
     pub fn of(execution: ExecutionId, command: Option<CommandId>) -> Self {
         match command {
             Some(command) => Self::Command(ParentCommand { execution, command }),
@@ -39,7 +40,7 @@ impl Parent {
         }
     }
 
-    /// The command that waits, if one does.
+    /// Returns the command that waits for this execution.
     pub fn command(self) -> Option<ParentCommand> {
         match self {
             Self::Command(command) => Some(command),
@@ -48,14 +49,14 @@ impl Parent {
     }
 }
 
-/// An event of another execution, up to and including which an execution's past is the other's.
+/// The last event that a fork shares with its origin execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkPoint {
     pub execution: ExecutionId,
     pub seq: Seq,
 }
 
-/// How many steps have reached which status.
+/// The number of steps in each status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepCounts {
     /// Steps entered at least once.
@@ -65,17 +66,17 @@ pub struct StepCounts {
     pub failed: u32,
 }
 
-/// How far loops have come.
+/// The progress of loops.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemCounts {
-    /// As far as is known: a cursor brings its items little by little.
+    /// The items known so far; a cursor loop fetches its items in frames.
     pub total: u64,
     pub completed: u64,
     pub failed: u64,
 }
 
 impl ItemCounts {
-    /// The counts of these and those.
+    /// Returns the sums of both counts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -86,7 +87,7 @@ impl ItemCounts {
     }
 }
 
-/// An execution at a glance: the fold of its log up to `seq`.
+/// The summary of an execution: the fold of its log up to `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub execution: ExecutionId,
@@ -99,11 +100,11 @@ pub struct Summary {
     /// The step entered last.
     pub current_step: Option<StepName>,
     pub steps: StepCounts,
-    /// The items of every loop that was begun.
+    /// The items of all loops that were opened.
     pub items: ItemCounts,
     pub error: Option<ToolError>,
-    /// The digest of its last event; none if that was written before there were digests.
+    /// The digest of the last event; `None` for logs stored without digests.
     pub head: Option<Digest>,
-    /// Where it left the execution whose past it shares.
+    /// For a fork, the last event shared with its origin.
     pub fork: Option<ForkPoint>,
 }

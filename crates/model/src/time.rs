@@ -1,4 +1,4 @@
-//! Instants, as stored: microseconds since 1970 in UTC.
+//! Stored timestamps: microseconds since 1970 in UTC.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An instant, to the microsecond. Wall time is data: nothing is ordered by it.
+/// A point in time with microsecond precision. Wall time is data: events are never ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
@@ -33,14 +33,14 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// This instant and a while; far beyond the end of the calendar it stays at the end.
+    /// Returns this instant plus a duration, saturating at the maximum.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros))
     }
 
-    /// How long after `earlier` this is; nothing if it is not after.
+    /// Returns the time since `earlier`; zero if this instant is not later.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! The kinds of tool a playbook may name.
+//! The kinds of tools that a playbook can name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub struct UnknownTool(pub String);
 
 macro_rules! kinds {
     ($($variant:ident = $text:literal,)+) => {
-        /// What a command runs. Which of them a worker can run is the worker's business.
+        /// The tool that a command runs. Each worker decides which kinds it supports.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum ToolKind {
             $(#[serde(rename = $text)] $variant,)+
@@ -69,8 +69,7 @@ kinds! {
 }
 
 impl ToolKind {
-    /// Whether this program brings the tool along. The others are the language's, and need a worker
-    /// of somebody else's that has them.
+    /// True if this program implements the tool. Other kinds need an external worker that has them.
     pub const fn is_built_in(self) -> bool {
         match self {
             ToolKind::Artifact

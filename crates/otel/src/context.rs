@@ -1,9 +1,9 @@
-//! The W3C trace context: which trace a span belongs to, and which span is above it.
+//! The W3C trace context: the trace of a span and its parent span.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A place in a trace.
+/// A position in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     pub(crate) trace: [u8; 16],
@@ -11,17 +11,17 @@ pub struct TraceContext {
     pub(crate) is_sampled: bool,
 }
 
-/// The text is no `traceparent`.
+/// The error for a text that is not a `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoContext;
 
 impl TraceContext {
-    /// The beginning of a new trace.
+    /// Starts a new trace.
     pub fn begin() -> Self {
         Self { trace: random(), span: random(), is_sampled: true }
     }
 
-    /// A new span below this one.
+    /// Returns the context of a new child span.
     pub(crate) fn below(self) -> Self {
         Self { span: random(), ..self }
     }
@@ -29,7 +29,7 @@ impl TraceContext {
 
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // Without chance, ids are counted: rare, and better than none.
+    // Without a random source, ids are counted: this is rare, and better than none.
     if getrandom::fill(&mut bytes).is_err() {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_be_bytes();
@@ -38,7 +38,7 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// `00-<trace>-<span>-<flags>`.
+/// Formats `00-<trace>-<span>-<flags>`.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = u8::from(self.is_sampled);

@@ -1,4 +1,4 @@
-//! Sends spans in batches, and gives a collector that is away some time, but not much.
+//! The exporter: sends spans in batches, with a few retries for an unreachable collector.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,31 +14,31 @@ use url::Url;
 use crate::layer::Traces;
 use crate::span::Span;
 
-/// How many spans wait to be sent.
+/// The capacity of the span queue.
 const WAITING_MAX: usize = 8192;
-/// How many spans one request carries.
+/// The maximum number of spans in one request.
 const BATCH_MAX: usize = 512;
-/// How long a batch is waited for to fill.
+/// The time to wait for a batch to fill.
 const BATCH_WAIT: Duration = Duration::from_secs(2);
-/// How often a batch is tried before it is dropped.
+/// The number of attempts before a batch is dropped.
 const TRIES_MAX: u32 = 3;
-/// The first pause between tries; each further one is twice as long.
+/// The first pause between attempts; each further one is twice as long.
 const TRY_PAUSE: Duration = Duration::from_millis(500);
-/// How long one request may take.
+/// The timeout of one request.
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
-/// Where to send spans, and as whom.
+/// The settings of the exporter.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The collector, such as `http://localhost:4318`; spans go to `v1/traces` below it.
     pub endpoint: Url,
-    /// Sent with every request, such as a token: `name=value`, with commas between them.
+    /// Headers of every request, such as a token, as `name=value` separated by commas.
     pub headers: String,
-    /// What this program is called.
+    /// The service name of this program.
     pub service: String,
 }
 
-/// Sends what a [`Traces`] layer notices.
+/// Sends the spans of a [`Traces`] layer.
 pub struct Exporter {
     spans: mpsc::Receiver<Span>,
     dropped: Arc<AtomicU64>,
@@ -47,7 +47,7 @@ pub struct Exporter {
     resource: Value,
 }
 
-/// A header that cannot be sent.
+/// The error of an invalid header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadHeaders(String);
 
@@ -60,13 +60,13 @@ impl std::fmt::Display for BadHeaders {
 impl std::error::Error for BadHeaders {}
 
 impl Exporter {
-    /// A layer, and the exporter that has to run beside it.
+    /// Creates a layer, and the exporter that has to run beside it.
     pub fn new(settings: &Settings) -> Result<(Traces, Self), BadHeaders> {
         let (sender, spans) = mpsc::channel(WAITING_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
         let client = Client::builder()
             .timeout(REQUEST_MAX)
-            // The headers may hold a key, which is the collector's alone.
+            // The headers may contain a key, which must not reach another host.
             .redirect(reqwest::redirect::Policy::none())
             .default_headers(headers(&settings.headers)?)
             .build()
@@ -84,7 +84,7 @@ impl Exporter {
         Ok((traces, Self { spans, dropped, client, url, resource }))
     }
 
-    /// Sends spans until it is to stop, then what is left.
+    /// Sends spans until `stop` is cancelled, then sends the rest.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         while !stop.is_cancelled() {
@@ -109,7 +109,7 @@ impl Exporter {
         self.send(&mut batch).await;
     }
 
-    /// Waits a while for more spans, so that a request carries many.
+    /// Waits for more spans, so that a request carries many.
     async fn fill(&mut self, batch: &mut Vec<Span>, stop: &CancellationToken) {
         let filling = async {
             while batch.len() < BATCH_MAX {
@@ -163,12 +163,12 @@ impl Exporter {
     }
 }
 
-/// `name=value`, with commas between them.
+/// Parses `name=value` pairs separated by commas.
 fn headers(text: &str) -> Result<HeaderMap, BadHeaders> {
     let mut headers = HeaderMap::new();
     for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let name = pair.split('=').next().unwrap_or_default().trim();
-        // The value may be a secret, so only its name is told.
+        // The value may be a secret, so the error only shows the name.
         let bad = || BadHeaders(name.to_owned());
         let (_, value) = pair.split_once('=').ok_or_else(bad)?;
         let mut value = HeaderValue::from_str(value.trim()).map_err(|_| bad())?;
@@ -198,9 +198,9 @@ mod tests {
         );
     }
 
-    /// What a collector is sent while something runs.
+    /// Runs a closure and returns the spans that a collector receives.
     async fn exported(runs: impl FnOnce()) -> Vec<Value> {
-        // Another test of this process may have been first.
+        // Another test of this process may have installed the provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let collector = Collector::start();
         let settings = Settings {

@@ -1,4 +1,4 @@
-//! Notices spans as they open and close.
+//! A tracing layer that records spans as they open and close.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,18 +14,18 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::context::TraceContext;
 use crate::span::{Fields, Span};
 
-/// Where the spans of ours come from.
+/// The target prefix of exported spans.
 const TARGET: &str = "noetl";
 
-/// Hands spans to an exporter, and waits for nobody.
+/// Passes closed spans to an exporter without waiting.
 #[derive(Clone)]
 pub struct Traces {
     pub(crate) spans: mpsc::Sender<Span>,
-    /// How many were dropped because the exporter was behind.
+    /// The number of spans dropped because the exporter was behind.
     pub(crate) dropped: Arc<AtomicU64>,
 }
 
-/// What is known of a span that is open.
+/// The recorded part of an open span.
 struct Open(Span);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traces {

@@ -1,8 +1,9 @@
-//! Spans to an OpenTelemetry collector: OTLP over HTTP, as JSON.
+//! Export of spans to an OpenTelemetry collector: OTLP over HTTP, as JSON.
 //!
-//! A span with a field `traceparent` belongs to that W3C trace, whatever else is open around it; one
-//! without belongs to the span around it, or begins a trace. What the context says not to sample is
-//! not sent. Nothing waits for the collector: what it does not take in time is dropped and counted.
+//! A span with a field `traceparent` belongs to that W3C trace, whatever span encloses it; one
+//! without it belongs to the enclosing span, or starts a trace. A span whose context is not sampled
+//! is not sent. No code waits for the collector: spans that it does not accept in time are dropped
+//! and counted.
 
 mod context;
 mod export;

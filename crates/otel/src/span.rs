@@ -1,4 +1,4 @@
-//! One span, and how OTLP writes it.
+//! A span and its OTLP encoding.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,12 +8,12 @@ use tracing::field::{Field, Visit};
 
 use crate::context::{TraceContext, hex};
 
-/// How many attributes a span has at most.
+/// The maximum number of attributes of a span.
 const ATTRIBUTES_MAX: usize = 32;
-/// How long the text of an attribute is at most, in bytes.
+/// The maximum length of an attribute's text, in bytes.
 const TEXT_MAX: usize = 1024;
 
-/// Something that took a while.
+/// A timed operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     pub(crate) context: TraceContext,
@@ -47,7 +47,7 @@ impl Span {
         span
     }
 
-    /// A server's part of a request is 2, everything else internal.
+    /// Returns the OTLP span kind: 2 (server) for a request, 1 (internal) otherwise.
     fn kind(&self) -> u8 {
         if self.name == "request" { 2 } else { 1 }
     }
@@ -64,12 +64,12 @@ impl Span {
     }
 }
 
-/// JSON has no 64-bit numbers, so OTLP writes them as text.
+/// Formats a time as text, because JSON has no 64-bit integers.
 fn nanos(at: SystemTime) -> String {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
 }
 
-/// Reads the fields of a span; the context is apart.
+/// Collects the fields of a span, with the trace context separate.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
     pub(crate) attributes: Vec<(&'static str, Value)>,

@@ -1,23 +1,23 @@
-//! Cron expressions, and the instants they mean in a time zone.
+//! Parses cron expressions and finds their instants in a time zone.
 //!
-//! Where clocks are put forward, a time that does not exist is taken at the moment the clocks jump;
-//! where they are put back, a time that exists twice is taken the first time. An expression that
-//! holds for every hour follows the real hours instead: it leaves none out and has both.
+//! If clocks go forward, a local time that does not exist fires at the moment of the change; if
+//! they go back, a local time that exists twice fires the first time. An expression with `*` for
+//! the hour follows elapsed hours instead: none is skipped, and a repeated hour counts twice.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan as _};
 
-/// How many days ahead an instant is looked for: the longest that a 29 February is away.
+/// The most days searched for the next instant: the longest gap between two 29 Februaries.
 const DAYS_MAX: i32 = 8 * 366;
-/// By how many hours clocks are moved at most, beyond which local times order like instants.
+/// The largest clock change in hours; local times further apart than this order like instants.
 const SHIFT_HOURS_MAX: i64 = 3;
 
-/// The values that a field may have, as bits.
+/// The values allowed by a field, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     bits: u64,
-    /// Whether every value is meant.
+    /// True if the field is `*`.
     is_free: bool,
 }
 
@@ -34,14 +34,14 @@ pub struct Cron {
     minutes: Field,
     hours: Field,
     days: Field,
-    /// `L`: the last day of a month.
+    /// True if the day is `L`: the last day of a month.
     is_last_day: bool,
     months: Field,
-    /// Sunday is 0.
+    /// Days of the week; Sunday is 0.
     weekdays: Field,
 }
 
-/// What a field of an expression may say.
+/// The range of values and the names of a field.
 struct Shape {
     title: &'static str,
     min: u8,
@@ -58,7 +58,7 @@ const MONTHS: &Shape = &Shape {
     max: 12,
     names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
 };
-/// Sunday is 0 and 7.
+/// Days of the week; Sunday is 0 and 7.
 const WEEKDAYS: &Shape = &Shape {
     title: "day of the week",
     min: 0,
@@ -66,7 +66,7 @@ const WEEKDAYS: &Shape = &Shape {
     names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 };
 
-/// Words for usual expressions.
+/// Names for common expressions.
 const WORDS: &[(&str, &str)] = &[
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -78,7 +78,7 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 impl Cron {
-    /// Reads an expression; otherwise says what is wrong with it.
+    /// Parses an expression; fails with a message if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let word = WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
@@ -105,15 +105,15 @@ impl Cron {
         }
     }
 
-    /// The expression as it was written.
+    /// Returns the expression as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The first instant after another one.
+    /// Returns the first instant after `after`.
     pub(crate) fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let local = after.to_zoned(zone.clone()).datetime();
-        // A time that exists twice may be yesterday's.
+        // A local time that exists twice may belong to the previous day.
         let mut day = local.date().yesterday().ok()?;
         for _ in 0..DAYS_MAX {
             if self.has_day(day)
@@ -129,7 +129,7 @@ impl Cron {
     fn has_day(&self, day: Date) -> bool {
         let in_month = self.days.has(day.day()) || (self.is_last_day && is_last(day));
         let in_week = self.weekdays.has(day.weekday().to_sunday_zero_offset());
-        // Where both are said, either is enough.
+        // If both day fields are restricted, a match of either is enough, as in cron.
         let is_meant = match (self.days.is_free, self.weekdays.is_free) {
             (false, false) => in_month || in_week,
             (true, _) | (_, true) => in_month && in_week,
@@ -137,7 +137,7 @@ impl Cron {
         is_meant && self.months.has(day.month())
     }
 
-    /// The first instant of a day that is after another one.
+    /// Returns the first instant of `day` that is after `after`.
     fn next_of(
         &self,
         day: Date,
@@ -167,7 +167,8 @@ impl Cron {
         best.map(|(instant, _)| instant)
     }
 
-    /// When a local time is: once, twice, or at the moment the clocks jump over it.
+    /// Returns the instants of a local time: one, two, or the moment of the clock change that skips
+    /// it.
     fn instants(&self, time: DateTime, zone: &TimeZone) -> [Option<Timestamp>; 2] {
         let follows_hours = self.hours.is_free;
         match zone.to_ambiguous_timestamp(time).offset() {
@@ -182,13 +183,13 @@ impl Cron {
     }
 }
 
-/// The moment at which the clocks jump over a local time.
+/// Returns the moment of the clock change that skips a local time.
 fn jump(time: DateTime, before: jiff::tz::Offset, zone: &TimeZone) -> Option<Timestamp> {
     let beyond = before.to_timestamp(time).ok()?.checked_add(1.nanosecond()).ok()?;
     zone.preceding(beyond).next().map(|jump| jump.timestamp())
 }
 
-/// An expression with one blank between its fields.
+/// Normalises the blanks between fields.
 fn fields_as_written(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -197,7 +198,7 @@ fn is_last(day: Date) -> bool {
     day.day() == day.days_in_month()
 }
 
-/// Sunday is written as 0 or 7, and kept as 0.
+/// Maps Sunday written as 7 to 0.
 fn sunday_once(field: Field) -> Field {
     let is_sunday = field.bits & (1 | 1 << 7) != 0;
     Field { bits: (field.bits & 0x7e) | u64::from(is_sunday), ..field }
@@ -211,7 +212,7 @@ fn field(text: &str, shape: &Shape) -> Result<Field, String> {
     Ok(Field { bits, is_free: text == "*" })
 }
 
-/// `*`, `5`, `mon`, `1-5`, `*/15`, `10-50/20`.
+/// Parses one part of a field: `*`, `5`, `mon`, `1-5`, `*/15`, `10-50/20`.
 fn part_bits(part: &str, shape: &Shape) -> Result<u64, String> {
     let Shape { title, min, max, .. } = shape;
     let unknown = || format!("`{part}` is no {title} from {min} to {max}");
@@ -225,11 +226,11 @@ fn part_bits(part: &str, shape: &Shape) -> Result<u64, String> {
     } else if let Some((first, last)) = range.split_once('-') {
         let (first, last) = (value(first, shape), value(last, shape));
         let (first, last) = (first.ok_or_else(unknown)?, last.ok_or_else(unknown)?);
-        // A week that ends on Sunday ends with 7.
+        // In a range such as `fri-sun`, Sunday is 7.
         (first, if last == 0 && first > 0 { *max } else { last })
     } else {
         let first = value(range, shape).ok_or_else(unknown)?;
-        // `5/10` goes on to the end.
+        // `5/10` means from 5 to the maximum.
         (first, if part.contains('/') { *max } else { first })
     };
     if first > last {

@@ -1,7 +1,7 @@
-//! What is wrong with a document: all of it at once, each with its place in the text.
+//! Diagnostics about a document: all problems at once, each with its place in the text.
 //!
-//! Invariant: a message names what the document says; `help`, where there is one, says what to
-//! write instead. Codes are stable: people search for them and tools branch on them.
+//! Invariant: a message names the text of the document; `help`, if present, says what to write
+//! instead. Codes are stable: people search for them and tools branch on them.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 
 use crate::source::Source;
 
-/// How many findings are kept of one document; the rest is counted.
+/// The most findings kept of one document; further ones are only counted.
 const FINDINGS_MAX: usize = 100;
-/// A snippet shows at most this many characters of its line.
+/// The most characters of a line in a snippet.
 const SNIPPET_CHARS_MAX: usize = 160;
 /// Documents with longer lines than this are rendered without their source by fancy reporters.
 const SNIPPET_LINE_BYTES_MAX: usize = 4096;
@@ -22,7 +22,7 @@ const SNIPPET_LINE_BYTES_MAX: usize = 4096;
 pub enum Severity {
     /// The document cannot be run.
     Error,
-    /// It can, though perhaps not as meant.
+    /// The document can be run, though perhaps not as meant.
     Warning,
 }
 
@@ -43,7 +43,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the code stands for, in a sentence.
+            /// Returns a sentence that explains the code.
             pub const fn about(self) -> &'static str {
                 match self {
                     $(Code::$variant => $about,)+
@@ -93,8 +93,8 @@ codes! {
 }
 
 impl Code {
-    /// Returns whether messages of this kind may name keys, tags or other text of a document that
-    /// could not be read as a tree.
+    /// True if messages of this kind may quote keys, tags or other text of a document that could
+    /// not be parsed into a tree.
     fn names_content(self) -> bool {
         matches!(self, Code::BadKey | Code::BadValue | Code::CustomTag | Code::DuplicateKey)
     }
@@ -112,7 +112,7 @@ impl Serialize for Code {
     }
 }
 
-/// One thing to say about a document.
+/// One error or warning about a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Diagnostic {
@@ -120,11 +120,11 @@ pub struct Diagnostic {
     pub code: Code,
     pub message: String,
     pub help: Option<String>,
-    /// Bytes of the document.
+    /// The byte range in the document.
     pub span: Range<usize>,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, in characters.
+    /// The column, counted from 1, in characters.
     pub column: usize,
 }
 
@@ -150,9 +150,9 @@ impl miette::Diagnostic for Diagnostic {
     }
 }
 
-/// Everything there is to say about one document, in the order of the text.
+/// All diagnostics of one document, in the order of the text.
 ///
-/// Its `Display` is a plain rendering with source lines and carets; as JSON it is a list.
+/// `Display` renders them as plain text with source lines and carets; JSON is a list.
 #[derive(Debug, Clone)]
 pub struct Problems {
     source: Source,
@@ -162,8 +162,8 @@ pub struct Problems {
     omitted: usize,
 }
 
-/// The permission to quote the text of a document in diagnostics. One that is no document of ours
-/// may be anything, a file of passwords too.
+/// The permission to quote the text of a document in diagnostics. A file that is not a NoETL
+/// document may be anything, even a file of passwords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quotes {
     Shown,
@@ -183,7 +183,7 @@ impl Problems {
         self.list.is_empty()
     }
 
-    /// How many were found beyond those kept.
+    /// Returns the number of findings beyond those kept.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
@@ -192,7 +192,7 @@ impl Problems {
         self.list.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
-    /// How many of each, in a few words: `hello.yaml: 2 errors, 1 warning`.
+    /// Returns the counts as text: `hello.yaml: 2 errors, 1 warning`.
     pub fn headline(&self) -> String {
         let plural = |n: usize, word: &str| match n {
             0 => None,
@@ -232,7 +232,7 @@ impl Problems {
     }
 }
 
-/// The part of a line around a finding, and where the carets go.
+/// The part of a line around a finding, and the columns of the carets.
 struct Snippet {
     text: String,
     before: usize,
@@ -350,7 +350,7 @@ impl Serialize for Problems {
     }
 }
 
-/// A diagnostic before its place is counted in lines.
+/// A diagnostic whose place is not yet converted to line and column.
 pub(crate) struct Finding {
     severity: Severity,
     code: Code,
@@ -383,20 +383,20 @@ impl Finding {
     }
 }
 
-/// A sentence as messages begin and end: in lower case, without a full stop.
+/// Converts a sentence to the style of messages: lower case, no full stop.
 fn as_fragment(sentence: &str) -> String {
     let mut chars = sentence.trim_end_matches('.').chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()
 }
 
-/// Findings as they come.
+/// Collects the findings of one document.
 pub(crate) struct Findings {
     pub(crate) source: Source,
     list: Vec<Diagnostic>,
     errors: usize,
     omitted: usize,
-    /// Whether what would be an error is a warning.
+    /// True while errors are reported as warnings.
     pub(crate) is_mild: bool,
     pub(crate) quotes: Quotes,
 }
@@ -424,7 +424,7 @@ impl Findings {
         self.list.push(Diagnostic { severity, code, message, help, span, line, column });
     }
 
-    /// An error is worth more than a warning.
+    /// Drops the last warning to make room for an error; false if there is no room.
     fn make_room(&mut self, severity: Severity) -> bool {
         let warning = self.list.iter().rposition(|kept| kept.severity == Severity::Warning);
         match (severity, warning) {
@@ -437,7 +437,7 @@ impl Findings {
         }
     }
 
-    /// Whether only errors are still kept, so that a warning need not be worked out.
+    /// True if only errors are still kept, so that a warning need not be computed.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() == FINDINGS_MAX
     }

@@ -1,4 +1,4 @@
-//! A playbook to look at: as text, as Mermaid source, as a picture.
+//! Draws a playbook as text, as Mermaid source or as an SVG picture.
 
 mod layout;
 mod mermaid;
@@ -14,10 +14,10 @@ pub use mermaid::mermaid;
 pub use svg::svg;
 pub use text::text;
 
-/// A guard or a collection longer than this is cut.
+/// The most characters of a guard or a collection; longer ones are cut.
 const LABEL_CHARS_MAX: usize = 60;
 
-/// What a step does, in a few words: `http`, or `fetch: http, shape: python`.
+/// Describes the tools of a step: `http`, or `fetch: http, shape: python`.
 fn tools_of(step: &Step) -> String {
     match step.form {
         BodyForm::Single => step.tasks.iter().map(|task| task.tool.to_string()).collect(),
@@ -28,7 +28,7 @@ fn tools_of(step: &Step) -> String {
     }
 }
 
-/// What a loop does, in a few words: `each row in {{ rows }}, parallel`.
+/// Describes a loop: `each row in {{ rows }}, parallel`.
 fn loop_of(repeat: &Loop) -> String {
     let mode = match repeat.mode {
         LoopMode::Sequential => "one by one",
@@ -50,7 +50,7 @@ fn guard_of(arc: &Arc) -> Option<String> {
     arc.when.as_ref().map(|when| words_of(when.source()))
 }
 
-/// A value on one line, without the braces of a lone expression.
+/// Formats a value on one line, without the braces of a single expression.
 fn words_of(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -65,7 +65,7 @@ fn words_of(value: &Value) -> String {
     cut(&line, LABEL_CHARS_MAX)
 }
 
-/// At most this many characters, with a sign that there were more.
+/// Cuts text to `max` characters, with `…` if there were more.
 fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -73,7 +73,7 @@ fn cut(text: &str, max: usize) -> String {
     text.chars().take(max - 1).chain(['…']).collect()
 }
 
-/// The steps in the order one would walk them; those that cannot be reached come last.
+/// Returns the steps in breadth-first order; unreachable steps come last.
 fn walk(playbook: &Playbook) -> Vec<usize> {
     let roots =
         [Some(playbook.entry), playbook.final_step].into_iter().flatten().map(|root| root.0);

@@ -1,4 +1,4 @@
-//! The shape of a playbook: who can come before whom.
+//! The graph of a playbook: which steps can precede which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use noetl_model::StepName;
 
 use crate::playbook::{Router, Step, StepIndex};
 
-/// The arcs of a playbook, turned around.
+/// The steps by name, and the predecessors of each step.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     by_name: BTreeMap<StepName, StepIndex>,
@@ -22,7 +22,7 @@ impl Steps {
         Self(vec![0; count.div_ceil(64)])
     }
 
-    /// Adds a step; false if it was there.
+    /// Adds a step; false if it was already present.
     fn insert(&mut self, step: StepIndex) -> bool {
         let (word, bit) = (step.0 / 64, 1 << (step.0 % 64));
         let is_new = self.0[word] & bit == 0;
@@ -57,16 +57,17 @@ impl Graph {
         &self.predecessors[step.0]
     }
 
-    /// Returns whether several arcs lead to a step.
+    /// True if arcs from several steps lead to a step.
     pub fn is_join(&self, step: StepIndex) -> bool {
         self.predecessors[step.0].len() > 1
     }
 
-    /// Returns whether `join`, which `arrived` have led to, must wait for a step that is live: one
+    /// True if `join`, at which arcs from `arrived` have arrived, must wait for a live step: one
     /// that is, or can still lead to, a predecessor that has not arrived, without passing `join`
     /// itself.
     ///
-    /// Looks back from those predecessors until it meets a live step: at most once at every arc.
+    /// Searches backwards from those predecessors until a live step is found; visits every arc at
+    /// most once.
     pub fn must_wait(
         &self,
         join: StepIndex,
@@ -98,7 +99,7 @@ mod tests {
 
     use crate::playbook::StepIndex;
 
-    /// Checks whether a join waits, given arcs as `from>to`, who has arrived and who is still live.
+    /// Checks if a join waits, given arcs as `from>to`, the arrived steps and the live steps.
     #[track_caller]
     fn check(arcs: &str, join: &str, arrived: &str, live: &str, expected: bool) {
         let pairs: Vec<(&str, &str)> =

@@ -1,8 +1,7 @@
-//! The language: YAML to a validated graph, with diagnostics that name a line and column.
+//! The playbook language: parses YAML into a validated graph, with diagnostics by line and column.
 //!
-//! Invariant: a [`Playbook`] that exists is valid. Every problem of a document is found at once and
-//! said in the words of the document; what runs later can rely on names resolving and templates
-//! parsing.
+//! Invariant: every [`Playbook`] value is valid. All problems of a document are reported at once,
+//! in the words of the document; the engine can rely on names resolving and templates parsing.
 
 mod cron;
 mod diagnostic;

@@ -1,4 +1,4 @@
-//! The way in: bytes to a playbook, or to everything that is wrong with them.
+//! The entry points of the parser: bytes to a document, or to all of its problems.
 
 use crate::diagnostic::{Code, Finding, Findings, Problems, Quotes};
 use crate::playbook::Playbook;
@@ -9,31 +9,31 @@ use crate::subscription::Subscription;
 use crate::suggest::nearest;
 use crate::yaml::{Node, PLAYBOOK_BYTES_MAX, load};
 
-/// A document that can be run.
+/// A valid playbook.
 #[derive(Debug, Clone)]
 pub struct Checked {
     pub playbook: Playbook,
-    /// What is worth saying about it nevertheless.
+    /// The warnings about the playbook.
     pub warnings: Problems,
 }
 
-/// A document that messages can come by.
+/// A valid subscription.
 #[derive(Debug, Clone)]
 pub struct CheckedSubscription {
     pub subscription: Subscription,
-    /// What is worth saying about it nevertheless.
+    /// The warnings about the subscription.
     pub warnings: Problems,
 }
 
-/// A document by which executions start on their own.
+/// A valid schedule.
 #[derive(Debug, Clone)]
 pub struct CheckedSchedule {
     pub schedule: Schedule,
-    /// What is worth saying about it nevertheless.
+    /// The warnings about the schedule.
     pub warnings: Problems,
 }
 
-/// A document of whichever kind it says it is.
+/// A valid document of any kind.
 #[derive(Debug, Clone)]
 pub enum Document {
     Playbook(Checked),
@@ -42,7 +42,7 @@ pub enum Document {
 }
 
 impl Document {
-    /// What is worth saying about it.
+    /// Returns the warnings about the document.
     pub fn into_warnings(self) -> Problems {
         match self {
             Document::Playbook(checked) => checked.warnings,
@@ -52,28 +52,28 @@ impl Document {
     }
 }
 
-/// What was read of a document that is no playbook.
+/// The content of a document other than a playbook.
 enum Read {
     Subscription(Subscription),
     Schedule(Schedule),
 }
 
-/// Whose workers will run a playbook.
+/// The workers that will run a playbook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// Those of this program: a tool that is not built in cannot be run.
+    /// Workers of this program: a tool that is not built in cannot be run.
     Ours,
-    /// Anybody's, who may bring tools of their own.
+    /// Any workers, also ones with tools of their own.
     Any,
 }
 
-/// Reads a document of any kind; one that names no other is a playbook. `name` is what messages
-/// call it: a file name, or a catalog path.
+/// Parses a document of any kind; without a `kind` it is a playbook. `name` is used in messages: a
+/// file name or a catalog path.
 pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
     parse_document_for(Workers::Any, name, source)
 }
 
-/// Reads a document of any kind for these workers.
+/// Parses a document of any kind for the given workers.
 pub fn parse_document_for(
     workers: Workers,
     name: &str,
@@ -107,13 +107,12 @@ pub fn parse_document_for(
     parse_for(workers, name, source).map(Document::Playbook)
 }
 
-/// Reads a playbook for whoever will run it. `name` is what messages call it: a file name, or a
-/// catalog path.
+/// Parses a playbook for any workers. `name` is used in messages: a file name or a catalog path.
 pub fn parse(name: &str, source: &[u8]) -> Result<Checked, Problems> {
     parse_for(Workers::Any, name, source)
 }
 
-/// Reads a playbook for these workers.
+/// Parses a playbook for the given workers.
 pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked, Problems> {
     let mut findings = match decode(source) {
         Ok(text) => Findings::new(Source::new(name, text.to_owned())),
@@ -149,8 +148,8 @@ pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked,
     }
 }
 
-/// Returns whether a document may be quoted: one that says it is ours, in its tree or, where that
-/// could not be read, on a line of its own.
+/// Allows quoting if a document declares itself a NoETL document, in its tree or, if that could not
+/// be parsed, on a line of its own.
 fn quotes(root: Option<&Node>, text: &str) -> Quotes {
     let is_kind = |kind: &str| nearest(kind, KINDS.iter().copied()).is_some();
     let is_version = |version: &str| version.starts_with("noetl.io/");
@@ -170,13 +169,14 @@ fn quotes(root: Option<&Node>, text: &str) -> Quotes {
     if is_ours { Quotes::Shown } else { Quotes::Hidden }
 }
 
-/// A word without the quotation marks and the comment around it.
+/// Removes the quotation marks and the comment around a word.
 fn bare(value: &str) -> &str {
     let value = value.split(" #").next().unwrap_or_default();
     value.trim().trim_matches(['"', '\''])
 }
 
-/// The text of a document, or what can be shown of it and why it is none.
+/// Returns the text of a document; fails with the readable part and a finding if it is not UTF-8 or
+/// too long.
 fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
     if source.len() > PLAYBOOK_BYTES_MAX {
         let message = format!("the document is longer than {PLAYBOOK_BYTES_MAX} bytes");

@@ -1,7 +1,8 @@
-//! A playbook as the engine reads it: validated, with every name resolved and every template parsed.
+//! A playbook as the engine reads it: validated, with every name resolved and every template
+//! parsed.
 //!
-//! What a document may say in several ways is said here in one: a single tool is a list of one
-//! task, `retry` is a rule, `next` is a router, old spellings are gone.
+//! Alternative spellings of a document are normalised: a single tool is a list of one task, `retry`
+//! is a rule, `next` is a router, old spellings are gone.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::graph::Graph;
 
-/// A step's place in [`Playbook::steps`].
+/// The index of a step in [`Playbook::steps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepIndex(pub usize);
 
@@ -22,13 +23,13 @@ pub struct Playbook {
     pub workload: Map<String, Value>,
     pub steps: Vec<Step>,
     pub entry: StepIndex,
-    /// Entered once everything else has come to rest.
+    /// The step entered after all other steps have ended.
     pub final_step: Option<StepIndex>,
-    /// A branch that ends at a step with arcs of which none matched fails the execution.
+    /// True if a branch fails the execution when it ends at a step with arcs of which none matched.
     pub no_next_is_error: bool,
-    /// How long an execution may take.
+    /// The time limit of an execution.
     pub timeout: Option<Duration>,
-    /// What the document asks for; who starts the execution may ask otherwise.
+    /// The error mode of the document; a start request may override it.
     pub error_mode: Option<ErrorMode>,
     /// Credential declarations, as written.
     pub keychain: Vec<Value>,
@@ -49,43 +50,43 @@ pub struct Metadata {
 pub struct Step {
     pub name: StepName,
     pub description: Option<String>,
-    /// Passed over when false.
+    /// If present and false, the step is skipped.
     pub when: Option<Condition>,
     /// The first rule whose condition holds decides; no match admits.
     pub admit: Vec<AdmitRule>,
     /// Step-level `input` (or `args`): variables for every task of the step.
     pub input: Option<Template>,
-    /// What the step does, once or per item of its loop. Never empty.
+    /// The tasks that run once, or once per item of the loop. Never empty.
     pub tasks: Vec<Task>,
     pub form: BodyForm,
     pub repeat: Option<Loop>,
-    /// Written once the step has completed, before its arcs are looked at.
+    /// Assignments made when the step has completed, before its arcs are evaluated.
     pub set: Vec<Assignment>,
     pub next: Router,
     pub timeout: Option<Duration>,
     pub output: OutputView,
 }
 
-/// How templates see what a step produced.
+/// The view of a step's output in templates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputView {
-    /// Parts that have a name of their own on the step's output.
+    /// Parts of the output that have names of their own.
     pub selected: Vec<Selected>,
-    /// Output whose JSON is longer than so many bytes shows where it is kept: `_ref`, `_store`,
+    /// Output whose JSON is longer than this many bytes is shown by reference: `_ref`, `_store`,
     /// `_preview`.
     pub reference_above: u64,
-    /// How many bytes `_preview` shows.
+    /// The most bytes in `_preview`.
     pub preview_max: usize,
-    /// What `_store` says, if not by size.
+    /// The value of `_store`; chosen by size if `None`.
     pub store: Option<StoreWord>,
-    /// What `_ref.scope` says.
+    /// The value of `_ref.scope`.
     pub scope: ScopeWord,
-    /// Another name of the output, besides the step's.
+    /// An additional name of the output, besides the step's name.
     pub name: Option<String>,
 }
 
-/// The author's word for who may read a large output. All that is kept of an execution is kept
-/// together, so it changes nothing else.
+/// The `scope` of a large output, as written. Only shown as `_ref.scope`: outputs of an execution
+/// are always stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScopeWord {
     Step,
@@ -106,7 +107,7 @@ impl ScopeWord {
     }
 }
 
-/// The author's word for where a large output is kept.
+/// The storage tier of a large output, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreWord {
     Memory,
@@ -141,15 +142,15 @@ impl Default for OutputView {
     }
 }
 
-/// A part of an output, and what it is called.
+/// A part of an output, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
     pub name: String,
-    /// Keys of maps and places in lists.
+    /// Keys of maps and indexes of lists.
     pub path: Vec<String>,
 }
 
-/// How the tasks were written, which decides the shape of the step's output.
+/// The form of the tasks in the document, which decides the shape of the step's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyForm {
     /// One tool: the step's output is the tool's.
@@ -160,7 +161,7 @@ pub enum BodyForm {
 
 #[derive(Debug, Clone)]
 pub struct AdmitRule {
-    /// `None` always holds: an `else`.
+    /// The condition; `None` always holds (`else`).
     pub when: Option<Condition>,
     pub allow: bool,
 }
@@ -170,20 +171,20 @@ pub struct Task {
     /// The item's `name` or key, else `task_<index>`; the step's name for a single tool.
     pub label: String,
     pub tool: ToolKind,
-    /// Everything the tool itself reads (`input` included), templates unrendered. Without `kind`,
-    /// `name`, `set`, `spec`, `retry`.
+    /// The settings that the tool itself reads (`input` included), templates unrendered. Without
+    /// `kind`, `name`, `set`, `spec`, `retry`.
     pub config: Template,
     pub set: Vec<Assignment>,
-    /// Rules of `spec.policy`, then what `retry` means.
+    /// The rules of `spec.policy`, then the rule made from `retry`.
     pub rules: Vec<Rule>,
     pub timeout: Option<Duration>,
 }
 
-/// `scope.key: value` of a `set` block.
+/// An entry `scope.key: value` of a `set` block.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     pub scope: AssignmentScope,
-    /// Without the scope's prefix. Dots make nested maps.
+    /// The target without the scope's prefix. Dots make nested maps.
     pub key: String,
     pub value: Template,
 }
@@ -193,14 +194,14 @@ pub enum AssignmentScope {
     Ctx,
     Iter,
     Step,
-    /// No prefix: the innermost variables of where it is written.
+    /// No prefix: the innermost variables at the place of the assignment.
     Bare,
 }
 
 /// One rule of `spec.policy.rules`.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// `None` always holds: an `else`.
+    /// The condition; `None` always holds (`else`).
     pub when: Option<Condition>,
     pub set: Vec<Assignment>,
     pub verdict: Verdict,
@@ -208,21 +209,21 @@ pub struct Rule {
 
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// Whatever happened, the task has succeeded.
+    /// The task counts as succeeded, whatever its outcome.
     Continue,
     Retry(Retry),
-    /// Go on with the task at this index of [`Step::tasks`].
+    /// Continue with the task at this index of [`Step::tasks`].
     Jump(usize),
-    /// The rest of the pipeline is left out; the step succeeds.
+    /// Skip the rest of the pipeline; the step succeeds.
     Break,
     Fail,
 }
 
-/// How often a rule may have a task done, and how long it may wait in between.
+/// The limits of a retry rule: number of attempts, and delay between two.
 pub const ATTEMPTS_MAX: u32 = 100;
 pub const DELAY_MAX: Duration = Duration::from_secs(3600);
 
-/// A setting as written, or a template that gives it when it is needed.
+/// A literal value, or a template that is rendered when the value is needed.
 #[derive(Debug, Clone)]
 pub enum Amount<T> {
     Said(T),
@@ -231,11 +232,11 @@ pub enum Amount<T> {
 
 #[derive(Debug, Clone)]
 pub struct Retry {
-    /// How often the task is done in all, the first time included.
+    /// The number of attempts, the first one included.
     pub attempts: Amount<u32>,
     pub backoff: Backoff,
     pub delay: Amount<Duration>,
-    /// No delay grows beyond this.
+    /// The upper limit of a growing delay.
     pub delay_max: Duration,
 }
 
@@ -249,10 +250,10 @@ pub enum Backoff {
 #[derive(Debug, Clone)]
 pub struct Loop {
     pub source: LoopSource,
-    /// The name an item is bound to.
+    /// The variable that holds the current item.
     pub iterator: String,
     pub mode: LoopMode,
-    /// A number, perhaps templated. `None`: the default of the mode.
+    /// A number, perhaps templated; `None` for the default of the mode.
     pub in_flight_max: Option<Template>,
     pub frame: Frame,
 }
@@ -265,12 +266,12 @@ pub enum LoopSource {
     Cursor(Box<Task>),
 }
 
-/// How a cursor loop takes its rows.
+/// The settings by which a cursor loop claims and processes rows.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// How many rows one claim asks for: `__frame_max_rows` in the claim.
+    /// The most rows that one claim asks for: `__frame_max_rows` in the claim.
     pub max_rows: Option<Template>,
-    /// How many rows are worked on at once.
+    /// The number of rows processed concurrently.
     pub row_concurrency: Option<Template>,
     pub process: FrameProcess,
 }
@@ -291,9 +292,9 @@ pub struct Router {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouterMode {
-    /// The first arc whose guard holds.
+    /// Take the first arc whose guard holds.
     Exclusive,
-    /// Every arc whose guard holds.
+    /// Take every arc whose guard holds.
     Inclusive,
 }
 
@@ -302,7 +303,7 @@ pub struct Arc {
     pub to: StepIndex,
     pub when: Option<Condition>,
     pub set: Vec<Assignment>,
-    /// Whether the guard asks how the step ended, so that it may take care of a failure.
+    /// True if the guard reads the outcome of the step, so that the arc can handle a failure.
     pub tests_failure: bool,
 }
 

@@ -1,8 +1,7 @@
-//! From the tree of a document to a playbook.
+//! Converts the tree of a document to a playbook.
 //!
-//! Reading goes on after a finding, with whatever stands in for what could not be read: the
-//! playbook is thrown away in the end if there was an error, and until then every further problem
-//! is worth finding.
+//! Reading continues after a finding, with a placeholder for the unreadable part, so that all
+//! problems are found at once. The playbook is discarded at the end if there was an error.
 
 mod arcs;
 mod document;
@@ -33,17 +32,17 @@ pub(crate) use document::{KINDS, read};
 pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;
 
-/// What every part of the document is read with.
+/// The state shared by the readers of all parts of a document.
 struct Reader<'a> {
     findings: &'a mut Findings,
-    /// Where each step is, by name.
+    /// The index of each step, by name.
     steps: BTreeMap<String, StepIndex>,
     workbook: workbook::Workbook,
-    /// Tools that were met and are not built in.
+    /// Tools in the document that are not built in.
     foreign: foreign::ForeignTools,
-    /// The fields of the playbook's own secrets.
+    /// The fields of the secrets that the playbook declares.
     secrets: secrets::SecretFields,
-    /// Where rules of the step being read write to a name without a prefix.
+    /// Targets without a prefix that rules of the current step set.
     bare_rule_sets: Vec<Key>,
 }
 
@@ -52,7 +51,7 @@ impl Reader<'_> {
         self.findings.add(finding);
     }
 
-    /// The entries of a map whose keys a table knows; others get a warning.
+    /// Returns the entries of a map; unknown keys get a warning.
     fn map<'n>(&mut self, node: &'n Node, table: &Table) -> Option<&'n [Entry]> {
         let entries = self.any_map(node, table.title)?;
         for entry in entries {
@@ -65,7 +64,7 @@ impl Reader<'_> {
         Some(entries)
     }
 
-    /// The entries of a map of any keys. Nothing at all is an empty map.
+    /// Returns the entries of a map with any keys; null is an empty map.
     fn any_map<'n>(&mut self, node: &'n Node, title: &str) -> Option<&'n [Entry]> {
         if node.is_null() {
             return Some(&[]);
@@ -112,8 +111,8 @@ impl Reader<'_> {
         self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
     }
 
-    /// Reports a key that says where to go from a step and does not stand where that is read: a
-    /// playbook that goes nowhere is not what its author meant.
+    /// Reports `next` or `arcs` in a place where it is not read, as an error: without its arcs the
+    /// playbook would end early.
     fn misplaced(&mut self, key: &Key, title: &str) -> bool {
         let place = match key.text.as_str() {
             "arcs" => "belongs under `next` of its step: `next: {arcs: […]}`",
@@ -136,7 +135,7 @@ impl Reader<'_> {
         self.add(Finding::error(Code::MissingKey, &node.span, message));
     }
 
-    /// A word where only these are allowed.
+    /// Reports a word that is not one of those allowed.
     fn unknown_word(&mut self, node: &Node, title: &str, word: &str, allowed: &[&str]) {
         let help = match nearest(word, allowed.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -146,7 +145,7 @@ impl Reader<'_> {
         self.add(Finding::error(Code::UnknownWord, &node.span, message).help(help));
     }
 
-    /// The step of a name.
+    /// Returns the step with the given name.
     fn step_named(&mut self, node: &Node) -> Option<StepIndex> {
         let name = self.name(node, "a step's name")?;
         if let Some(index) = self.steps.get(&name) {

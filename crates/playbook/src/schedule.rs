@@ -1,7 +1,7 @@
-//! A schedule: when executions start by themselves, and which.
+//! A schedule: which playbook is started, and at which instants.
 //!
-//! Invariant: which instants a schedule has follows from its document alone, so that every server
-//! finds the same ones.
+//! Invariant: the instants of a schedule depend on its document alone, so that every server
+//! computes the same ones.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use crate::cron::Cron;
 use crate::playbook::Metadata;
 
-/// How far back instants are looked for, a little at first; those of a schedule that has fewer are
-/// few altogether.
+/// The time ranges searched for past instants, the shortest first, so that a frequent schedule is
+/// not searched far back.
 const LOOKS_BACK: &[Duration] = &[
     Duration::from_secs(3600),
     Duration::from_secs(86400),
@@ -27,38 +27,38 @@ const LOOKS_BACK: &[Duration] = &[
 pub struct Schedule {
     pub metadata: Metadata,
     pub when: When,
-    /// Executions start less than so much later than their instant.
+    /// The upper limit of the random delay after an instant.
     pub jitter: Duration,
     pub overlap: Overlap,
     pub catch_up: CatchUp,
     pub playbook: String,
     pub pool: Option<String>,
-    /// What every execution is started with.
+    /// The payload of every execution.
     pub payload: Map<String, Value>,
 }
 
-/// Which instants a schedule has.
+/// The rule that gives the instants of a schedule.
 #[derive(Debug, Clone)]
 pub enum When {
     Cron {
         cron: Cron,
         zone: TimeZone,
     },
-    /// Multiples of a duration since 1970, so that all servers mean the same.
+    /// Multiples of a duration since 1970, so that all servers agree.
     Every(Duration),
     Once(Timestamp),
 }
 
-/// What happens at an instant while an execution of the playbook runs.
+/// The reaction to an instant while an earlier execution of the schedule is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overlap {
-    /// Another one starts beside it.
+    /// Start another execution concurrently.
     Allow,
-    /// Nothing starts.
+    /// Skip the new execution.
     Skip,
-    /// It is waited for.
+    /// Start after the running execution has ended.
     Queue,
-    /// It is cancelled.
+    /// Cancel the running execution.
     Cancel,
 }
 
@@ -73,14 +73,14 @@ impl Overlap {
     }
 }
 
-/// What happens about instants at which no server ran.
+/// The treatment of instants that were missed because no server was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatchUp {
-    /// They are over.
+    /// Missed instants are skipped.
     None,
-    /// The latest is made up for.
+    /// The latest missed instant is started.
     Last,
-    /// All are made up for, up to a limit.
+    /// All missed instants are started, up to a limit.
     All,
 }
 
@@ -95,7 +95,7 @@ impl CatchUp {
 }
 
 impl Schedule {
-    /// Which instants it has, in a line.
+    /// Returns a one-line description of the instants.
     pub fn timing(&self) -> String {
         match &self.when {
             When::Cron { cron, zone } => {
@@ -109,7 +109,7 @@ impl Schedule {
         }
     }
 
-    /// The first instant after another one.
+    /// Returns the first instant after `after`.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         match &self.when {
             When::Cron { cron, zone } => {
@@ -126,7 +126,7 @@ impl Schedule {
         }
     }
 
-    /// The latest instants after one and up to another, at most `max`, in order.
+    /// Returns the latest instants after `after` and up to `until`, at most `max`, in order.
     pub fn latest(&self, after: Timestamp, until: Timestamp, max: usize) -> Vec<Timestamp> {
         let mut found = VecDeque::new();
         let looks = LOOKS_BACK.iter().map(|back| before(until, *back).max(after));
@@ -147,8 +147,8 @@ impl Schedule {
         found.into()
     }
 
-    /// When the execution of an instant starts: as much later as its jitter says, and at the same time
-    /// on every server.
+    /// Returns the start time of an instant's execution. The jitter is derived from a hash, so
+    /// every server computes the same time.
     pub fn starts_at(&self, instant: Timestamp) -> Timestamp {
         let jitter = u64::try_from(self.jitter.as_micros()).unwrap_or(0);
         if jitter == 0 {
@@ -161,7 +161,7 @@ impl Schedule {
     }
 }
 
-/// An instant so much earlier.
+/// Returns the time `duration` before `at`.
 fn before(at: Timestamp, duration: Duration) -> Timestamp {
     let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(at.as_micros().saturating_sub(micros))

@@ -1,13 +1,13 @@
-//! A JSON Schema of the language, for editors: completion, descriptions, red lines.
+//! Builds a JSON Schema of the language, for completion, descriptions and error marks in editors.
 //!
-//! It is made of the same tables the reader works with. Old spellings are there, marked as
-//! deprecated; what only the reader can check is left to it.
+//! Made from the same tables that the reader uses. Old spellings are included and marked as
+//! deprecated; rules that a schema cannot express are left to the reader.
 
 use serde_json::{Map, Value, json};
 
 use crate::words::{Shape, Standing, TABLES, Table, Word, tool_kinds};
 
-/// The schema, draft 2020-12.
+/// Returns the JSON Schema, draft 2020-12.
 pub fn schema() -> Value {
     let mut definitions: Map<String, Value> =
         TABLES.iter().map(|table| (table.name.to_owned(), object(table))).collect();
@@ -33,7 +33,7 @@ fn object(table: &Table) -> Value {
     if !table.required.is_empty() {
         object["required"] = json!(table.required);
     }
-    // Unknown keys are warnings, not errors; an editor that knows no warnings should see them.
+    // Unknown keys are warnings when a playbook is read; a schema can only forbid them.
     if !table.open {
         object["additionalProperties"] = json!(false);
     }
@@ -92,7 +92,7 @@ fn examples(name: &str) -> Option<Value> {
     })
 }
 
-/// What is written in several ways.
+/// Returns the definitions of values that have several forms.
 fn special() -> Vec<(&'static str, Value)> {
     let name = json!({ "type": ["string", "number", "boolean"] });
     let rules = json!({ "type": ["array", "null"], "items": reference("rule") });
@@ -188,7 +188,7 @@ fn example() -> Value {
 mod tests {
     use super::*;
 
-    /// Every `$ref` below a schema.
+    /// Collects every `$ref` below a schema.
     fn references(schema: &Value, found: &mut Vec<String>) {
         match schema {
             Value::Object(map) => {

@@ -1,8 +1,8 @@
-//! The text of a document, and where in it a byte is.
+//! The text of a document, with conversion of byte offsets to lines and columns.
 
 use std::ops::Range;
 
-/// A document as it was given: its name for messages, and its text.
+/// A document's name for messages, and its text.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) file: String,
@@ -10,7 +10,7 @@ pub(crate) struct Source {
     line_starts: Vec<usize>,
 }
 
-/// A place as editors count it: lines from 1, columns from 1 in characters.
+/// A position as editors count it: lines from 1, columns from 1 in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) line: usize,
@@ -24,7 +24,7 @@ impl Source {
         Self { file: file.to_owned(), text, line_starts }
     }
 
-    /// The line an offset is on, counted from 1.
+    /// Returns the line of an offset, counted from 1.
     pub(crate) fn line(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset)
     }
@@ -36,7 +36,7 @@ impl Source {
         Position { line, column: self.text[start..offset].chars().count() + 1 }
     }
 
-    /// The bytes of a line, counted from 1, without its line break.
+    /// Returns the byte range of a line, counted from 1, without its line break.
     pub(crate) fn line_range(&self, line: usize) -> Range<usize> {
         let start = self.line_starts.get(line - 1).copied().unwrap_or(self.text.len());
         let end = self.line_starts.get(line).map_or(self.text.len(), |next| next - 1);
@@ -49,7 +49,7 @@ impl Source {
         self.line_starts.len()
     }
 
-    /// The nearest character boundary at or before an offset.
+    /// Returns the nearest character boundary at or before an offset.
     pub(crate) fn floor(&self, offset: usize) -> usize {
         self.text.floor_char_boundary(offset)
     }

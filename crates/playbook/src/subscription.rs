@@ -1,4 +1,4 @@
-//! A subscription: where messages come from, how their senders are known, and what they start.
+//! A subscription: the source of messages, how senders are authenticated, and what is started.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,18 +15,18 @@ pub struct Subscription {
     pub delivery: Delivery,
     pub dispatch: Dispatch,
     pub headers: HeaderRules,
-    /// For how long a message that comes again is known; nothing if it is not looked for.
+    /// How long duplicates of a message are recognised; `None` if they are not.
     pub dedup: Option<Duration>,
     pub limits: Limits,
     pub fetch: Fetch,
     pub order: Order,
-    /// After how many failures a message is dead.
+    /// The number of failures after which a message is dead.
     pub failures_max: u32,
-    /// `spec` as it is written, for what a source alone understands.
+    /// `spec` as written, for settings that only the source reads.
     pub spec: Map<String, Value>,
 }
 
-/// What messages come from.
+/// The kind of system that messages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSource {
     Nats,
@@ -46,23 +46,23 @@ impl MessageSource {
     }
 }
 
-/// How messages arrive.
+/// The way messages arrive.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delivery {
-    /// A worker fetches them.
+    /// A worker fetches messages.
     Pull(Activation),
-    /// Their senders post them.
+    /// Senders post messages.
     Push(Ingress),
 }
 
-/// When a worker fetches messages.
+/// The times at which a worker fetches messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     Continuous,
     Scheduled,
 }
 
-/// Where senders post messages.
+/// The endpoint to which senders post messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ingress {
     /// An absolute path.
@@ -71,46 +71,46 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// The name under which gateways ask for it: the last part of its path.
+    /// Returns the name under which gateways look up the endpoint: the last part of its path.
     pub fn listener(&self) -> &str {
         let path = self.path.trim_end_matches('/');
         path.rsplit('/').next().unwrap_or(path)
     }
 }
 
-/// How a sender is known. Secrets are named, never written.
+/// The authentication of a sender. Secrets are named, never written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verify {
-    /// The sender signs the body with a secret that both know.
+    /// The sender signs the body with a shared secret.
     Hmac { header: String, secret: String, signed: Signed, tolerance: Duration },
     /// The sender sends the secret itself.
     Bearer { header: String, secret: String },
-    /// Google signs for the sender.
+    /// Google signs an OIDC token for the sender.
     PubsubOidc { audience: String, service_account: String },
 }
 
-/// What a signature is made over.
+/// The content that a signature covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signed {
-    /// The body alone, in hexadecimal, perhaps behind `sha256=`, as GitHub signs.
+    /// The body alone, in hexadecimal, perhaps with the prefix `sha256=`, as GitHub signs.
     Body,
-    /// The time in a header of its own, a full stop, and the body.
+    /// The time from a separate header, a full stop, and the body.
     TimeAndBody { time_header: String },
-    /// The same in one header `t=<time>,v1=<signature>`, as Stripe signs.
+    /// The time and the body, in one header `t=<time>,v1=<signature>`, as Stripe signs.
     Stripe,
 }
 
-/// What a message starts.
+/// The execution that a message starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatch {
     pub playbook: String,
     pub payload_from: PayloadFrom,
     pub pool: Option<String>,
-    /// How many messages are dispatched at once; nothing if each by itself.
+    /// The most messages dispatched at once; `None` to dispatch each by itself.
     pub batch_max: Option<u32>,
 }
 
-/// Which part of a message an execution is started with.
+/// The part of a message that an execution is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadFrom {
     Json,
@@ -128,31 +128,31 @@ impl PayloadFrom {
     }
 }
 
-/// What the headers of a message may decide.
+/// The settings that headers of a message may override.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeaderRules {
     pub directives: Vec<Directive>,
     pub trace: TraceRule,
 }
 
-/// Whether a message's trace goes on in its execution.
+/// The propagation of a message's trace context to its execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum TraceRule {
     #[default]
     Dropped,
-    /// With these entries of its baggage.
+    /// Propagate the W3C trace context, with these baggage entries.
     W3c { baggage: Vec<String> },
 }
 
-/// A header that decides something.
+/// A header that overrides a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
-    /// In lower case.
+    /// The header's name in lower case.
     pub header: String,
     pub controls: Controls,
 }
 
-/// What a header decides.
+/// The setting that a header overrides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Controls {
     Playbook {
@@ -161,7 +161,7 @@ pub enum Controls {
     Pool {
         allowed: Vec<String>,
     },
-    /// The pool of each value.
+    /// The pool for each value of the header.
     Priority {
         pools: BTreeMap<String, String>,
     },
@@ -170,37 +170,37 @@ pub enum Controls {
     SchemaHint,
 }
 
-/// How much is dispatched at most.
+/// The limits of dispatching.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     pub in_flight_max: Option<u32>,
     pub dispatches_per_second_max: Option<u32>,
 }
 
-/// How messages are fetched.
+/// The settings of fetching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fetch {
-    /// How many at once at most.
+    /// The most messages per fetch.
     pub batch: u32,
-    /// How long to wait for the first.
+    /// How long to wait for the first message.
     pub wait: Duration,
 }
 
-/// Which messages start their executions in the order they came.
+/// The messages that start their executions in the order of arrival.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
     None,
-    /// Those with the same key.
+    /// Messages with the same key.
     PerKey(OrderKey),
-    /// All of them.
+    /// All messages.
     Global,
 }
 
-/// What orders a message.
+/// The ordering key of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrderKey {
-    /// What it was published on.
+    /// The subject or topic of the message.
     Subject,
     /// A header, in lower case.
     Header(String),

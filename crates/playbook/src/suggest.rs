@@ -1,11 +1,11 @@
-//! What a misspelt word was probably meant to be.
+//! Finds the word that was probably meant by a misspelt one.
 
-/// No slip of the hand is larger.
+/// The largest edit distance of a suggestion.
 const DISTANCE_MAX: usize = 3;
 /// Words longer than this are not compared.
 const WORD_CHARS_MAX: usize = 40;
 
-/// The nearest candidate, if it is near enough to be a slip of the hand.
+/// Returns the nearest candidate, if it is near enough to be a typing error.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars = fold(word);
     if chars.len() > WORD_CHARS_MAX {
@@ -19,13 +19,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Case and the choice between `-` and `_` are never what tells two words apart.
+/// Normalises case, and `-` to `_`: neither distinguishes two words.
 fn fold(word: &str) -> Vec<char> {
     word.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours from one word to the other, if they
-/// are no more than `allowed`. Only the cells of the table that can be so near are filled.
+/// Returns the edit distance (insertions, deletions, replacements, swaps of neighbours) if it is at
+/// most `allowed`. Only table cells that can be within that distance are computed.
 fn distance(a: &[char], b: &[char], allowed: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > allowed {
         return None;

@@ -1,4 +1,4 @@
-//! Documents in, findings or playbooks out.
+//! Tests from documents to diagnostics or playbooks.
 
 mod attacks;
 mod cron;
@@ -17,12 +17,12 @@ use crate::playbook::{
     Assignment, AssignmentScope, BodyForm, Loop, LoopSource, Playbook, Rule, Step, Task, Verdict,
 };
 
-/// A document around a workflow.
+/// Returns a document with the given workflow.
 pub(crate) fn document(workflow: &str) -> String {
     format!("apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: t}}\nworkflow:\n{workflow}")
 }
 
-/// Checks everything that is said about a whole document.
+/// Checks all diagnostics about a whole document.
 #[track_caller]
 fn check_document(yaml: &str, expected: Expect) {
     let said = match crate::parse("t.yaml", yaml.as_bytes()) {
@@ -34,13 +34,13 @@ fn check_document(yaml: &str, expected: Expect) {
     );
 }
 
-/// A line without what the template parser says: its words are its own.
+/// Removes the template parser's wording from a line, which may change with its version.
 fn without_words(line: &str) -> &str {
     let head = "error[bad-template]:";
     if line.starts_with(head) { head } else { line }
 }
 
-/// Checks everything that is said about a workflow.
+/// Checks all diagnostics about a workflow.
 #[track_caller]
 fn check(workflow: &str, expected: Expect) {
     check_document(&document(workflow), expected);
@@ -53,7 +53,7 @@ fn playbook(yaml: &str) -> Playbook {
     }
 }
 
-/// A step in one form, whatever form it was written in.
+/// Formats a step the same way for all spellings.
 fn show_step(playbook: &Playbook, step: &Step) -> String {
     let mut out = String::new();
     for task in &step.tasks {

@@ -1,7 +1,7 @@
-//! The words of the language: every map that has a fixed set of keys, and what each key is for.
+//! The keys of the language: every map that has a fixed set of keys, and what each key is for.
 //!
-//! One table serves three readers: unknown and old keys are found by it, misspelt ones are
-//! corrected from it, and the JSON Schema for editors is made of it.
+//! The same tables are used to find unknown and deprecated keys, to suggest corrections, and to
+//! build the JSON Schema for editors.
 
 pub(crate) mod schedule;
 pub(crate) mod subscription;
@@ -18,17 +18,17 @@ pub(crate) struct Word {
     pub(crate) about: &'static str,
 }
 
-/// Whether a key should still be written.
+/// The status of a key: current, deprecated or ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Current,
-    /// Understood; this is the way to write it now.
+    /// Accepted but deprecated; holds the current spelling.
     Old(&'static str),
-    /// Read by older engines; without effect, for this reason.
+    /// Accepted without effect; holds the reason.
     Ignored(&'static str),
 }
 
-/// What may stand behind a key, as far as an editor should know.
+/// The type of a key's value, as far as the JSON Schema describes it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
     Any,
@@ -42,15 +42,15 @@ pub(crate) enum Shape {
     /// Seconds, or text like `500ms`, `30s`, `5m`.
     Duration,
     FreeMap,
-    /// A map whose values may hold templates, by target: `ctx.name`.
+    /// A map from targets such as `ctx.name` to values that may hold templates.
     Assignments,
     OneOf(&'static [&'static str]),
-    /// The kinds of tool.
+    /// A tool, by its kind.
     Tool,
     /// The map of this name in [`TABLES`].
     Table(&'static str),
     ListOf(&'static str),
-    /// Written in several ways that the schema spells out by hand.
+    /// A value with several forms, defined by hand in the schema under this name.
     Special(&'static str),
 }
 
@@ -58,10 +58,10 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// What the map is called in a message: `a step`.
+    /// The name of the map in messages: `a step`.
     pub(crate) title: &'static str,
     pub(crate) required: &'static [&'static str],
-    /// Whether other keys have a meaning of their own, so that they are not worth a warning.
+    /// True if other keys are allowed too, so that unknown keys get no warning.
     pub(crate) open: bool,
     pub(crate) words: &'static [Word],
 }
@@ -93,10 +93,10 @@ pub(crate) const PROCESSES: &[&str] = &["row", "frame"];
 pub(crate) const STORES: &[&str] =
     &["auto", "memory", "kv", "disk", "object", "s3", "gcs", "db", "duckdb", "eventlog"];
 pub(crate) const SCOPES: &[&str] = &["step", "execution", "workflow", "permanent"];
-/// Where a jump may lead besides to a label.
+/// The targets of a jump that mean the previous task.
 pub(crate) const PREVIOUS: &[&str] = &["previous", "prev", "_previous", "@previous"];
 
-/// Kinds that are written like a tool and are none, with what to write.
+/// Kinds that older playbooks use and that are not tools, with the replacement.
 pub(crate) const NOT_TOOLS: &[(&str, &str)] = &[
     ("iterator", "give the step a `loop` and its tool a kind of its own"),
     ("task_sequence", "give it `tasks`, or write `tool` as a list of tools"),
@@ -104,7 +104,7 @@ pub(crate) const NOT_TOOLS: &[(&str, &str)] = &[
     ("snowflake_transfer", "use `kind: transfer`"),
 ];
 
-/// The kind that stands for a task of the workbook.
+/// The tool kind that refers to a task of the workbook.
 pub(crate) const WORKBOOK: &str = "workbook";
 
 pub(crate) fn tool_kinds() -> Vec<&'static str> {

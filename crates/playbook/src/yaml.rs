@@ -1,8 +1,8 @@
-//! YAML as a tree that knows where each of its parts stands in the text.
+//! YAML as a tree in which every node knows its place in the text.
 //!
-//! Invariant: what a tree would be with its aliases written out is within the bounds below, so
-//! whoever walks it may recurse and copy. Aliases share their subtree, so a document that
-//! multiplies itself is refused before it has grown.
+//! Invariant: a tree with its aliases expanded is within the limits of `build`, so code that walks
+//! it may recurse and copy. Aliases share their subtree, so a document that multiplies itself by
+//! aliases is refused before it is expanded.
 
 mod build;
 mod scalar;
@@ -17,7 +17,7 @@ pub(crate) use build::{PLAYBOOK_BYTES_MAX, load};
 
 use crate::source::Source;
 
-/// A value and where it stands.
+/// A value and its byte range in the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
@@ -35,7 +35,7 @@ pub(crate) enum Yaml {
     Map(Vec<Entry>),
 }
 
-/// A key of a map and its value. A map has no key twice.
+/// A key of a map and its value. Keys of a map are unique.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
@@ -46,18 +46,18 @@ pub(crate) struct Entry {
 pub(crate) struct Key {
     pub(crate) text: String,
     pub(crate) span: Range<usize>,
-    /// Written without quotes, as `<<` must be to merge.
+    /// True if written without quotes, as `<<` must be to merge.
     plain: bool,
 }
 
 impl Key {
-    /// The key by a newer name, in the same place.
+    /// Returns the key under another name, at the same place.
     pub(crate) fn renamed(&self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self.clone() }
     }
 }
 
-/// What a subtree would be with every alias in it written out.
+/// The size of a subtree with all its aliases expanded.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     nodes: usize,
@@ -66,7 +66,7 @@ struct Cost {
 }
 
 impl Node {
-    /// A map made of parts of the document, to be read as if it stood there.
+    /// Returns a map built from parts of the document, to be read as if it were in the text.
     pub(crate) fn map(span: Range<usize>, entries: Vec<Entry>) -> Self {
         Self { span, yaml: Yaml::Map(entries), cost: Cost::default() }
     }
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// Whether it is a text that is rendered.
+    /// True if the node is a text with a template.
     pub(crate) fn is_template(&self) -> bool {
         self.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
     }
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The value of a key, if this is a map that has it.
+    /// Returns the value of a key, if this node is a map that has the key.
     pub(crate) fn get(&self, key: &str) -> Option<&Rc<Node>> {
         self.entries()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
@@ -130,8 +130,8 @@ impl Node {
         }
     }
 
-    /// Where a part of this scalar's text stands in the document; the whole scalar when escapes
-    /// or folding have moved it beyond recognition.
+    /// Returns the place of a part of this scalar's text in the document; the whole scalar if
+    /// escapes or folding make that impossible.
     pub(crate) fn locate(&self, part: Range<usize>, source: &Source) -> Range<usize> {
         let Yaml::Text { text, style } = &self.yaml else { return self.span.clone() };
         let written = &source.text[source.floor(self.span.start)..source.floor(self.span.end)];
@@ -163,7 +163,7 @@ impl Node {
         }
     }
 
-    /// Lines of a literal block stand one below the other, each behind the same indentation.
+    /// Locates a part of a literal block, whose lines all have the same indentation.
     fn locate_in_block(
         &self,
         text: &str,

@@ -1,12 +1,12 @@
-//! Real playbooks by others: those that are expected to run are read without an error, those that
-//! are expected to be refused are. They lie next to the workspace; without them nothing is checked.
+//! Real playbooks by others: those expected to run are parsed without errors, and those expected to
+//! be refused are refused. The fixtures are next to the workspace; without them nothing is checked.
 
 use std::path::{Path, PathBuf};
 
 use noetl_playbook::{Problems, parse};
 use serde_json::Value;
 
-/// Where the fixtures are, if they are there.
+/// Returns the directory of the fixtures, if it exists.
 fn fixtures() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures");
     root.join("open.json").exists().then_some(root)
@@ -40,7 +40,7 @@ fn every_fixture_is_read_or_refused_as_expected() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Warnings that a playbook written in today's spelling should not get.
+/// Returns the warnings that a playbook in current spelling should not get.
 fn strange_warnings(warnings: &Problems) -> String {
     use noetl_playbook::Code;
     let expected = |code| matches!(code, Code::UnreachableStep | Code::UnknownKey);

@@ -1,5 +1,5 @@
-//! Checksums over the one canonical form of JSON: keys in the order of their code points, no spaces,
-//! characters as they are, numbers in their shortest form.
+//! Checksums of replay states, over the public canonical form of JSON: keys sorted by code points,
+//! no spaces, unescaped characters, numbers in their shortest form.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::state::{Checksums, ExecutionState, ReplayState};
 
-/// A digest, and how it is made.
+/// A digest and its algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
     #[serde(rename = "type")]
@@ -29,7 +29,7 @@ impl Checksum {
     }
 }
 
-/// The canonical form of a value.
+/// Returns the canonical form of a value.
 pub fn canonical(value: &impl Serialize) -> String {
     let mut text = String::new();
     write(&mut text, &serde_json::to_value(value).expect("states are plain data"));
@@ -42,7 +42,7 @@ fn write(out: &mut String, value: &Value) {
             write!(out, "{value}").expect("writing to text does not fail");
         }
         Value::Number(number) if number.is_f64() => {
-            // An exponent has no plus sign here, whatever the writer of JSON thinks of it.
+            // The canonical form has no plus sign in an exponent; serde_json may write one.
             out.push_str(&number.to_string().replace("e+", "e"));
         }
         Value::Number(number) => write!(out, "{number}").expect("writing to text does not fail"),
@@ -78,8 +78,8 @@ fn write_name(out: &mut String, name: &str) {
     out.push(':');
 }
 
-/// The digests of a state, and of each of its parts. An entry of a map is written at a time, so that
-/// a large state is not held twice.
+/// Returns the digests of a state and of each of its parts. Map entries are serialized one at a
+/// time, so that a large state is not held in memory twice.
 pub(crate) fn checksums(state: &ReplayState) -> Checksums {
     let mut whole = Members::new();
     let stage = part_of(&state.stages);
@@ -112,7 +112,7 @@ pub(crate) fn checksums(state: &ReplayState) -> Checksums {
     Checksums { checksum: whole.end(), projection_checksums }
 }
 
-/// The digest of a map on its own.
+/// Returns the digest of a map.
 fn part_of(map: impl IntoIterator<Item = (impl AsRef<str>, impl Serialize)>) -> Checksum {
     let mut members = Members::new();
     for (name, value) in map {
@@ -121,7 +121,7 @@ fn part_of(map: impl IntoIterator<Item = (impl AsRef<str>, impl Serialize)>) -> 
     members.end()
 }
 
-/// An object that is digested member by member; they come in order.
+/// The running digest of an object whose members are added in key order.
 struct Members {
     hash: Sha256,
     buffer: String,
@@ -155,7 +155,7 @@ impl Members {
         }
     }
 
-    /// The execution, a reference at a time; the answer is its own digest.
+    /// Adds the execution, one payload reference at a time. Returns the execution's own digest.
     fn execution(&mut self, execution: &ExecutionState) -> Checksum {
         let ExecutionState { last_node_name, payload_refs, status } = execution;
         self.begin("execution");
@@ -180,7 +180,7 @@ impl Members {
         Checksum::of(alone)
     }
 
-    /// A member that is a map; the answer is the map's own digest.
+    /// Adds a member that is a map. Returns the map's own digest.
     fn part(
         &mut self,
         name: &str,

@@ -1,7 +1,7 @@
-//! The commands that a log shows. A long one has hundreds of thousands, so each is held as numbers: the
-//! ids of events, and the places of texts that many of them share.
+//! The commands of a replayed log. A long log has hundreds of thousands, so each is stored
+//! compactly: event ids, and indexes into a table of shared texts.
 //!
-//! Invariant: they come in the order of their ids, as text: checksums depend on it.
+//! Invariant: commands are ordered by their ids as text; checksums depend on the order.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::Envelope;
 use crate::state::Word;
 
-/// A command, in the shape in which it is answered.
+/// A command in the shape of the API response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command<'a> {
     pub command_id: Cow<'a, str>,
@@ -41,7 +41,7 @@ pub struct Command<'a> {
     pub last_event_id: Option<i64>,
 }
 
-/// All commands of a replay, by their ids.
+/// All commands of a replay, by id.
 #[derive(Clone, Default, Deserialize)]
 #[serde(from = "BTreeMap<String, Command<'static>>")]
 pub struct Commands {
@@ -49,7 +49,7 @@ pub struct Commands {
     texts: Texts,
 }
 
-/// What is known of one command, but for its id.
+/// The stored fields of one command, without its id.
 #[derive(Clone, Copy)]
 struct Entry {
     status: Place,
@@ -67,12 +67,12 @@ struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 64, "a million events have a quarter of a million");
 
-/// The id of an event, if there is one yet.
+/// An optional event id in eight bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark(i64);
 
 impl Mark {
-    /// Ids are not negative.
+    /// The value for "no event"; event ids are never negative.
     const NONE: Self = Self(i64::MIN);
 
     fn of(id: Option<i64>) -> Self {
@@ -84,10 +84,10 @@ impl Mark {
     }
 }
 
-/// Where a text is.
+/// The index of a text, from 1.
 type Place = NonZeroU32;
 
-/// Every text once.
+/// A table of interned texts.
 #[derive(Clone, Default)]
 struct Texts {
     all: Vec<Word>,
@@ -111,7 +111,7 @@ impl Texts {
         text.map(|text| self.place_of(text.as_ref()))
     }
 
-    /// What was known stays known if nothing else is told.
+    /// Replaces a known text if the event has one, else keeps it.
     fn update(&mut self, known: &mut Option<Place>, told: Option<impl AsRef<str>>) {
         if let Some(told) = told {
             *known = Some(self.place_of(told.as_ref()));
@@ -133,7 +133,7 @@ impl Commands {
         self.entries.is_empty()
     }
 
-    /// In the order of their ids.
+    /// Returns the commands in the order of their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Command<'_>> {
         self.entries.iter().map(|(id, entry)| self.shown(id, entry))
     }
@@ -156,7 +156,7 @@ impl Commands {
         }
     }
 
-    /// What an event changes in the command that it is about.
+    /// Applies an event to the command that the event is about.
     pub(crate) fn see(&mut self, event: &Envelope<'_>) {
         let Some(id) = event.command() else { return };
         let Self { entries, texts } = self;

@@ -1,14 +1,14 @@
-//! What is different between two documents, for people and as JSON Patch (RFC 6902).
+//! The difference between two JSON documents, as a list of changes and as JSON Patch (RFC 6902).
 //!
-//! Invariant: the operations, applied in order to the first document, give the second. Lists are
-//! compared as a whole: an item that moved would read as a change of everything after it.
+//! Invariant: the patch operations, applied in order to the first document, give the second. Lists
+//! are compared as a whole, because a moved item would show as a change of everything after it.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What has to be done to one document to get the other.
+/// The changes that turn one document into another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Difference {
     pub changes: Vec<Change>,
@@ -24,10 +24,10 @@ pub enum Operation {
     Replace { path: String, value: Value },
 }
 
-/// One change, with what was there before.
+/// One change, with the values before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// The names that lead there, joined by dots.
+    /// The path to the value, joined by dots.
     pub place: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
@@ -54,7 +54,7 @@ pub fn difference(before: &Value, after: &Value) -> Difference {
     found
 }
 
-/// Where in a document: for patches and for people.
+/// A path in a document, as a JSON pointer and joined by dots.
 #[derive(Debug, Clone, Default)]
 struct Place {
     pointer: String,

@@ -1,4 +1,4 @@
-//! An event as the public API words it, as far as a fold looks at it.
+//! An event in the public format, with the fields that a fold reads.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use crate::Reference;
 
-/// One event in public words.
+/// An event in the public format.
 #[derive(Debug, Clone, Default)]
 pub struct Envelope<'a> {
     pub event_id: i64,
     pub event_type: Cow<'a, str>,
     pub node_name: Option<Cow<'a, str>>,
-    /// Empty if it has none.
+    /// Empty if the event has no status.
     pub status: Cow<'a, str>,
     pub meta: Cow<'a, Map<String, Value>>,
-    /// Where its result is kept, if not in the event.
+    /// The reference to a result that is stored outside the event.
     pub reference: Option<Reference>,
     pub worker_id: Option<Cow<'a, str>>,
     pub stage_id: Option<Cow<'a, str>>,
@@ -24,7 +24,7 @@ pub struct Envelope<'a> {
     pub aggregate: Option<Aggregate<'a>>,
 }
 
-/// The thing an event says it is about.
+/// The entity that an event is about.
 #[derive(Debug, Clone)]
 pub struct Aggregate<'a> {
     pub kind: Cow<'a, str>,
@@ -32,7 +32,7 @@ pub struct Aggregate<'a> {
 }
 
 impl Aggregate<'_> {
-    /// The id without the prefix that repeats the kind, if it is of this kind.
+    /// Returns the id without the `<kind>/` prefix; `None` if the entity is of another kind.
     pub(crate) fn of_kind(&self, kind: &str) -> Option<&str> {
         if self.kind != kind {
             return None;
@@ -43,23 +43,23 @@ impl Aggregate<'_> {
 }
 
 impl Envelope<'_> {
-    /// A value of the meta data as text, whatever it is; `null` is a value.
+    /// Returns a metadata value as text; `null` counts as a value.
     pub(crate) fn meta_text(&self, key: &str) -> Option<Cow<'_, str>> {
         self.meta.get(key).map(text_of)
     }
 
-    /// An integer of the meta data.
+    /// Returns an integer of the metadata.
     pub(crate) fn meta_integer(&self, key: &str) -> Option<i64> {
         self.meta.get(key).and_then(Value::as_i64)
     }
 
-    /// The status, or what stands for it if there is none.
+    /// Returns the status, or `otherwise` if the event has none.
     pub(crate) fn status_or<'b>(&'b self, otherwise: &'b str) -> &'b str {
         if self.status.is_empty() { otherwise } else { &self.status }
     }
 }
 
-/// A value as text: text as it is, anything else as JSON.
+/// Returns a value as text: strings unquoted, anything else as JSON.
 pub(crate) fn text_of(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),

@@ -1,4 +1,4 @@
-//! The transitions: what each event changes in what a replay shows.
+//! The transitions of a replay: the effect of each event on the replay state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::state::{
 };
 use crate::{Envelope, Projection};
 
-/// How many different texts are shared between entries.
+/// The largest number of interned texts.
 const WORDS_MAX: usize = 4096;
 
-/// Texts that come again and again, kept once.
+/// Interned texts that occur in many entries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Words(BTreeSet<Word>);
 
@@ -34,7 +34,7 @@ impl Words {
     }
 }
 
-/// A replay under way: takes events in the order of their log.
+/// A replay in progress; takes events in log order.
 #[derive(Debug, Clone)]
 pub struct Fold {
     state: ReplayState,
@@ -69,7 +69,7 @@ impl Fold {
         Self { state, projection, words }
     }
 
-    /// Goes on from what an earlier replay showed, with the events after it.
+    /// Continues from the state of an earlier replay with the events after it.
     pub fn resume(base: ReplayState, projection: Projection) -> Self {
         let projection_name = projection.as_str().to_owned();
         let state =
@@ -106,17 +106,17 @@ impl Fold {
         self.state.execution.payload_refs.extend(payload);
     }
 
-    /// There were more events than were asked for.
+    /// Marks the state as truncated: the log has more events than were requested.
     pub fn cut_short(&mut self) {
         self.state.truncated = true;
     }
 
-    /// What the events show so far, without digests.
+    /// Returns the state so far, without checksums.
     pub fn state(&self) -> &ReplayState {
         &self.state
     }
 
-    /// How many entries it has, of all kinds.
+    /// Returns the number of entries of all kinds.
     pub fn len(&self) -> usize {
         let ReplayState { execution, stages, frames, commands, business_objects, loops, .. } =
             &self.state;
@@ -133,7 +133,7 @@ impl Fold {
         self.len() == 0
     }
 
-    /// What the events show, with its digests.
+    /// Returns the state with its checksums.
     pub fn finish(self) -> ReplayState {
         let checksums = Some(checksums(&self.state));
         ReplayState { checksums, ..self.state }
@@ -245,7 +245,7 @@ impl Fold {
             }
             "frame.started" => "RUNNING",
             "frame.abandoned" => event.status_or("ABANDONED"),
-            // Ours, which says with a frame's rows that there is one.
+            // An event of this program's own logs, which carries the row count.
             "frame.opened" => {
                 count(&mut frame.row_count, event, "row_count");
                 event.status_or("OPEN")
@@ -286,7 +286,7 @@ impl Fold {
         match &*event.event_type {
             "command.completed" | "loop.shard.done" | "iteration.completed" => repeat.done += 1,
             "command.failed" | "loop.shard.failed" | "iteration.failed" => repeat.failed += 1,
-            // A step of ours that ends ends its loop.
+            // In this program's own logs, the end of a step ends its loop.
             "loop.done" | "loop.fanin.completed" | "step.exit" | "step.failed" => {
                 repeat.completed = true;
             }

@@ -1,4 +1,4 @@
-//! Which stage, frame, command, loop and business object an event is about.
+//! The stage, frame, command, loop and business object that an event is about.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::envelope::text_of;
 
 type Id<'a> = Option<Cow<'a, str>>;
 
-/// A business object: what kind of thing it is, and which one.
+/// The kind and id of a business object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectId {
     pub(crate) kind: String,

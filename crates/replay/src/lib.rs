@@ -1,7 +1,7 @@
-//! What a log shows when it is read again.
+//! Read-only views of a log, computed by replaying it.
 //!
-//! Everything here takes events one by one, in the order of the log, and keeps what it shows: the
-//! public projections with their checksums, a picture to compare with another, the times things took.
+//! Each fold takes events one by one in log order: the public projections with their checksums, a
+//! picture for comparing executions, and the timeline of steps and commands.
 //!
 //! Invariant: the same events give the same bytes, on every machine and from every store.
 

@@ -1,4 +1,4 @@
-//! Business objects: what events say about things outside the execution.
+//! Business objects: entities outside the execution that events describe.
 
 use serde_json::{Map, Value};
 
@@ -43,7 +43,7 @@ impl BusinessObject {
     }
 }
 
-/// The status an object has after an event, if the event says.
+/// Returns the status of an object after an event; `None` if the event does not change it.
 fn status_after<'a>(event: &'a Envelope<'_>) -> Option<&'a str> {
     if !event.status.is_empty() {
         return Some(&event.status);

@@ -1,8 +1,8 @@
-//! A picture of an execution at some moment, to be compared with another: its context, steps,
-//! commands and loops.
+//! A picture of an execution at some event (context, steps, commands, loops) for comparison with
+//! another.
 //!
-//! Invariant: nothing in it depends on ids or times, so that two executions that did the same look
-//! the same.
+//! Invariant: a picture contains no ids or times, so that two executions with the same behaviour
+//! have equal pictures.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use noetl_model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// How many commands a picture shows; of those beyond, only their number is kept.
+/// The largest number of commands shown; further ones are only counted.
 const COMMANDS_MAX: usize = 10_000;
 
-/// Takes the events of an execution in order.
+/// A fold of events into a picture.
 #[derive(Debug, Clone)]
 pub struct Picture {
     execution: ExecutionId,
@@ -57,7 +57,7 @@ impl Picture {
         }
     }
 
-    /// Takes the next event. On an error the log is not one of an execution.
+    /// Folds the next event. Fails if the event cannot follow the ones before it.
     pub fn see(&mut self, recorded: &Recorded) -> Result<(), Illegal> {
         match &mut self.state {
             None => self.state = Some(begin(self.execution, recorded)?),
@@ -67,12 +67,12 @@ impl Picture {
         Ok(())
     }
 
-    /// How many events it shows.
+    /// Returns the number of folded events.
     pub fn event_count(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.seq().0)
     }
 
-    /// What it shows.
+    /// Returns the picture as JSON.
     pub fn document(&self) -> Value {
         let Some(state) = &self.state else { return json!({}) };
         let context: Map<String, Value> =
@@ -180,7 +180,7 @@ impl Picture {
         self.commands.insert(key, CommandPicture { tool, status: "PENDING", attempts: 0 });
     }
 
-    /// Items of loops that had failed are begun anew.
+    /// Uncounts the failures of loop items that a fork runs again.
     fn forked(&mut self, again: &[TaskAddress]) {
         for task in again.iter().filter(|task| task.place.item().is_some()) {
             if let Some(repeat) = self.repeat(task.run) {
@@ -206,8 +206,8 @@ impl Picture {
     }
 }
 
-/// A command by its place in the playbook: `step#run`, `[item]` and `.task` where there are several,
-/// `~retry` where a rule had it done again.
+/// Returns the key of a command from its place in the playbook: `step#run`, then `[item]` and
+/// `.task` if there are several, then `~retry` for retries by a rule.
 fn command_key(step: &StepName, task: TaskAddress) -> String {
     let TaskAddress { run, place, retry } = task;
     let place = match place {
@@ -221,7 +221,7 @@ fn command_key(step: &StepName, task: TaskAddress) -> String {
     format!("{step}#{run}{place}{again}")
 }
 
-/// A value, or what it is known by if it is kept elsewhere.
+/// Returns the value of a payload, or digest and size if it is stored by reference.
 fn shown(payload: &Payload) -> Value {
     match payload {
         Payload::Inline(value) => (**value).clone(),

@@ -1,9 +1,9 @@
-//! Which part of a replay is asked for.
+//! The projections of a replay that a caller can request.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A part of what a log shows.
+/// A part of the replay state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Projection {
     Execution,
@@ -16,7 +16,7 @@ pub enum Projection {
     All,
 }
 
-/// A name that is none of a projection.
+/// The name is not a projection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownProjection;
 
@@ -52,7 +52,7 @@ impl Projection {
         }
     }
 
-    /// Whether another projection comes with this one: what it refers to is shown with it.
+    /// True if `part` is included in this projection, because entries of one refer to the other.
     pub(crate) fn shows(self, part: Projection) -> bool {
         match self {
             Projection::All => true,

@@ -1,4 +1,4 @@
-//! References to results that are kept elsewhere, and what they say about them.
+//! References to results stored outside the event, and the summaries they contain.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,23 +7,22 @@ use noetl_model::PayloadRef;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// Where a result is that is kept elsewhere.
+/// The location of a result stored outside the event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
-    /// Among the large values of this system. A long log has one for every command, so it is held as
-    /// little as it is.
+    /// A payload of this system. Long logs have one per command, so only digest and size are held.
     Kept(PayloadRef),
-    /// Wherever another program says, in its words, with their keys in order.
+    /// A reference of another program, as received but with sorted keys.
     Told(Arc<Value>),
 }
 
 impl Reference {
-    /// What another program says.
+    /// Returns a reference of another program.
     pub fn told(value: &Value) -> Self {
         Self::Told(Arc::new(sorted(value)))
     }
 
-    /// In the shape in which it is answered, with keys in order.
+    /// Returns the reference in the shape of the API response, with sorted keys.
     pub fn value(&self) -> Cow<'_, Value> {
         match self {
             Self::Kept(PayloadRef { digest, size }) => Cow::Owned(json!({
@@ -37,12 +36,12 @@ impl Reference {
         }
     }
 
-    /// What it says about its value.
+    /// Returns the summary of the referenced value.
     pub fn summary(&self) -> PayloadSummary {
         summary_of(&self.value())
     }
 
-    /// The value of ours that is worded like this, if it is one.
+    /// Returns the payload reference serialized as `value`; `None` if it is another program's.
     fn kept(value: &Value) -> Option<Self> {
         let digest = Deserialize::deserialize(value.get("sha256")?).ok()?;
         let kept = Self::Kept(PayloadRef { digest, size: value.get("bytes")?.as_u64()? });
@@ -63,7 +62,7 @@ impl<'de> Deserialize<'de> for Reference {
     }
 }
 
-/// What a reference says about the value it stands for.
+/// The properties of a referenced value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PayloadSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +77,7 @@ pub struct PayloadSummary {
     pub locator: Option<Value>,
 }
 
-/// Reads what a reference says about its value: at the top, else about its rows.
+/// Reads the summary from a reference: top-level fields first, else the fields of `rows_ref`.
 fn summary_of(reference: &Value) -> PayloadSummary {
     let rows = reference.get("rows_ref");
     let there = |value: Option<&Value>| value.filter(|it| !it.is_null()).cloned();
@@ -98,7 +97,7 @@ fn summary_of(reference: &Value) -> PayloadSummary {
     }
 }
 
-/// A value with the keys of all its objects in order.
+/// Returns a value with the keys of all objects sorted.
 pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),

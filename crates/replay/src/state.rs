@@ -1,6 +1,6 @@
-//! What a replay shows, in the shape in which it is answered.
+//! The state that a replay returns, in the shape of the API response.
 //!
-//! Invariant: what is not known is left out, never null: checksums depend on it.
+//! Invariant: unknown fields are omitted, never null; checksums depend on it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::canon::Checksum;
 use crate::commands::Commands;
 use crate::reference::{PayloadSummary, Reference};
 
-/// Text that many entries share.
+/// Text shared by many entries.
 pub(crate) type Word = Arc<str>;
 
-/// All that a log shows, up to some event.
+/// The state of a replay up to some event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayState {
     pub tenant_id: String,
@@ -34,14 +34,14 @@ pub struct ReplayState {
     pub commands: Commands,
     pub business_objects: BTreeMap<Word, BusinessObject>,
     pub loops: BTreeMap<Word, Loop>,
-    /// Whether there were more events than were asked for.
+    /// True if the log has more events than were requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub checksums: Option<Checksums>,
 }
 
-/// The digests of the whole and of its parts.
+/// The digests of the whole state and of its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksums {
     pub checksum: Checksum,
@@ -56,7 +56,7 @@ pub struct ExecutionState {
     pub payload_refs: Vec<PayloadRef>,
 }
 
-/// A result that is kept elsewhere.
+/// A result stored outside its event.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PayloadRef {
     pub event_id: i64,

@@ -1,4 +1,4 @@
-//! Events in, what they show out.
+//! Tests of the fold: events in, state out.
 
 mod golden;
 mod looking_back;
@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{Aggregate, Envelope, Fold, Projection, Reference, ReplayState};
 
-/// An event from `{event_type, node_name, status, meta, result, …}`, numbered if it says no id.
+/// Returns an event from `{event_type, node_name, status, meta, result, …}`; `event_id` defaults to
+/// its index + 1.
 fn envelope(index: usize, event: &Value) -> Envelope<'_> {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     let number = i64::try_from(index + 1).unwrap();

@@ -1,4 +1,4 @@
-//! When each step and command was waiting and when it ran, and which steps the end waited for.
+//! The timeline of an execution: when each step and command waited and ran, and its critical path.
 //!
 //! Invariant: memory is bounded by the open work and by [`TIMELINE_SPANS_MAX`].
 
@@ -17,10 +17,10 @@ use spent::{Activity, Meter};
 
 pub use spent::Spent;
 
-/// How many steps and how many commands a timeline tells one by one.
+/// The largest number of steps, and of commands, that a timeline lists.
 pub const TIMELINE_SPANS_MAX: usize = 10_000;
 
-/// How something ended.
+/// The status of a span or of the execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Outcome {
@@ -41,11 +41,11 @@ pub struct StepSpan {
     pub ended_at: Option<Timestamp>,
     pub outcome: Outcome,
     pub commands: u64,
-    /// Whether the end of the execution waited for it.
+    /// True if the run is on the critical path.
     pub is_critical: bool,
     #[serde(flatten)]
     pub spent: Spent,
-    /// Where among the spans the run is that led here.
+    /// The index of the span whose end led to this run.
     #[serde(skip)]
     after: Option<usize>,
 }
@@ -57,14 +57,14 @@ pub struct CommandSpan {
     pub run: RunId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<u64>,
-    /// How often a worker took it.
+    /// The number of claims.
     pub attempts: u32,
     #[serde(serialize_with = "time")]
     pub issued_at: Timestamp,
-    /// When a worker took it first.
+    /// The time of the first claim.
     #[serde(serialize_with = "maybe_time")]
     pub claimed_at: Option<Timestamp>,
-    /// When the attempt began that ended it.
+    /// The start of the attempt that ended the command.
     #[serde(serialize_with = "maybe_time")]
     pub started_at: Option<Timestamp>,
     #[serde(serialize_with = "maybe_time")]
@@ -72,8 +72,7 @@ pub struct CommandSpan {
     pub outcome: Outcome,
 }
 
-/// The time between an event of another execution and the fork that has it for its past. It belongs to
-/// neither, and is nobody's.
+/// The time between the last shared event and the fork, which counts for neither execution.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ForkGap {
     #[serde(serialize_with = "time")]
@@ -82,7 +81,7 @@ pub struct ForkGap {
     pub forked_at: Timestamp,
 }
 
-/// What took how long.
+/// The time that an execution, its steps and its commands took.
 #[derive(Debug, Clone, Serialize)]
 pub struct Timeline {
     pub execution_id: i64,
@@ -94,18 +93,18 @@ pub struct Timeline {
     pub outcome: Outcome,
     pub event_count: u64,
     pub spent: Spent,
-    /// The steps that the end waited for, in order.
+    /// The steps on the critical path, in order.
     pub critical_path: Vec<StepName>,
     pub steps: Vec<StepSpan>,
     pub commands: Vec<CommandSpan>,
-    /// Whether there are more steps or commands than are told.
+    /// True if there are more steps or commands than are listed.
     pub truncated: bool,
-    /// Times that are left out of what was spent.
+    /// Gaps that are not counted in `spent`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fork_gaps: Vec<ForkGap>,
 }
 
-/// Takes the events of an execution in order.
+/// A fold of events into a timeline.
 #[derive(Debug, Clone)]
 pub struct TimelineFold {
     execution: ExecutionId,
@@ -119,7 +118,7 @@ pub struct TimelineFold {
     runs: BTreeMap<RunId, OpenRun>,
     open: BTreeMap<CommandId, OpenCommand>,
     timers: BTreeMap<TimerId, RunId>,
-    /// The run of each step that ended last, and which number it had among the ends.
+    /// For each step, the run that ended last: the number of its end and the index of its span.
     ended: BTreeMap<StepName, (u64, usize)>,
     ends: u64,
     last: Option<usize>,
@@ -230,7 +229,7 @@ impl TimelineFold {
         }
     }
 
-    /// What took how long, up to `now` if the execution is still under way.
+    /// Returns the timeline. A running execution is measured up to `now`.
     pub fn finish(mut self, now: Option<Timestamp>) -> Timeline {
         let still = now.filter(|_| self.outcome == Outcome::Running);
         if let (Some(now), Some(_)) = (still, self.started_at) {
@@ -256,7 +255,7 @@ impl TimelineFold {
             let span = &mut self.steps[index];
             span.is_critical = true;
             critical_path.push(span.step.clone());
-            // A span leads only to earlier ones, so this ends.
+            // A span refers only to earlier ones, so the loop terminates.
             next = span.after;
         }
         critical_path.reverse();
@@ -278,7 +277,7 @@ impl TimelineFold {
         }
     }
 
-    /// What was under way before goes on from here.
+    /// Excludes the time between the last shared event and the fork.
     fn forked(&mut self, at: Timestamp) {
         let Some(left_at) = self.until else { return };
         self.fork_gaps.push(ForkGap { left_at, forked_at: at });
@@ -377,7 +376,7 @@ impl TimelineFold {
         }
     }
 
-    /// Something of a run goes from one activity to another.
+    /// Changes the activity of a run in its own meter and in the execution's.
     fn change(
         &mut self,
         run: RunId,

@@ -1,6 +1,6 @@
-//! Sealed delivery: a secret that only the worker who asked can read, whoever carries it.
+//! Sealed delivery: a secret encrypted so that only the worker that requested it can read it.
 //!
-//! The public form: an ephemeral X25519 key, HKDF-SHA256 for key and nonce, ChaCha20-Poly1305.
+//! The public format: an ephemeral X25519 key, HKDF-SHA256 for key and nonce, ChaCha20-Poly1305.
 
 use std::fmt;
 
@@ -21,19 +21,19 @@ const FORM: u32 = 1;
 const PURPOSE: &[u8] = b"noetl-sealed-v1";
 const PLACE: &[u8] = b"x25519-hkdf-sha256-chacha20-poly1305|v=1";
 
-/// Why a secret could not be delivered.
+/// The reason why a secret could not be delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
     #[error("the worker's key is not 32 bytes in base64")]
     NotAKey,
-    /// With such a key anybody could read along.
+    /// The key has low order, so anyone could decrypt the secret.
     #[error("the worker's key is weak")]
     WeakKey,
     #[error("the envelope is of another kind, damaged, or for somebody else")]
     Damaged,
 }
 
-/// A secret on its way to one worker.
+/// An encrypted secret for one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedEnvelope {
     pub alg: String,
@@ -42,7 +42,7 @@ pub struct SealedEnvelope {
     pub ciphertext: String,
 }
 
-/// Seals bytes for the holder of a public key, given in base64.
+/// Encrypts bytes for the holder of a public key, given in base64.
 pub fn seal_for(public_key: &str, plain: &[u8]) -> Result<SealedEnvelope, DeliveryError> {
     let theirs = PublicKey::from(bytes_of(public_key).ok_or(DeliveryError::NotAKey)?);
     let mine = StaticSecret::from(random::<32>());
@@ -57,7 +57,7 @@ pub fn seal_for(public_key: &str, plain: &[u8]) -> Result<SealedEnvelope, Delive
     })
 }
 
-/// The receiving side: a key pair of a worker.
+/// A worker's key pair for receiving secrets.
 pub struct DeliveryKey(StaticSecret);
 
 impl DeliveryKey {
@@ -65,7 +65,7 @@ impl DeliveryKey {
         Self(StaticSecret::from(random::<32>()))
     }
 
-    /// What the worker registers with, in base64.
+    /// Returns the public key in base64, for the worker's registration.
     pub fn public(&self) -> String {
         STANDARD.encode(PublicKey::from(&self.0).as_bytes())
     }
@@ -93,7 +93,7 @@ fn bytes_of(text: &str) -> Option<[u8; 32]> {
     STANDARD.decode(text).ok()?.try_into().ok()
 }
 
-/// The cipher that two keys agree on; nothing if one of them decides alone.
+/// Derives cipher and nonce from a shared secret; `None` if one key alone determines it.
 fn cipher(shared: &SharedSecret) -> Option<(ChaCha20Poly1305, Nonce)> {
     if !shared.was_contributory() {
         return None;

@@ -1,4 +1,5 @@
-//! Envelopes at rest: bytes under a key of their own, that key under the operator's.
+//! Envelope encryption at rest: each record is encrypted with its own data key, which the
+//! operator's key wraps.
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -9,7 +10,7 @@ use crate::key::{Key, Keyring, random};
 
 const NONCE_BYTES: usize = 24;
 
-/// Why sealed bytes could not be read.
+/// The reason why an encrypted record could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     #[error("it is sealed under the key {version}, which is not known here")]
@@ -18,7 +19,7 @@ pub enum OpenError {
     Damaged,
 }
 
-/// The place that a record is sealed for.
+/// The row that a record is bound to (associated data of the encryption).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) table: SealedTable,
@@ -26,7 +27,7 @@ pub(crate) struct Place<'a> {
     pub(crate) id: i64,
 }
 
-/// Which of the two ciphertexts of an envelope is meant.
+/// The two ciphertexts of an envelope.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Data,
@@ -34,7 +35,7 @@ enum Part {
 }
 
 impl Place<'_> {
-    /// The place in bytes; no two places, and no two parts, have the same.
+    /// Returns the row and part as bytes, distinct for all rows and parts.
     fn bytes(&self, part: Part) -> Vec<u8> {
         let part = match part {
             Part::Data => b'd',
@@ -67,7 +68,7 @@ pub(crate) fn open(
     decrypt(&own, &sealed.ciphertext, &place.bytes(Part::Data))
 }
 
-/// The record's own key under the current key; its ciphertext stays as it is.
+/// Wraps the record's data key with the current key; the encrypted data does not change.
 pub(crate) fn rewrap(
     keyring: &Keyring,
     place: Place<'_>,
@@ -86,7 +87,7 @@ fn unwrap(keyring: &Keyring, place: Place<'_>, sealed: &Sealed) -> Result<Key, O
     Ok(Key::from_bytes(own))
 }
 
-/// The nonce, then the ciphertext with its tag.
+/// Returns the nonce followed by the ciphertext with its tag.
 fn encrypt(key: &Key, plain: &[u8], place: &[u8]) -> Vec<u8> {
     let nonce: [u8; NONCE_BYTES] = random();
     let cipher = XChaCha20Poly1305::new(key.bytes().into());

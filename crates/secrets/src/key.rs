@@ -1,4 +1,4 @@
-//! The operator's keys: the one that wraps, and earlier ones that still open.
+//! The operator's keys: the current one wraps data keys, earlier ones only unwrap them.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 const KEY_BYTES: usize = 32;
 
-/// Why a text is no key.
+/// The reason why a text is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("a key is {KEY_BYTES} bytes in base64")]
@@ -18,17 +18,17 @@ pub enum KeyError {
     Length(usize),
 }
 
-/// A key. It is never printed.
+/// A 256-bit key. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Zeroizing<[u8; KEY_BYTES]>);
 
 impl Key {
-    /// A key that nobody else has.
+    /// Generates a random key.
     pub fn generate() -> Self {
         Self(Zeroizing::new(random()))
     }
 
-    /// Reads a key as operators write it: base64.
+    /// Parses a key from base64.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?);
         let bytes: [u8; KEY_BYTES] =
@@ -36,12 +36,12 @@ impl Key {
         Ok(Self(Zeroizing::new(bytes)))
     }
 
-    /// The key as operators write it.
+    /// Returns the key in base64.
     pub fn encode(&self) -> Zeroizing<String> {
         Zeroizing::new(STANDARD.encode(&self.0[..]))
     }
 
-    /// A name that tells keys apart and tells nothing about them.
+    /// Returns a short name of the key, derived from a hash, that reveals nothing about it.
     pub fn version(&self) -> String {
         let digest = Sha256::new().chain_update(b"noetl key version\0").chain_update(&self.0[..]);
         let digest = digest.finalize();
@@ -64,7 +64,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The keys of an operator.
+/// The operator's keys.
 #[derive(Debug, Clone)]
 pub struct Keyring {
     current: Key,
@@ -72,7 +72,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// `current` seals; `earlier` ones still open what they have sealed.
+    /// Creates a keyring: `current` encrypts, the `earlier` keys only decrypt.
     pub fn new(current: Key, earlier: Vec<Key>) -> Self {
         Self { current, earlier }
     }
@@ -86,7 +86,7 @@ impl Keyring {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Returns cryptographically random bytes.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the system has randomness");

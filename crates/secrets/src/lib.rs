@@ -1,10 +1,11 @@
-//! Credentials and keychain: a secret is sealed before it is stored, and delivered to one worker only.
+//! Credentials and keychain: secrets are encrypted before they are stored and delivered to one
+//! worker only.
 //!
-//! Every record has a key of its own, which the operator's key wraps. A record is sealed for its
-//! place: moved to another row, it does not open. A new operator's key wraps the records' keys anew
-//! and leaves what they seal alone.
+//! Every record has its own data key, wrapped by the operator's key. A record is bound to its row:
+//! moved to another row, it cannot be decrypted. A rotation of the operator's key rewraps the data
+//! keys and leaves the encrypted data unchanged.
 //!
-//! Invariants: no secret is ever printed, not even by `Debug`; keys are wiped when they are dropped.
+//! Invariants: no secret is ever printed, not even by `Debug`; keys are wiped when dropped.
 
 mod delivery;
 mod envelope;

@@ -1,4 +1,4 @@
-//! Secrets by name: sealed on the way into the store, opened on the way out, every look noted.
+//! Secrets by name: encrypted in the store, decrypted when read, with an audit entry per access.
 
 mod keychain;
 mod rotation;
@@ -18,12 +18,12 @@ pub use rotation::{Progress, Rotation};
 use crate::envelope::{self, OpenError, Place};
 use crate::key::Keyring;
 
-/// How many bytes the JSON of one secret may have.
+/// The largest size of a secret's JSON in bytes.
 pub const DATA_MAX: usize = 1024 * 1024;
-/// How often a credential is put again that somebody else puts at the same time.
+/// The number of tries to store a credential that is changed concurrently.
 const PUTS_MAX: usize = 5;
 
-/// Why a secret could not be kept or given out.
+/// The reason why a secret could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
     #[error(transparent)]
@@ -40,23 +40,23 @@ pub enum VaultError {
     Contended(String),
 }
 
-/// A credential to be kept.
+/// A credential to be stored.
 #[derive(Clone)]
 pub struct NewCredential {
     pub name: String,
     pub kind: String,
-    /// What is secret.
+    /// The secret part.
     pub data: Value,
     pub meta: Option<Value>,
     pub tags: Vec<String>,
     pub description: Option<String>,
 }
 
-/// How people name a credential: an id, if there is one of that number, else a name.
+/// A credential's id or name, as entered by people; the id takes precedence.
 #[derive(Debug, Clone, Copy)]
 pub struct Identifier<'a>(pub &'a str);
 
-/// What is done with a secret.
+/// An operation on a secret, as recorded in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Put,
@@ -76,7 +76,7 @@ impl Operation {
     }
 }
 
-/// Who does something with a secret, and for what.
+/// The worker and the execution on whose behalf a secret is accessed.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     pub worker: Option<String>,
@@ -84,10 +84,10 @@ pub struct Access {
     pub parent_execution: Option<ExecutionId>,
 }
 
-/// Finds the fields of a credential that a process was given by other ways than its store.
+/// Returns the fields of a credential that the process received from outside the store.
 pub type Given = Arc<dyn Fn(&str) -> Option<Map<String, Value>> + Send + Sync>;
 
-/// Secrets by name.
+/// The encrypted store of credentials and keychain entries.
 pub struct Vault {
     records: Arc<dyn Records>,
     keyring: Keyring,
@@ -106,13 +106,13 @@ impl Vault {
         Self { records, keyring, ids, clock, given: None }
     }
 
-    /// The same, with credentials that are not kept here; entries of keychains may name them.
+    /// Adds a source of credentials outside the store; keychain entries may refer to them.
     #[must_use]
     pub fn with_given(self, given: Given) -> Self {
         Self { given: Some(given), ..self }
     }
 
-    /// A credential that is not kept here.
+    /// Returns a credential from outside the store.
     pub fn given(&self, name: &str) -> Option<Map<String, Value>> {
         self.given.as_ref().and_then(|given| given(name))
     }
@@ -121,7 +121,7 @@ impl Vault {
         self.clock.now()
     }
 
-    /// Keeps a credential, in place of the one of its name.
+    /// Stores a credential (replaces one with the same name).
     pub async fn put(&self, new: NewCredential, access: &Access) -> Result<Credential, VaultError> {
         let plain = plain_of(&new.data)?;
         for _ in 0..PUTS_MAX {
@@ -158,7 +158,7 @@ impl Vault {
         Ok(self.records.credential(&name).await?)
     }
 
-    /// What is secret about a credential. Nothing is given out that was not noted first.
+    /// Decrypts a credential. The access is recorded in the audit log first.
     pub async fn open(
         &self,
         credential: &Credential,
@@ -179,12 +179,12 @@ impl Vault {
         serde_json::from_slice(&plain).map_err(|_| unreadable(OpenError::Damaged))
     }
 
-    /// The newest first.
+    /// Lists credentials, newest first.
     pub async fn list(&self, filter: &CredentialFilter) -> Result<Vec<Credential>, VaultError> {
         Ok(self.records.credentials(filter, PAGE_MAX).await?)
     }
 
-    /// Forgets a credential; the answer is what it was.
+    /// Deletes a credential and returns it.
     pub async fn remove(
         &self,
         identifier: Identifier<'_>,
@@ -196,7 +196,7 @@ impl Vault {
         Ok(removed.then_some(known))
     }
 
-    /// Notes what was done with a secret.
+    /// Writes an audit entry for an operation on a secret.
     pub async fn note(
         &self,
         name: &str,

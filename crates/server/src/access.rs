@@ -1,6 +1,6 @@
-//! Who may do what: one decision at the root, before any route is looked for.
+//! Authentication and authorization: one check at the root of the app, before routing.
 //!
-//! Invariants: a path is open only if it is listed here; a path that no rule names needs the widest
+//! Invariants: a path is public only if it is listed here; a path without a rule needs the widest
 //! scope; tokens are compared in constant time.
 
 mod browser;
@@ -21,24 +21,24 @@ use crate::serve::Peer;
 use crate::state::{AppState, Settings};
 use crate::tokens::{Scope, Token};
 
-/// Who is let in.
+/// The authentication that the server requires.
 #[derive(Debug, Clone)]
 pub enum Access {
-    /// Everybody who can reach the address.
+    /// No authentication: anyone who can reach the address has access.
     Open,
-    /// Those who know a token.
+    /// A bearer token out of this list is required.
     Tokens(Vec<Token>),
 }
 
-/// Under which names the server may be addressed.
+/// The `Host` names under which the server may be addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hosts {
-    /// Those of this machine, so that no web page can reach it under a name of its own.
+    /// Only names of this machine, as protection against DNS rebinding by web pages.
     Loopback,
     Any,
 }
 
-/// Who may ask from a browser, beside pages of the server itself.
+/// Origins that may send requests from a browser, in addition to the server's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origins(pub Vec<String>);
 
@@ -48,7 +48,7 @@ impl Origins {
     }
 }
 
-/// Paths that everybody may ask, token or not.
+/// Paths that need no token.
 const PUBLIC_PATHS: &[&str] = &[
     "/health",
     "/api/health",
@@ -60,16 +60,16 @@ const PUBLIC_PATHS: &[&str] = &[
     "/api/docs/page.js",
 ];
 
-/// Where paths begin that are for parts of the system only.
+/// Prefix of the paths for other parts of the system.
 const INTERNAL_PREFIX: &str = "/api/internal/";
 
-/// Paths that only who may do everything may use, whatever the method.
+/// Paths that need the admin scope, for every method.
 const ADMIN_PATHS: &[&str] = &["/api/postgres/execute", "/api/db/init", "/api/db/validate"];
 
-/// Where paths begin that change how the server itself runs.
+/// Prefixes of paths that change how the server itself runs.
 const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/"];
 
-/// Paths that are only read although they are posted to.
+/// Paths that only read although they are called with POST.
 const READ_POSTS: &[&str] = &[
     "/api/catalog/list",
     "/api/catalog/agents/list",
@@ -77,16 +77,16 @@ const READ_POSTS: &[&str] = &[
     "/api/catalog/playbooks/validate",
 ];
 
-/// Where paths begin that whoever writes playbooks uses, whatever the method.
+/// Prefixes of the paths for writing playbooks, for every method.
 const WRITE_PREFIXES: &[&str] = &["/api/catalog/playbook", "/api/playbook-tests/"];
 
-/// Where paths begin that workers use.
+/// Prefixes of the paths for workers.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
 
-/// Where paths begin that messages are posted to; each sender is known by its signature.
+/// Prefix of the paths that messages are posted to; their senders are authenticated by signature.
 const INGRESS_PREFIX: &str = "/ingress/";
 
-/// Which of these scopes a request needs one of; nothing if everybody may make it.
+/// Returns the scopes of which a request needs one; `None` if the request is public.
 pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if PUBLIC_PATHS.contains(&path) {
         return None;
@@ -118,14 +118,14 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     })
 }
 
-/// How often clients may ask, and how often they may be wrong.
+/// Rate limits per client: requests, and failed authentications.
 #[derive(Debug)]
 pub(crate) struct Patience {
     requests: Option<Limiter<Client>>,
     refusals: Limiter<IpAddr>,
 }
 
-/// Whom a request is counted for.
+/// The key under which a client's requests are counted.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Client {
     Token([u8; 32]),
@@ -141,7 +141,7 @@ impl Patience {
     }
 }
 
-/// Lets a request through, or answers it.
+/// Passes a request on if it is allowed; otherwise answers with the refusal.
 pub(crate) async fn admit(
     State(state): State<AppState>,
     request: Request,
@@ -175,12 +175,12 @@ pub(crate) async fn admit(
     Ok(next.run(request).await)
 }
 
-/// Returns whether a token is asked for although the server is open to everybody who reaches it.
+/// True if the route needs the internal token, even on a server that requires no other token.
 fn has_own_token(settings: &Settings, needed: &[Scope]) -> bool {
     needed == [Scope::Internal] && settings.internal.is_some()
 }
 
-/// Whoever asks without a network.
+/// Address of requests that did not arrive over a network.
 const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 fn too_many_refusals(wait: Duration) -> ApiError {
@@ -193,11 +193,11 @@ fn too_many_requests(wait: Duration) -> ApiError {
     ApiError::later(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", detail, wait)
 }
 
-/// Why somebody is not let in.
+/// The reason for refusing a request, by its effect on the limit of refusals.
 enum Refusal {
-    /// Who it is, is not known: a guess may be next.
+    /// The client is not authenticated; counted, because it may be guessing tokens.
     Unknown(ApiError),
-    /// It does not matter who it is, or it is known.
+    /// The client is authenticated, or its identity does not matter; not counted.
     Unable(ApiError),
 }
 
@@ -219,14 +219,14 @@ fn check_token(
         let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-internal-token", detail);
         return Err(Refusal::Unable(error));
     }
-    // Existing parts of the system take 403 for a token that is missing or wrong.
+    // Existing parts of the system expect 403 for a missing or wrong token.
     let (status, code) = match is_internal {
         true => (StatusCode::FORBIDDEN, "forbidden"),
         false => (StatusCode::UNAUTHORIZED, "unauthorized"),
     };
     let refused = |detail| Refusal::Unknown(ApiError::new(status, code, detail));
     let given = given.ok_or_else(|| refused("send a token: Authorization: Bearer <token>"))?;
-    // Every token is compared, so that the time tells nothing about which one was nearly right.
+    // All tokens are compared, so that the duration does not reveal a near match.
     let known =
         known().fold(None, |known, token| if token.is(given) { Some(token) } else { known });
     let known = known.ok_or_else(|| refused("this token is not known"))?;
@@ -259,7 +259,7 @@ fn check_host(settings: &Settings, request: &Request) -> Result<(), ApiError> {
     ))
 }
 
-/// Whether a `Host` header names this machine.
+/// True if a `Host` header names this machine.
 fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

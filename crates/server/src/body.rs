@@ -1,5 +1,5 @@
-//! Bodies of requests arrive within a time, or not at all; one that says that it is too long is not
-//! waited for.
+//! Limits on request bodies: a body must arrive in time, and a body announced as too long is
+//! rejected unread.
 
 use std::error::Error as StdError;
 use std::io;
@@ -20,14 +20,14 @@ use crate::state::AppState;
 
 type Chunk = Result<Bytes, Box<dyn StdError + Send + Sync>>;
 
-/// How many bytes the body of a request may have, where a route does not say otherwise.
+/// Default maximum size of a request body, in bytes.
 pub(crate) const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// How much of a body that is refused passes by, in bytes, and for how long.
+/// Maximum bytes of a rejected body to read and discard, and (`DISCARD_WAIT`) for how long.
 const DISCARDED_MAX: usize = 16 * 1024 * 1024;
 const DISCARD_WAIT: Duration = Duration::from_secs(10);
 
-/// Refuses a request whose body is longer than its route takes, before anything of it is read.
+/// Rejects a request whose announced body is longer than its route allows, before reading it.
 pub(crate) async fn announce_what_fits(request: Request, next: Next) -> Result<Response, ApiError> {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let max = routes::body_max(route.unwrap_or_default()).unwrap_or(BODY_MAX);
@@ -36,7 +36,7 @@ pub(crate) async fn announce_what_fits(request: Request, next: Next) -> Result<R
     let max = u64::try_from(max).unwrap_or(u64::MAX);
     match announced {
         Some(length) if length > max => {
-            // Clients that send all they have before they listen would only see a cut connection.
+            // Clients that send the whole body before they read would only see a closed connection.
             tokio::spawn(timeout(DISCARD_WAIT, discard(request.into_body())));
             let detail = format!("a body has at most {max} bytes here, not {length}");
             Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", detail))
@@ -45,7 +45,7 @@ pub(crate) async fn announce_what_fits(request: Request, next: Next) -> Result<R
     }
 }
 
-/// Lets a body pass by, up to a point.
+/// Reads and discards a body, up to a limit.
 async fn discard(body: Body) {
     let mut chunks = body.into_data_stream();
     let mut passed = 0;
@@ -57,7 +57,7 @@ async fn discard(body: Body) {
     }
 }
 
-/// Gives the body of a request so long to arrive.
+/// Sets a deadline for the arrival of a request's body.
 pub(crate) async fn arrive_in_time(
     State(state): State<AppState>,
     request: Request,
@@ -86,7 +86,7 @@ async fn next_chunk(
     }
 }
 
-/// Whether a body could not be read because it took too long.
+/// True if reading a body failed because it took too long.
 pub(crate) fn is_late(error: &(dyn StdError + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! The end of what is kept beside the log and has an end.
+//! Deletes expired data that is stored beside the event log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,30 +7,30 @@ use noetl_model::Timestamp;
 use noetl_store::{Clock, Horizon, Records, StoreError};
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked for what is over.
+/// Interval between collections.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// How much of each kind is collected at a time.
+/// Maximum number of records of each kind per batch.
 const BATCH_MAX: usize = 500;
-/// How often in a row.
+/// Maximum number of batches per collection.
 const BATCHES_MAX: usize = 100;
-/// How long it is known of a secret of the keychain that it has expired.
+/// Time for which an expired keychain secret is still listed as expired.
 const EXPIRED_KNOWN: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a runtime that is silent is listed.
+/// Time for which a silent runtime is still listed.
 const RUNTIME_KEPT: Duration = Duration::from_secs(60 * 60);
-/// How long it is known who asked for a secret.
+/// Retention of the audit log of accesses to secrets.
 const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// For how long a value stays that has lost its last name, so that whoever names it meanwhile is in
-/// time; and for how long bytes stay that nothing refers to, which may be on their way.
+/// Retention of a value without references, so that a reference created meanwhile is in time, and
+/// of stored bytes without a record, which may be in the middle of an upload.
 const PAYLOAD_KEPT: Duration = Duration::from_secs(60 * 60);
 
-/// Collects what is over until `stop`.
+/// Deletes expired records periodically until `stop`.
 pub async fn collect_records(
     records: Arc<dyn Records>,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) {
-    // Large values outside of the database are looked through a part at a time.
+    // Payloads outside the database are scanned by one 256th (first byte of the digest) at a time.
     for first in (0..=u8::MAX).cycle() {
         tokio::select! {
             biased;

@@ -1,5 +1,5 @@
-//! The condition of the store, for health checks and metrics: whether it answers, whether it can be
-//! written, and how much waits in it. Nobody who asks waits longer than a health check may take.
+//! State of the store for health checks and metrics: reachable, writable, and its backlog. No
+//! caller waits longer than a health check may take.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,36 +11,35 @@ use tokio::time::timeout;
 
 use crate::refreshed::{Known, Refreshed};
 
-/// How long a health check waits for the store. With the rest of the request it stays below a
-/// second.
+/// Maximum time a health check waits for the store; the whole request stays below a second.
 const HEALTH_WAIT_MAX: Duration = Duration::from_millis(800);
-/// How long a reader of metrics waits for figures of the store.
+/// Maximum time a metrics request waits for the store.
 const BACKLOG_WAIT_MAX: Duration = Duration::from_millis(500);
-/// How often it is checked whether the store can be written, as long as it can.
+/// Interval of write checks while the store is writable.
 const WRITE_CHECK_EVERY: Duration = Duration::from_secs(10);
-/// How often it is checked while it cannot.
+/// Interval of write checks while the store is not writable.
 const WRITE_RECHECK_EVERY: Duration = Duration::from_secs(1);
-/// For how many pools the last figures are kept.
+/// Maximum number of pools whose last backlog is kept.
 const POOLS_MAX: usize = 64;
 
-/// The last that is known of the store.
+/// The last known state of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Condition {
     writable: Arc<Refreshed<Result<(), String>>>,
     backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<Backlog>>>>,
 }
 
-/// How much waits in the store.
+/// Number of waiting commands and pending messages in the store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backlog {
-    /// Commands of one pool.
+    /// Ready commands of one pool.
     pub(crate) ready: u64,
-    /// Messages to others.
+    /// Pending messages in the outbox.
     pub(crate) owed: u64,
 }
 
 impl Condition {
-    /// Checks that the store answers; the error is the cause in words for everybody.
+    /// Checks that the store answers; the error is safe to show to clients.
     pub(crate) async fn answers(&self, store: &dyn Store) -> Result<(), String> {
         let asked = timeout(HEALTH_WAIT_MAX, store.ready_count(&Pool::shared())).await;
         let error = match asked {
@@ -52,8 +51,8 @@ impl Condition {
         Err(error.to_string())
     }
 
-    /// Checks that the store can be written, by a write of the last seconds; the error is the cause
-    /// in words for everybody.
+    /// Checks that the store can be written, by a write within the last seconds; the error is safe
+    /// to show to clients.
     pub(crate) async fn is_writable(&self, store: &Arc<dyn Store>) -> Result<(), String> {
         let is_fine = store.write_fault().is_none() && self.writable.last_is(Result::is_ok);
         let every = if is_fine { WRITE_CHECK_EVERY } else { WRITE_RECHECK_EVERY };
@@ -66,7 +65,7 @@ impl Condition {
             tracing::warn!(error = &error as &dyn std::error::Error, "store cannot be written");
             match error {
                 StoreError::Unwritable { .. } => Some(Err(error.to_string())),
-                // That it does not answer is another check's to tell.
+                // A store that does not answer is reported by another check.
                 StoreError::Unavailable(_)
                 | StoreError::TimedOut { .. }
                 | StoreError::OutOfReach { .. }
@@ -80,8 +79,8 @@ impl Condition {
         }
     }
 
-    /// How much waits for a pool, as of now if the store answers at once, else as it was last
-    /// known.
+    /// Returns the backlog of a pool: the current one if the store answers in time, else the last
+    /// known one.
     pub(crate) async fn backlog(
         &self,
         store: &Arc<dyn Store>,

@@ -1,4 +1,4 @@
-//! The connections that are open: how many together, and how many of one address.
+//! Counts of the open connections: in total and per address.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,11 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::Limits;
 
-/// The bits of an IPv6 address that are one client's: a network of 64 bits is the smallest that is
-/// given out.
+/// Mask of an IPv6 address that identifies a client: /64 is the smallest network that is assigned.
 const CLIENT_BITS: u128 = u128::MAX << 64;
 
-/// Counts open connections.
+/// Counts and limits open connections.
 #[derive(Clone)]
 pub(crate) struct Connections {
     slots: Arc<Semaphore>,
@@ -21,12 +20,12 @@ pub(crate) struct Connections {
     by_address: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 
-/// The right to keep one connection open, of any address.
+/// A permit for one open connection, for any address.
 pub(crate) struct Slot {
     _permit: OwnedSemaphorePermit,
 }
 
-/// A connection of an address; counted until it is dropped.
+/// An open connection of an address; counted until dropped.
 pub(crate) struct OpenConnection {
     of: Connections,
     address: IpAddr,
@@ -42,13 +41,13 @@ impl Connections {
         }
     }
 
-    /// Waits until one more connection may be open.
+    /// Waits until another connection may be open.
     pub(crate) async fn slot(&self) -> Slot {
         let permit = self.slots.clone().acquire_owned().await.expect("nobody closes it");
         Slot { _permit: permit }
     }
 
-    /// Counts a connection of an address; `None` if the address has as many as it may.
+    /// Counts a connection of an address; `None` if the address has reached its limit.
     pub(crate) fn open(&self, slot: Slot, address: IpAddr) -> Option<OpenConnection> {
         let address = client_of(address);
         let mut by_address = self.by_address();
@@ -77,7 +76,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// The address that a client is counted under.
+/// Returns the address under which a client's connections are counted.
 fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),

@@ -1,4 +1,4 @@
-//! The description of the API: what the routes say of themselves, and what holds for all of them.
+//! The OpenAPI document: generated from the routes, with the parts common to all of them added.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use crate::access::needed;
 use crate::routes::Beside;
 
-/// The document, as JSON.
+/// Returns the OpenAPI document as JSON.
 pub(crate) fn of(routes: OpenApi) -> Value {
     let info = InfoBuilder::new()
         .title("noetl")
@@ -37,7 +37,7 @@ pub(crate) fn of(routes: OpenApi) -> Value {
 const SCHEME: &str = "A token that the operator has set. Without any, a server that listens on its own \
     machine only asks for none.";
 
-/// Adds what holds for every operation: how it fails, and who may ask for it.
+/// Adds the error response and the required scopes to an operation.
 fn complete(method: &Method, path: &str, operation: &mut Value) {
     operation["responses"]["default"] = json!({
         "description": "What went wrong, as a problem document",

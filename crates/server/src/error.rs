@@ -1,7 +1,8 @@
-//! What went wrong, as problem documents: the client's part in full, ours not at all.
+//! Errors as problem documents (RFC 9457): complete for the client's mistakes, without details for
+//! internal errors.
 //!
-//! Invariant: whatever answers with an error status answers with such a document, also before a
-//! handler is reached; what goes on inside is logged and never told.
+//! Invariant: every error response is a problem document, also before a handler is reached;
+//! internal causes are logged and never sent.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -22,20 +23,20 @@ use serde_json::{Map, Value, json};
 
 use crate::body::is_late;
 
-/// For how many seconds a client should wait before it asks again, if nothing better is known.
+/// Default `Retry-After`, in seconds.
 const RETRY_AFTER: NonZeroU16 = NonZeroU16::MIN;
 
-/// For how long a client should wait for an operator to make room.
+/// `Retry-After` while the storage needs an operator.
 const STORAGE_RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// An answer that is not the one that was hoped for.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
     detail: String,
     more: Map<String, Value>,
-    /// In seconds.
+    /// Value of `Retry-After`, in seconds.
     retry_after: Option<NonZeroU16>,
 }
 
@@ -45,7 +46,7 @@ impl ApiError {
         Self { status, code, detail: detail.into(), more: Map::new(), retry_after }
     }
 
-    /// The same will work after a while.
+    /// Creates an error that a later retry can resolve.
     pub(crate) fn later(
         status: StatusCode,
         code: &'static str,
@@ -59,7 +60,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, code, detail)
     }
 
-    /// The request is understood and cannot be meant.
+    /// Creates an error for a request that is well-formed and not valid.
     pub(crate) fn invalid(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
     }
@@ -68,13 +69,13 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, detail)
     }
 
-    /// The same may work in a moment.
+    /// Creates an error for a temporary failure; the cause is logged.
     pub(crate) fn unavailable(cause: &(dyn StdError + 'static)) -> Self {
         tracing::warn!(error = cause, "request put off");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "try again in a moment")
     }
 
-    /// An error of the store: the client is told what it can know of the cause.
+    /// Converts an error of the store; the client receives only causes that are safe to show.
     fn of_store(error: &StoreError) -> Self {
         match error {
             StoreError::Unavailable(_) => Self::unavailable(error),
@@ -97,7 +98,7 @@ impl ApiError {
         }
     }
 
-    /// Our fault: logged here, told nowhere.
+    /// Creates an internal error; the cause is logged and not sent.
     pub(crate) fn internal(cause: &(dyn StdError + 'static)) -> Self {
         tracing::error!(error = cause, "request failed");
         Self::new(
@@ -129,7 +130,7 @@ impl ApiError {
         self.more.get(name)
     }
 
-    /// A playbook that is not valid, with every finding.
+    /// Creates an error for an invalid playbook, with all diagnostics.
     pub(crate) fn of_problems(problems: &Problems) -> Self {
         Self::invalid("invalid-playbook", problems.headline()).with("diagnostics", json!(problems))
     }
@@ -159,7 +160,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Rounded up, so that who waits so long has waited long enough.
+/// Rounds up to whole seconds, so that a client that waits that long has waited long enough.
 fn whole_seconds(wait: Duration) -> NonZeroU16 {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
@@ -302,12 +303,12 @@ impl From<QueryRejection> for ApiError {
     }
 }
 
-/// No route has this path.
+/// Answers a path without a route.
 pub(crate) async fn unknown_path() -> ApiError {
     ApiError::not_found("unknown-path", "there is nothing at this path")
 }
 
-/// A route has this path, for other methods.
+/// Answers a method that the path's route does not have.
 pub(crate) async fn wrong_method() -> ApiError {
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
@@ -316,7 +317,7 @@ pub(crate) async fn wrong_method() -> ApiError {
     )
 }
 
-/// A handler panicked; the panic itself has been logged by its hook.
+/// Answers after a panic in a handler; the panic hook has logged the panic.
 pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     ApiError::internal(&Panicked).into_response()
 }

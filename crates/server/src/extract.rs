@@ -1,4 +1,4 @@
-//! Parts of a request, read into types; what cannot be read is a problem document.
+//! Extractors for the parts of a request; failures are problem documents.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 
-/// A body that must be there.
+/// A required JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
@@ -24,7 +24,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// A body that may be left out.
+/// An optional JSON body; the default value if it is empty.
 pub(crate) struct MaybeBody<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody<T> {
@@ -39,7 +39,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
     }
 }
 
-/// A body as it comes.
+/// The bytes of a body.
 pub(crate) struct Raw(pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Raw {
@@ -51,10 +51,10 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     }
 }
 
-/// A body that is not short is measured from here on, before anything is built of it.
+/// Minimum size in bytes from which a body is measured before it is parsed.
 const MEASURED_FROM: usize = 64 * 1024;
 
-/// Reads a body that may be long, and refuses one whose values would take too much memory.
+/// Reads a body that may be long, and rejects it if its values would take too much memory.
 async fn measured<S: Send + Sync>(request: Request, state: &S) -> Result<Request, ApiError> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -78,12 +78,12 @@ fn check_size(body: &[u8]) -> Result<(), ApiError> {
             "value-too-large",
             format!("the body cannot be held: {limit}"),
         )),
-        // What is wrong with it otherwise is told when it is read.
+        // Invalid JSON is reported when the body is parsed.
         Ok(_) | Err(Unmeasured::NotJson(_)) => Ok(()),
     }
 }
 
-/// What a body says.
+/// Parses a JSON body.
 pub(crate) fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     check_size(body)?;
     serde_json::from_slice(body).map_err(|error| {
@@ -95,7 +95,7 @@ pub(crate) fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     })
 }
 
-/// What stands in the path.
+/// Parameters in the path.
 pub(crate) struct InPath<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for InPath<T> {
@@ -107,7 +107,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for InPath<
     }
 }
 
-/// What stands after the question mark.
+/// Parameters in the query.
 pub(crate) struct InQuery<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for InQuery<T> {

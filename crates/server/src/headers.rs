@@ -1,4 +1,4 @@
-//! What every answer says about itself: to browsers, that it is data and nothing to run or to frame.
+//! Security headers of every response, which keep browsers from running, framing or caching it.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -7,7 +7,7 @@ use axum::response::Response;
 
 use crate::state::AppState;
 
-/// Said unless the answer has said it by itself.
+/// Headers that are added unless the response has them already.
 const SAID: &[(HeaderName, &str)] = &[
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -16,7 +16,7 @@ const SAID: &[(HeaderName, &str)] = &[
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
 ];
 
-/// For a year, this host is asked over TLS only.
+/// `Strict-Transport-Security` for one year.
 const TLS_ONLY: &str = "max-age=31536000";
 
 pub(crate) async fn say(State(state): State<AppState>, request: Request, next: Next) -> Response {

@@ -1,7 +1,8 @@
-//! Messages that their senders post: who the sender is, which subscription is meant, what it starts.
+//! Messages that senders post: verification of the sender, the subscription, and the execution to
+//! start.
 //!
-//! Invariants: nothing of a message is parsed before its sender is known; the bodies that are read at
-//! the same time have a limit in bytes; a subscription that takes no messages starts nothing.
+//! Invariants: the signature is checked before the message is parsed; the bodies read at the same
+//! time have a limit in bytes; a subscription that takes no messages starts nothing.
 
 mod bodies;
 mod listeners;
@@ -22,24 +23,24 @@ pub(crate) use verify::{HeadProof, Proof, Unknown, verify_head};
 
 use crate::warnings::Warnings;
 
-/// Where secrets come from that subscriptions name.
+/// Source of the secrets that subscriptions refer to.
 #[async_trait]
 pub trait Secrets: Send + Sync {
-    /// The secret of a name, if there is one; otherwise why there is none, for the operator.
+    /// Returns the secret with a name; the error is the reason for the operator.
     async fn secret(&self, name: &str) -> Result<String, String>;
 }
 
-/// What the server keeps for senders.
+/// State for receiving posted messages.
 pub(crate) struct Ingress {
     pub(crate) secrets: SenderSecrets,
     pub(crate) listeners: Listeners,
     pub(crate) bodies: MessageBodies,
-    /// The warnings about refused messages, by path.
+    /// Warnings about refused messages, by path.
     pub(crate) refusals: Warnings<String>,
 }
 
 impl Ingress {
-    /// `bytes_max`: how many bytes of messages are held at the same time.
+    /// Creates the state; `bytes_max` limits the bytes of message bodies held at the same time.
     pub(crate) fn new(secrets: Arc<dyn Secrets>, bytes_max: usize) -> Self {
         Self {
             secrets: SenderSecrets::new(secrets),

@@ -1,8 +1,9 @@
-//! Messages that runtimes fetch: what each runtime is to fetch, and what becomes of each message.
+//! Messages that runtimes fetch: assignments of subscriptions to runtimes, and a verdict per
+//! message.
 //!
-//! Invariants: a message is answered for only after its execution, or its failure, is durable; the
-//! same message starts one execution however often it is handed in; a message never starts its
-//! execution before an earlier one of its line has started or is dead.
+//! Invariants: a verdict is given only after the message's execution, or its failure, is durable; a
+//! message starts one execution however often it is handed in; in an ordered line, a message starts
+//! its execution only after every earlier one has started or is dead.
 
 mod dead;
 
@@ -30,18 +31,18 @@ use crate::routes::pool_of;
 
 pub(crate) use dead::Retried;
 
-/// How many messages are in hand at once, where the subscription does not say.
+/// Default maximum number of messages in flight.
 const IN_FLIGHT: u32 = 1000;
-/// For how long a runtime that goes without a word keeps its turn.
+/// Time after which a silent runtime loses its turn (the right to fetch in order).
 const TURN: Duration = Duration::from_secs(15);
-/// How long a message waits that waits for another one.
+/// Delay for a message that waits behind another one.
 const BEHIND: Duration = Duration::from_secs(1);
-/// How many subscriptions are looked at.
+/// Maximum number of subscriptions that are considered.
 const SUBSCRIPTIONS_MAX: usize = 10_000;
-/// How many documents are remembered.
+/// Maximum number of cached documents.
 const DOCUMENTS_MAX: usize = 1000;
 
-/// Why a runtime gets no answer.
+/// The error of a runtime's call.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     #[error(transparent)]
@@ -50,7 +51,7 @@ pub enum IntakeError {
     Pushed { path: String },
     #[error("subscription {id} is {state} and takes no messages")]
     Closed { id: ExecutionId, state: SubscriptionState },
-    /// Nothing is wrong with the messages; the same may work later.
+    /// The messages are fine, but executions cannot be started; a later retry may work.
     #[error("executions cannot be started at the moment")]
     Unavailable(#[source] StartError),
 }
@@ -61,10 +62,10 @@ impl From<StoreError> for IntakeError {
     }
 }
 
-/// A document, and which version of it.
+/// A document and its version.
 type Document = (u32, Arc<Subscription>);
 
-/// What runtimes hand messages in at.
+/// Assigns subscriptions to runtimes and takes the messages that they fetch.
 #[derive(Clone)]
 pub struct Intake {
     pub(crate) control: Control,
@@ -75,7 +76,7 @@ pub struct Intake {
     broker_url: Option<BrokerUrl>,
 }
 
-/// The address of a broker, which may have a password in it.
+/// URL of a broker; hidden in debug output, because it may contain a password.
 #[derive(Clone)]
 pub struct BrokerUrl(pub String);
 
@@ -85,11 +86,11 @@ impl fmt::Debug for BrokerUrl {
     }
 }
 
-/// Why a message starts nothing.
+/// The reason why a message starts no execution.
 enum Fault {
-    /// The message is at fault, or what it asks for.
+    /// The message, or the start that it asks for, is invalid.
     Message(String),
-    /// We are.
+    /// The server failed temporarily.
     Passing(StartError),
 }
 
@@ -109,13 +110,13 @@ impl Intake {
         Self { control, store, records, clock, documents: Arc::default(), broker_url: None }
     }
 
-    /// The same with a broker for subscriptions that name none.
+    /// Sets the broker for subscriptions that name none.
     #[must_use]
     pub fn with_broker(self, broker_url: Option<BrokerUrl>) -> Self {
         Self { broker_url, ..self }
     }
 
-    /// The paths of the subscriptions that are active and fetched from all the time.
+    /// Returns the paths of the active subscriptions that are fetched continuously.
     pub async fn active(&self) -> Result<Vec<String>, IntakeError> {
         let mut active = Vec::new();
         let (mut before, mut seen) = (None, 0);
@@ -142,7 +143,7 @@ impl Intake {
         }
     }
 
-    /// What a runtime is to fetch for the subscription of a path.
+    /// Returns the assignment of a runtime for the subscription at `path`, and renews its turn.
     pub async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, IntakeError> {
         let (version, rules) = self.document(path).await?;
         let row = self.store.subscription_at(path).await?;
@@ -176,12 +177,12 @@ impl Intake {
         })
     }
 
-    /// Lets another runtime have the turn.
+    /// Ends a runtime's turn, so that another one can take over.
     pub async fn leave(&self, runtime: &WorkerId, id: ExecutionId) -> Result<(), IntakeError> {
         Ok(self.records.end_turn(&turn_of(id), runtime.as_str()).await?)
     }
 
-    /// Takes messages in the order they came; one verdict for each, in order.
+    /// Takes messages in the order of their arrival; returns one verdict per message, in order.
     pub async fn take(
         &self,
         runtime: &WorkerId,
@@ -192,7 +193,7 @@ impl Intake {
         match row.state() {
             SubscriptionState::Registered
             | SubscriptionState::Active
-            // What was fetched before is finished.
+            // Messages fetched before the pause are still processed.
             | SubscriptionState::Paused
             | SubscriptionState::Draining => {}
             state @ SubscriptionState::Deactivated => {
@@ -213,7 +214,7 @@ impl Intake {
         self.records.take_turn(&turn_of(id), runtime.as_str(), TURN).await
     }
 
-    /// The newest document of a path; parsed once for each version.
+    /// Returns the newest document at a path; each version is parsed once.
     async fn document(&self, path: &str) -> Result<Document, SubscriptionError> {
         let entry = self.store.by_path(path, None).await?;
         let entry = entry.ok_or_else(|| SubscriptionError::UnknownPath(path.to_owned()))?;
@@ -233,7 +234,7 @@ impl Intake {
         self.documents.lock().expect("nothing panics while it holds the documents")
     }
 
-    /// Starts the execution that a message wishes for, once.
+    /// Starts the execution that a message asks for, at most once.
     async fn start(
         &self,
         row: &SubscriptionRow,
@@ -290,15 +291,15 @@ fn later(reason: impl Into<String>, after: Duration) -> Verdict {
     Verdict::Later { reason: reason.into(), after_ms }
 }
 
-/// Messages, each with its place among those that were handed in.
+/// Messages with their index in the call.
 type Numbered = Vec<(usize, Arrival)>;
 
-/// A batch of messages on its way.
+/// A batch of messages that is being dispatched.
 struct Dispatching<'a> {
     intake: &'a Intake,
     row: SubscriptionRow,
     rules: Arc<Subscription>,
-    /// Those of them that failed before, and those that wait in front of them.
+    /// Failures of these messages, and of messages that wait ahead of them in their lines.
     marks: Vec<FailedMark>,
     now: Timestamp,
 }
@@ -320,13 +321,13 @@ impl<'a> Dispatching<'a> {
         Ok(Self { intake, row, rules, marks, now })
     }
 
-    /// Dispatches the lines side by side, and each line one after another.
+    /// Dispatches the lines concurrently, and the messages of each line one after another.
     async fn dispatch(&self, arrivals: Vec<Arrival>) -> Result<Vec<Verdict>, IntakeError> {
         let count = arrivals.len();
         let mut lines: BTreeMap<(Option<String>, usize), Numbered> = BTreeMap::new();
         for (index, arrival) in arrivals.into_iter().enumerate() {
             let key = order_key(&self.rules.order, &arrival);
-            // Without an order each message is a line of its own.
+            // Without an order, each message is a line of its own.
             let own = if key.is_none() { index } else { 0 };
             lines.entry((key, own)).or_default().push((index, arrival));
         }
@@ -359,7 +360,7 @@ impl<'a> Dispatching<'a> {
         Ok(done)
     }
 
-    /// Whether somebody waits in front of a line who is not in it.
+    /// True if a failed message outside this batch still waits ahead of the line.
     fn is_held(&self, key: Option<&str>, line: &[(usize, Arrival)]) -> bool {
         let is_here = |once: &str| line.iter().any(|(_, arrival)| arrival.once == once);
         key.is_some()

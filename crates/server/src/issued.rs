@@ -1,4 +1,4 @@
-//! From the event that issued a command to the command, and to who has it.
+//! Finds a command and its worker by the event that issued the command.
 
 use noetl_engine::Possession;
 use noetl_model::{
@@ -10,7 +10,7 @@ use noetl_store::READ_EVENTS_MAX;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// A command, by the event that issued it.
+/// A command with the event that issued it.
 #[derive(Debug, Clone)]
 pub(crate) struct Issued {
     pub(crate) execution: ExecutionId,
@@ -34,7 +34,8 @@ pub(crate) async fn find_issued(state: &AppState, event: EventId) -> Result<Issu
     Ok(Issued { execution, recorded, command, step, tool, pool, bindings })
 }
 
-/// The attempt under which a worker, or whoever was last, has or had a command.
+/// Returns the attempt, and its worker, under which `by` (or the last worker) holds or held a
+/// command.
 pub(crate) async fn attempt_of(
     state: &AppState,
     issued: &Issued,
@@ -54,7 +55,8 @@ pub(crate) async fn attempt_of(
     }
 }
 
-/// The same, of a command that several workers have had, or whose last worker does not say its name.
+/// Finds the attempt in the event log, for a command that several workers have held or whose last
+/// worker is not named.
 async fn attempt_in_log(
     state: &AppState,
     issued: &Issued,
@@ -78,7 +80,7 @@ async fn attempt_in_log(
     }
 }
 
-/// The event that a public command id names: `<execution>:<step>:<event>[:i<index>]`.
+/// Returns the event id in a public command id: `<execution>:<step>:<event>[:i<index>]`.
 pub(crate) fn issued_by(command_id: &str) -> Option<EventId> {
     let parts: Vec<&str> = command_id.split(':').collect();
     let (last, rest) = parts.split_last()?;

@@ -1,4 +1,4 @@
-//! Answers that may be large: written as they are sent, so that they are never held as text.
+//! Large JSON responses, serialized while they are sent, so that the text is never held in memory.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// How much is sent at a time.
+/// Size of a chunk, in bytes.
 const CHUNK: usize = 64 * 1024;
-/// How many chunks wait for a slow reader.
+/// Maximum number of chunks that wait for a slow reader.
 const CHUNKS_MAX: usize = 4;
-/// How long a reader may take for one of them; what is sent is held meanwhile.
+/// Maximum time a reader may take for one chunk; the value is held in memory meanwhile.
 const CHUNK_WAIT: Duration = Duration::from_secs(30);
 
-/// A value as a JSON body. What is `held` for its sake is let go with it, once all of it is sent.
+/// Sends a value as a JSON body. `held` is dropped with the value, once everything is sent.
 pub(crate) fn large_json(
     value: impl Serialize + Send + 'static,
     held: impl Send + 'static,
@@ -28,7 +28,7 @@ pub(crate) fn large_json(
     let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
         let mut writer = Chunks { buffer: Vec::with_capacity(CHUNK), chunks, runtime };
-        // A reader that has gone away, or does not read, needs no answer.
+        // An error means that the reader has disconnected or does not read.
         let _gone = serde_json::to_writer(&mut writer, &value).map(|()| writer.flush());
         drop(value);
         drop(held);

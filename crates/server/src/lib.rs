@@ -1,10 +1,9 @@
 //! The public HTTP API: routes, authentication, errors as problem documents, event streams.
 //!
-//! [`app`] is the whole of it as a value; who has a listener passes it to [`serve`].
+//! [`app`] builds the router; [`serve`] runs it on a listener.
 //!
-//! Invariants: nothing is decided here, a handler reads a request, tells the control plane and
-//! words the answer; who may do what is settled before any route is looked for; every error is a
-//! problem document.
+//! Invariants: handlers make no decisions: they parse a request, call the control plane and format
+//! the answer. Authorization is checked before routing. Every error is a problem document.
 
 mod access;
 mod body;
@@ -66,7 +65,7 @@ pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError};
 pub use within::{Answered, Within};
 
-/// Every route, with what guards them.
+/// Builds the router of all routes, with its middleware.
 pub fn app(state: AppState) -> Router {
     let (router, routes) = routes::all(state.settings().figures).split_for_parts();
     let document = description::of(routes);
@@ -88,7 +87,7 @@ pub fn app(state: AppState) -> Router {
         .with_state(state)
 }
 
-/// Lets pages of these sites ask, and no others.
+/// Allows pages of these origins to send requests.
 fn cors(Origins(origins): &Origins) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|it| it.parse().ok()).collect();
     let asked = [header::AUTHORIZATION, header::CONTENT_TYPE];

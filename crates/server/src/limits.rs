@@ -1,25 +1,25 @@
-//! How much one server takes on.
+//! Resource limits of one server.
 
 use std::time::Duration;
 
 use crate::rate::Rate;
 
-/// How much one server takes on, where an operator may want another figure.
+/// Resource limits of one server that an operator can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many connections may be open; further ones wait to be accepted.
+    /// Maximum number of open connections; further ones wait to be accepted.
     pub connections_max: usize,
-    /// How many of them may come from one address; further ones are closed at once.
+    /// Maximum number of open connections per address; further ones are closed at once.
     pub connections_per_address_max: usize,
-    /// How many bytes of posted messages are held at the same time.
+    /// Maximum bytes of posted messages held at the same time.
     pub message_bytes_max: usize,
-    /// How long a client may take to send the head of a request, or leave a connection idle.
+    /// Maximum time for a client to send the head of a request, or to leave a connection idle.
     pub head_wait: Duration,
-    /// How long a client may take to send the body of a request.
+    /// Maximum time for a client to send the body of a request.
     pub body_wait: Duration,
-    /// How often one token, or one address without one, may ask; `None`: as often as it likes.
+    /// Rate of requests per token, or per address without a token; `None` for no limit.
     pub requests: Option<Rate>,
-    /// How often one address may come with a token that is not known, or with none.
+    /// Rate of requests per address with an unknown token or none.
     pub refusals: Rate,
 }
 

@@ -1,4 +1,4 @@
-//! From an alias to a secret: a stored credential, else what the executing playbook's keychain says.
+//! Resolves an alias to a secret: a stored credential, else the keychain of the executing playbook.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::ingress::Secrets;
 use crate::routes::KeychainScope;
 
-/// Why there is no secret for an alias.
+/// The reason why an alias has no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
     #[error("there is no credential `{0}`")]
@@ -41,14 +41,14 @@ impl From<StoreError> for NotFound {
     }
 }
 
-/// A secret, and what it was found as.
+/// A secret, and where it was found.
 pub enum Found {
     Stored { credential: Box<Credential>, data: Value },
     Keychain { alias: String, data: Value },
 }
 
 impl Found {
-    /// The fields that tools read, `type` among them.
+    /// Returns the fields that tools read, including `type`.
     pub fn fields(self) -> Map<String, Value> {
         let (kind, data) = match self {
             Found::Stored { credential, data } => (Some(credential.kind), data),
@@ -65,16 +65,16 @@ impl Found {
     }
 }
 
-/// Finds secrets by alias.
+/// Resolves aliases to secrets.
 #[derive(Clone)]
 pub struct Lookup {
     pub control: Control,
-    /// What `control` keeps its data in.
+    /// The store that `control` uses.
     pub store: Arc<dyn Store>,
     pub vault: Arc<Vault>,
 }
 
-/// The fields of a credential that hold the one secret of a sender.
+/// Fields of a credential that may hold a sender's secret, in order of preference.
 const SENDER_FIELDS: &[&str] = &["secret", "token", "value", "key", "api_key", "password"];
 
 #[async_trait]
@@ -89,13 +89,13 @@ impl Secrets for Lookup {
     }
 }
 
-/// How many entries of a keychain may name one another in a row.
+/// Maximum depth of keychain entries that refer to one another.
 const ENTRY_DEPTH_MAX: usize = 8;
 
-/// What an entry's templates can name.
+/// Variables of a keychain entry's templates.
 struct Workload {
     values: Arc<Value>,
-    /// Other entries that the entry names.
+    /// Values of the other entries that the entry refers to.
     keychain: Arc<Value>,
 }
 
@@ -109,7 +109,7 @@ impl Variables for Workload {
     }
 }
 
-/// Whose secret it is, and for what it is asked for.
+/// An alias, and the operation and access it is resolved for.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     alias: &'a str,
@@ -124,7 +124,7 @@ impl Asked<'_> {
 }
 
 impl Lookup {
-    /// The secret of an alias, for the execution that the access names if it names one.
+    /// Resolves an alias, for the execution in `access` if there is one.
     pub async fn find(
         &self,
         alias: &str,
@@ -164,7 +164,7 @@ impl Lookup {
         Ok(Found::Keychain { alias: alias.to_owned(), data })
     }
 
-    /// The other entries and credentials that an entry's templates name.
+    /// Resolves the other entries and credentials that an entry's templates refer to.
     async fn named_in(
         &self,
         entry: &Value,
@@ -191,7 +191,7 @@ impl Lookup {
         Ok(Value::Object(keychain))
     }
 
-    /// What the keychain holds, the nearest first.
+    /// Returns the cached keychain secret of an alias, from the narrowest scope that has one.
     async fn cached(
         &self,
         alias: &str,
@@ -212,10 +212,10 @@ impl Lookup {
         Ok(None)
     }
 
-    /// The playbook's own word about an alias.
+    /// Returns the playbook's keychain entry for an alias.
     async fn entry(&self, alias: &str, catalog_id: CatalogId) -> Result<Option<Value>, NotFound> {
         let Some(kept) = self.store.by_id(catalog_id).await? else { return Ok(None) };
-        // What was registered by an older version may not be valid any more.
+        // A playbook registered by an older version may be invalid in this one.
         let Ok(checked) = noetl_playbook::parse(&kept.path, kept.content.as_bytes()) else {
             return Ok(None);
         };
@@ -223,7 +223,7 @@ impl Lookup {
         Ok(keychain.find(|entry| entry["name"] == alias).cloned())
     }
 
-    /// What an entry comes to.
+    /// Computes the secret of a keychain entry.
     async fn made(
         &self,
         entry: &Value,
@@ -252,7 +252,7 @@ impl Lookup {
                 )),
             };
         };
-        // What is static is said here, not looked up.
+        // Values of a static entry are literals, not credential paths.
         let is_static = entry["kind"] == "static";
         let mut fields = Map::new();
         for (field, source) in map {
@@ -269,7 +269,7 @@ impl Lookup {
         Ok(Value::Object(fields))
     }
 
-    /// An entry with its templates rendered; where that takes some effort, it holds up nobody.
+    /// Renders the templates of an entry; expensive ones run off the async threads.
     async fn rendered(
         &self,
         entry: &Value,
@@ -294,7 +294,7 @@ impl Lookup {
         rendered.map_err(wrong)
     }
 
-    /// A field of a credential: `<credential>.<field>`.
+    /// Returns a field of a credential: `<credential>.<field>`.
     async fn by_path(&self, path: &str, asked: Asked<'_>) -> Result<Value, NotFound> {
         let (name, field) = path.split_once('.').ok_or_else(|| {
             asked.wrong(format!("maps `{path}`, which is not <credential>.<field>"))
@@ -304,7 +304,7 @@ impl Lookup {
         value.ok_or_else(|| asked.wrong(format!("maps `{path}`, and `{name}` has no `{field}`")))
     }
 
-    /// The fields of a credential that an entry names, `type` among them.
+    /// Returns the fields of a credential that an entry refers to, including `type`.
     async fn stored(&self, name: &str, asked: Asked<'_>) -> Result<Value, NotFound> {
         let Some(found) = self.vault.find(Identifier(name)).await? else {
             let missing =
@@ -319,8 +319,8 @@ impl Lookup {
     }
 }
 
-/// What an entry itself says about a token: the token, or where and with what to get one, which is
-/// the worker's to do, and to do again before the token expires.
+/// Returns the token fields of an entry: the token itself, or the endpoint and parameters with
+/// which the worker requests one, and renews it before it expires.
 fn said(entry: &Value) -> Map<String, Value> {
     let given = |key: &str| entry.get(key).filter(|value| !value.is_null());
     let mut fields = Map::new();

@@ -1,7 +1,7 @@
-//! What the server measures of its own work, as Prometheus reads it.
+//! Metrics of the server's own work, in the Prometheus format.
 //!
-//! Invariant: every label has a bounded set of values; what others choose is told only if it is known
-//! here, and is `other` else.
+//! Invariant: every label has a bounded set of values; a value chosen by clients is shown only if
+//! it is listed here, and is `other` otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,12 +15,12 @@ use tokio::time::Instant;
 
 use crate::state::AppState;
 
-/// Where the classes of a histogram of seconds end.
+/// Buckets of histograms of seconds.
 const SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
-/// Where the classes of a histogram of sizes end.
+/// Buckets of histograms of sizes.
 const SIZES: &[f64] = &[1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0];
 
-/// Routes that are also counted as writes, under the name they have there.
+/// Routes that are also counted as writes, and their label there.
 const WRITES: &[(&str, &str)] = &[
     ("/api/catalog/register", "catalog_register"),
     ("/api/credentials", "credentials_upsert"),
@@ -29,7 +29,7 @@ const WRITES: &[(&str, &str)] = &[
     ("/api/worker/pool/heartbeat", "runtime_heartbeat"),
 ];
 
-/// Routes that are also counted by what they are for: method, path, the counter, and what it counts.
+/// Routes with a counter of their own: method, path, counter name and help text.
 const ERRANDS: &[(&str, &str, &str, &str)] = &[
     (
         "GET",
@@ -51,13 +51,13 @@ const ERRANDS: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Those of them whose duration is told, under this name.
+/// Counters of `ERRANDS` that also have a histogram of durations, and its name.
 const TIMED_ERRANDS: &[(&str, &str)] = &[
     ("noetl_result_store_put_total", "noetl_result_store_put_duration_seconds"),
     ("noetl_result_store_resolve_total", "noetl_result_store_resolve_duration_seconds"),
 ];
 
-/// Names of events that are told; the rest is `other`.
+/// Event names used as labels; others are `other`.
 const EVENT_TYPES: &[&str] = &[
     "call.done",
     "call.error",
@@ -124,7 +124,7 @@ impl Meters {
         self.families.lock().expect("nothing panics while it holds the meters")
     }
 
-    /// An event of another program was taken, or not.
+    /// Counts an event posted by another program, and its duration.
     pub(crate) fn event(&self, name: &str, taken: bool, took: Duration) {
         let known = EVENT_TYPES.iter().find(|known| **known == name).copied().unwrap_or("other");
         let status = if taken { "ok" } else { "error" };
@@ -142,7 +142,7 @@ impl Meters {
         );
     }
 
-    /// An execution was asked for.
+    /// Counts a request to start an execution, by its outcome.
     pub(crate) fn execute(&self, entry: &'static str, outcome: &'static str) {
         self.count(
             "noetl_execute_outcomes_total",
@@ -151,7 +151,7 @@ impl Meters {
         );
     }
 
-    /// Many executions were asked for at once.
+    /// Records the size of a batch of starts.
     pub(crate) fn batch(&self, size: usize) {
         let size = f64::from(u32::try_from(size).unwrap_or(u32::MAX));
         self.observe(
@@ -163,7 +163,7 @@ impl Meters {
         );
     }
 
-    /// A job told how it ended; nothing may have waited for it.
+    /// Counts a callback of a job; stale if no command waited for it.
     pub(crate) fn callback(&self, state: &'static str, stale: bool) {
         let labels = format!("state=\"{state}\"");
         if stale {
@@ -176,10 +176,10 @@ impl Meters {
         self.count("noetl_container_callback_total", "Ends of jobs that were told.", labels);
     }
 
-    /// A secret was looked for: where it was found, if it was.
+    /// Counts the lookup of a secret, and its duration.
     pub(crate) fn secret(&self, provider: &'static str, is_found: bool, took: Duration) {
         let status = if is_found { "ok" } else { "error" };
-        // This server has no region of its own.
+        // The server has no region.
         let labels = format!("provider=\"{provider}\",region=\"\"");
         self.count(
             "noetl_secret_resolve_total",
@@ -195,7 +195,7 @@ impl Meters {
         );
     }
 
-    /// Secrets of a table were brought under the current key, or could not be.
+    /// Counts secrets of a table that were re-encrypted with the current key, or could not be.
     pub(crate) fn rotation(&self, table: &'static str, rewrapped: u64, failed: u64) {
         for (status, count) in [("ok", rewrapped), ("error", failed)] {
             self.count_many(
@@ -207,7 +207,7 @@ impl Meters {
         }
     }
 
-    /// A request to start executions was refused because too many wait.
+    /// Counts a start that was refused because the backlog is full.
     pub(crate) fn refused_start(&self) {
         self.count(
             "noetl_starts_refused_total",
@@ -259,7 +259,7 @@ impl Meters {
         }
     }
 
-    /// Everything measured so far, in the text form of Prometheus.
+    /// Returns all metrics in the text format of Prometheus.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (name, family) in self.families().iter() {
@@ -313,7 +313,7 @@ impl Series {
     }
 }
 
-/// Measures a request, by the route that answers it.
+/// Counts and times a request by its route.
 pub(crate) async fn measure(
     State(state): State<AppState>,
     request: Request,

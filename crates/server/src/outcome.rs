@@ -1,28 +1,28 @@
-//! How a command ended, read off what existing workers send.
+//! Converts the results that existing workers send to outcomes of commands.
 //!
-//! A tool's result is `{status, data, error, stdout, stderr, …}`, wrapped as
-//! `{result: {status, context: <that>}}`.
+//! A tool's result is `{status, data, error, stdout, stderr, …}`, wrapped as `{result: {status,
+//! context: <result>}}`.
 
 use std::sync::Arc;
 
 use noetl_model::{ErrorKind, Logs, Outcome, ToolError};
 use serde_json::{Value, json};
 
-/// What a tool's result has beside its status.
+/// Keys of a tool's result besides its status.
 const WHOLE_KEYS: &[&str] = &["data", "error", "stdout", "stderr", "exit_code", "duration_ms"];
 
-/// What a tool that has returned leaves behind.
+/// The result of a tool that has returned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Returned {
     Ended {
         outcome: Outcome,
         logs: Logs,
     },
-    /// The result comes later, from somewhere else.
+    /// The result arrives later, through a callback.
     Pending,
 }
 
-/// How a tool ended, in the words of existing workers.
+/// The status of a tool, in the spelling of existing workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToolStatus {
     Success,
@@ -31,7 +31,7 @@ enum ToolStatus {
 }
 
 impl ToolStatus {
-    /// A status that says nothing bad is a success.
+    /// Parses a status; an unknown or missing one is a success.
     fn of(word: Option<&str>) -> Self {
         match word.unwrap_or_default().to_ascii_lowercase().as_str() {
             "error" | "failed" | "failure" => ToolStatus::Error,
@@ -48,14 +48,15 @@ impl ToolStatus {
     }
 }
 
-/// The reference of a result that was stored before it was told.
+/// Returns the reference of a result that was stored before it was reported.
 pub(crate) fn reference(context: &Value) -> Option<&str> {
     let envelope = context.get("result")?;
     let named = envelope.pointer("/reference/ref");
     named.or_else(|| envelope.pointer("/context/data/_ref"))?.as_str()
 }
 
-/// The same with the stored result in place of its reference: the tool's whole result, or its data.
+/// Replaces the reference in an event's context by the stored result: the tool's whole result, or
+/// its data.
 pub(crate) fn with_stored(context: &Value, stored: &Value) -> Value {
     let told = context.pointer("/result/status").cloned().unwrap_or(Value::Null);
     let is_whole = stored.get("status").and_then(Value::as_str).is_some_and(|status| {
@@ -65,7 +66,7 @@ pub(crate) fn with_stored(context: &Value, stored: &Value) -> Value {
     with_result(context, json!({ "status": told, "context": tool }))
 }
 
-/// The same with an error in place of a result that is not stored here.
+/// Replaces the reference in an event's context by an error, because the result is not stored here.
 pub(crate) fn without_stored(context: &Value, reference: &str) -> Value {
     let error = format!("the result {reference} is not stored here");
     let tool = json!({ "status": "error", "error": error });
@@ -78,7 +79,7 @@ fn with_result(context: &Value, result: Value) -> Value {
     context
 }
 
-/// What `call.done` says.
+/// Parses the context of `call.done`.
 pub(crate) fn returned(context: &Value) -> Returned {
     let envelope = context.get("result").unwrap_or(&Value::Null);
     let tool = match envelope.get("context") {
@@ -108,13 +109,13 @@ pub(crate) fn returned(context: &Value) -> Returned {
     Returned::Ended { outcome, logs: logs(tool) }
 }
 
-/// What `call.error` and `command.failed` say.
+/// Parses the context of `call.error` and `command.failed`.
 pub(crate) fn failed(context: &Value) -> Outcome {
     let message = context.get("error").map_or_else(|| "the command failed".to_owned(), text);
     Outcome::failed(ToolError::new(ErrorKind::Exception, message))
 }
 
-/// What `command.completed` says, if no result came before it.
+/// Parses the context of `command.completed`, if no result came before it.
 pub(crate) fn completed(context: &Value, status: Option<&str>) -> Outcome {
     let word = context.get("status").and_then(Value::as_str).or(status);
     match ToolStatus::of(word) {
@@ -144,7 +145,7 @@ fn logs(tool: &Value) -> Logs {
     Logs { stdout: stream("stdout"), stderr: stream("stderr") }
 }
 
-/// A message, whatever it was sent as.
+/// Returns an error message, sent as text or as an object with `message`.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

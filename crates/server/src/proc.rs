@@ -1,29 +1,29 @@
-//! What Linux tells about the machine and this process, below `/proc`. Elsewhere nothing is told.
+//! Figures about the machine and this process from Linux's `/proc`; `None` on other systems.
 
 use std::fs;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Time that processors have spent, in ticks.
+/// Processor time, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// All of it, of all processors.
+    /// Total time of all processors.
     pub(crate) total: u64,
-    /// What was not idle.
+    /// Time that was not idle.
     pub(crate) busy: u64,
-    /// What this process has used.
+    /// Time used by this process.
     pub(crate) own: u64,
 }
 
-/// The memory of the machine, in KiB.
+/// Memory of the machine, in KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) total: u64,
     pub(crate) available: u64,
 }
 
-/// The memory of this process, in KiB, and its threads.
+/// Memory in KiB and number of threads of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) resident: u64,
@@ -45,10 +45,10 @@ pub(crate) fn usage() -> Option<Usage> {
 fn usage_in(machine: &str, process: &str) -> Option<Usage> {
     let cpu = machine.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = cpu.split_whitespace().filter_map(|it| it.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; what follows is part of user.
+    // user nice system idle iowait irq softirq steal; the fields after these are part of user.
     let total: u64 = ticks.iter().take(8).sum();
     let idle = ticks.get(3)? + ticks.get(4)?;
-    // The name of the program may hold anything, so fields are counted from behind it.
+    // The program's name may contain any character, so fields are counted after its closing `)`.
     let (_, fields) = process.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     let own = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
@@ -69,7 +69,7 @@ pub(crate) fn process() -> Option<Process> {
     })
 }
 
-/// The number of a line `name:   number kB`.
+/// Returns the number in a line `name:   number kB`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,5 +1,4 @@
-//! Proof: whether what is stored about an execution is what was written, the replays included that a
-//! server has saved of it.
+//! Verification of an execution: compares the stored events and saved replays with their digests.
 
 use std::collections::VecDeque;
 
@@ -10,8 +9,8 @@ use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
 use noetl_replay::Projection;
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
 
-/// Verifies an execution; nothing if there is none of this id. The digest of its last event is
-/// compared with one that was `kept` elsewhere. `progress` is told how many events have been read.
+/// Verifies an execution; `None` if it does not exist. The digest of the last event is compared
+/// with `kept`, a copy held elsewhere. `progress` is called with the number of events read.
 pub async fn verification(
     store: &dyn Store,
     execution: ExecutionId,
@@ -51,7 +50,7 @@ pub async fn verification(
     }))
 }
 
-/// What is not wrong, and worth knowing.
+/// Returns the remark about a saved replay of another version.
 fn note(foreign: &ReplayMark) -> String {
     let ReplayMark { projection, seq, shape: _ } = foreign;
     format!(
@@ -60,7 +59,7 @@ fn note(foreign: &ReplayMark) -> String {
     )
 }
 
-/// Compares replays that are saved, in order, with what the log shows at their places.
+/// Compares saved replays, in order, with the replay of the log at the same events.
 async fn compare(
     store: &dyn Store,
     execution: ExecutionId,
@@ -91,18 +90,18 @@ async fn compare(
                     return Ok(fault);
                 }
             }
-            // Behind its last mark nothing of it is compared.
+            // After its last mark, a projection needs no further events.
             replays.retain(|replay| !replay.marks.is_empty());
         }
     }
     Ok(None)
 }
 
-/// A projection of the log, as far as it has been read.
+/// A projection of the log, up to the last event read.
 struct Replay {
     question: ReplayQuestion,
     replayer: Replayer,
-    /// Where it is saved, and has not been compared.
+    /// Events at which a replay is saved and not compared yet.
     marks: VecDeque<Seq>,
 }
 
@@ -119,7 +118,7 @@ impl Replay {
         Self { replayer: Replayer::new(&question), question, marks: [first].into() }
     }
 
-    /// Takes the next event; what is saved there is what it comes to, or the fault.
+    /// Folds the next event; if a replay is saved there, compares it and returns the fault.
     async fn see(
         &mut self,
         store: &dyn Store,
@@ -154,7 +153,7 @@ impl Replay {
         self.useless(why)
     }
 
-    /// The fault of the mark that is next.
+    /// Returns a fault for the replay saved at the next mark.
     fn useless(&self, why: String) -> Option<Fault> {
         let projection = self.question.projection.to_string();
         self.marks.front().map(|seq| Fault::UselessReplay { projection, seq: *seq, why })

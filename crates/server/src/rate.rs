@@ -1,6 +1,6 @@
-//! How often somebody may ask: a bucket of permissions for each client, refilled as time goes by.
+//! Rate limits: a token bucket per client.
 //!
-//! Invariant: the number of buckets is bounded; one that is forgotten is a full one.
+//! Invariant: the number of buckets is bounded; an evicted client starts again with a full bucket.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -10,33 +10,33 @@ use std::time::Duration;
 use lru::LruCache;
 use tokio::time::Instant;
 
-/// How many clients are remembered.
+/// Maximum number of clients with a bucket.
 const CLIENTS_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 
-/// How often one client may do something.
+/// A rate limit of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// How many times at once.
+    /// Number of permits in a full bucket.
     pub burst: u32,
-    /// How long one more takes to be allowed.
+    /// Time until one permit is added.
     pub every: Duration,
 }
 
 impl Rate {
-    /// So many times a second, and so many at once.
+    /// Creates a rate of `times` per second with bursts of `burst`.
     pub fn per_second(times: u32, burst: u32) -> Self {
         Self { burst: burst.max(1), every: Duration::from_secs(1) / times.max(1) }
     }
 }
 
-/// What is left of a client's permissions, as the instant from which on its bucket is full.
+/// A token bucket, stored as the instant at which it is full.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     full_at: Instant,
 }
 
 impl Bucket {
-    /// Takes one permission, or says how long to wait for it.
+    /// Takes one permit; the error is the time to wait for it.
     fn take(&mut self, rate: Rate, now: Instant) -> Result<(), Duration> {
         let full_at = self.full_at.max(now) + rate.every;
         let wait = full_at.saturating_duration_since(now + rate.every * rate.burst);
@@ -60,7 +60,7 @@ impl<K: Hash + Eq> Limiter<K> {
         Self { rate, buckets: Mutex::new(LruCache::sparse(CLIENTS_MAX)) }
     }
 
-    /// Takes one of a client's permissions, or says how long to wait for it.
+    /// Takes one permit of a client; the error is the time to wait for it.
     pub(crate) fn take(&self, client: K) -> Result<(), Duration> {
         let now = Instant::now();
         let mut buckets = self.buckets.lock().expect("nothing panics while it holds the buckets");
@@ -72,7 +72,7 @@ impl<K: Hash + Eq> Limiter<K> {
 mod tests {
     use super::*;
 
-    /// Asks at these milliseconds; the answers are `+` or the milliseconds to wait.
+    /// Takes permits at these milliseconds; expects `+` or the milliseconds to wait, for each.
     #[track_caller]
     fn check(rate: Rate, asked_at: &[u64], expected: &str) {
         let begun = Instant::now();

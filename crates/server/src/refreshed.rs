@@ -1,5 +1,5 @@
-//! A value that takes a while to find out, for callers that must not wait: it is found out in the
-//! background, by one task at a time, and everybody else gets the last one.
+//! A cached value that is refreshed in the background by one task at a time, for callers that must
+//! not wait; they get the last value.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ struct State<T> {
     is_refreshing: bool,
 }
 
-/// A value and when it was found out.
+/// A value and the time it was computed.
 #[derive(Debug, Clone)]
 pub(crate) struct Known<T> {
     pub(crate) value: T,
@@ -32,13 +32,14 @@ impl<T> Default for Refreshed<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
-    /// Returns whether a value is known and the last one passes a test.
+    /// True if there is a last value and it passes a test.
     pub(crate) fn last_is(&self, test: impl Fn(&T) -> bool) -> bool {
         self.state.borrow().last.as_ref().is_some_and(|last| test(&last.value))
     }
 
-    /// The value, found out anew if it is older than `age_max` and if that takes no longer than
-    /// `wait_max`; else the last one. `refresh` gives `None` if the value cannot be found out.
+    /// Returns the value, refreshed if it is older than `age_max` and if that takes at most
+    /// `wait_max`; otherwise the last one. `refresh` returns `None` if the value cannot be
+    /// computed.
     pub(crate) async fn get(
         self: &Arc<Self>,
         age_max: Duration,
@@ -54,7 +55,7 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
         });
         if is_begun {
             let this = Arc::clone(self);
-            // A task of its own, so that a panic does not end refreshing for good.
+            // Spawned separately, so that a panic does not stop refreshing for good.
             let refresh = tokio::spawn(refresh);
             drop(tokio::spawn(async move {
                 let value = refresh.await.ok().flatten();
@@ -67,7 +68,7 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
             }));
         }
         let done = changes.wait_for(|state| !state.is_refreshing);
-        // What is late is there for the next caller.
+        // A late value is used by the next caller.
         let _late = timeout(wait_max, done).await;
         self.state.borrow().last.clone()
     }

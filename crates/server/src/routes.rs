@@ -1,4 +1,4 @@
-//! The routes, a noun to a file.
+//! The HTTP routes, one file per resource.
 
 mod callback;
 mod catalog;
@@ -47,7 +47,7 @@ pub use pools::{announce_worker, forget_worker};
 
 use crate::state::{AppState, Figures};
 
-/// Every route, with its description.
+/// Returns all routes with their OpenAPI description.
 pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
     let metrics = match figures {
         Figures::Shown => metrics::routes(),
@@ -90,7 +90,7 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(wallet::routes())
 }
 
-/// How many bytes the body of a request to a route may have, if the route says it itself.
+/// Returns the maximum size of a route's request body, if the route has its own.
 pub(crate) fn body_max(route: &str) -> Option<usize> {
     match route {
         worker::REPORT => Some(worker::REPORT_BYTES_MAX),
@@ -101,7 +101,7 @@ pub(crate) fn body_max(route: &str) -> Option<usize> {
     }
 }
 
-/// What is described apart, because its path has no end of its own.
+/// Operations with a wildcard path, which are added to the OpenAPI document separately.
 #[derive(OpenApi)]
 #[openapi(paths(ingress::take_message, ui_schema::ui_schema))]
 pub(crate) struct Beside;

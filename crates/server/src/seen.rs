@@ -1,7 +1,7 @@
-//! What this process remembers to answer existing workers fast: claims, and events posted lately.
+//! A cache for fast answers to existing workers: claims and recently posted events.
 //!
-//! A cache: what is not in it is read from the log. Only a fact of another program that is posted
-//! again much later, or to another server, is recorded twice; it changes nothing either time.
+//! On a miss the log is read. Only an event of another program that is posted again much later, or
+//! to another server, is recorded twice; recording it has no further effect.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
@@ -14,7 +14,7 @@ const POSTED_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 
 pub(crate) struct Seen {
     claims: Mutex<LruCache<(EventId, WorkerId), Attempt>>,
-    /// How often the store had been found to have gone back in time when each was recorded.
+    /// The count of rewinds of the store at the time each event was recorded.
     posted: Mutex<LruCache<(ExecutionId, i64), u64>>,
 }
 
@@ -28,7 +28,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Remembers the attempt under which a worker has the command that an event issued.
+    /// Caches the attempt under which a worker holds the command that an event issued.
     pub(crate) fn claimed(&self, issued: EventId, worker: &WorkerId, attempt: Attempt) {
         held(&self.claims).put((issued, worker.clone()), attempt);
     }
@@ -37,8 +37,8 @@ impl Seen {
         held(&self.claims).get(&(issued, worker.clone())).copied()
     }
 
-    /// Returns whether an event that another program numbered was recorded lately, and the store
-    /// has not gone back in time since.
+    /// True if an event numbered by another program was recorded recently, and the store was not
+    /// rewound since.
     pub(crate) fn was_posted(&self, execution: ExecutionId, event: i64, rewinds: u64) -> bool {
         held(&self.posted).get(&(execution, event)) == Some(&rewinds)
     }

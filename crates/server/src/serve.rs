@@ -1,7 +1,7 @@
-//! From a listener to a server that ends without losing a request.
+//! Runs the server on a listener, with a shutdown that completes the open requests.
 //!
-//! Invariants: the number of connections is bounded; a client that sends the head of a request too
-//! slowly, or does not finish its handshake, is cut off and costs nobody else anything.
+//! Invariants: the number of connections is bounded; a client that is too slow with the head of a
+//! request or the TLS handshake is disconnected and does not delay others.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -27,22 +27,22 @@ use crate::tls::Tls;
 use crate::warnings::Warnings;
 use crate::{AppState, app};
 
-/// How long a client may take to agree on a key.
+/// Maximum duration of a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// How many bytes the head of a request may have.
+/// Maximum size of a request's head, in bytes.
 const HEAD_MAX: usize = 64 * 1024;
-/// How long to wait after a connection could not be accepted, for want of files for example.
+/// Pause after a failed accept, such as when no file descriptors are left.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-/// How long requests may take that came while the server was ending.
+/// Maximum duration of requests that arrive during the shutdown.
 const LATE_MAX: Duration = Duration::from_secs(1);
-/// How often the files of a certificate are looked at.
+/// Interval of checks for changed certificate files.
 const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
 
-/// Who sent a request.
+/// Address of the client that sent a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Answers requests until `shutdown`, then finishes those under way, within the drain time.
+/// Serves requests until `shutdown`, then completes the open ones within `drain_max`.
 pub async fn serve(
     listener: TcpListener,
     state: AppState,
@@ -60,8 +60,8 @@ pub async fn serve(
         () = shutdown.cancelled() => {}
     }
     state.drain();
-    // Whoever comes late is still answered: a balancer has to hear that this server is not ready, and
-    // a worker that is refused a connection may take it for the end.
+    // Requests are still answered during the drain: a load balancer has to see that this server is
+    // not ready, and a worker that is refused a connection may give up.
     let late = GracefulShutdown::new();
     let drained = async {
         if tokio::time::timeout(drain_max, open.shutdown()).await.is_err() {
@@ -79,7 +79,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// What every connection is answered by.
+/// The parts needed to serve a connection.
 #[derive(Clone)]
 struct Host {
     router: Router,
@@ -87,7 +87,7 @@ struct Host {
     warnings: Arc<AcceptWarnings>,
 }
 
-/// The warnings about connections that are not served.
+/// Rate-limited warnings about connections that are not served.
 struct AcceptWarnings {
     failed: Warnings<()>,
     closed: Warnings<IpAddr>,
@@ -125,7 +125,7 @@ impl Host {
         }
     }
 
-    /// Answers the requests of one connection, which is counted until it is over.
+    /// Serves the requests of one connection, which is counted until it ends.
     async fn answer(
         self,
         stream: TcpStream,
@@ -133,7 +133,7 @@ impl Host {
         watcher: Watcher,
         _connection: OpenConnection,
     ) {
-        // An answer is written at once, so waiting for more to send with it only costs time.
+        // Answers are written at once, so Nagle's algorithm would only add delay.
         let _without = stream.set_nodelay(true);
         let Some(tls) = &self.state.settings().tls else {
             return self.converse(stream, peer, watcher).await;
@@ -166,7 +166,7 @@ impl Host {
     }
 }
 
-/// Reads a certificate again whenever its files change.
+/// Reloads the certificate whenever its files change.
 async fn refresh_certificate(tls: Option<Arc<Tls>>) {
     let Some(tls) = tls else { return std::future::pending().await };
     loop {

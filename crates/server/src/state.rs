@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! The state shared by all handlers.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -27,44 +27,45 @@ use crate::tls::Tls;
 use crate::tokens::Token;
 use crate::unserved::UnservedPools;
 
-/// What an operator may set.
+/// Settings of the server.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub access: Access,
-    /// What parts of the system show each other; everything they need is allowed with it.
+    /// Token for the internal routes, used between parts of the system.
     pub internal: Option<Token>,
     pub hosts: Hosts,
     pub origins: Origins,
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
-    /// The broker of subscriptions that name none.
+    /// Broker for subscriptions that name none.
     pub broker_url: Option<BrokerUrl>,
-    /// The prefix of the subjects of feeds.
+    /// Prefix of the subjects of feeds.
     pub feed_prefix: SubjectPrefix,
     pub figures: Figures,
     pub spans: Spans,
-    /// How long a worker that sends heartbeats may go without one; the control plane's lease.
+    /// Duration of a lease, as set in the control plane; a worker must send a heartbeat within that
+    /// time.
     pub lease: Duration,
-    /// Every how many events a replay is saved, for later ones to go on from.
+    /// Number of events after which a replay is saved, so that later ones can continue from it.
     pub replay_saved_every: NonZeroU64,
-    /// How many entries a replay may have; with more, it goes on alone.
+    /// Number of entries from which a replay counts as large and needs a permit.
     pub replay_alone_from: usize,
 }
 
-/// A replay of fewer events takes a fraction of a second.
+/// Default interval of saved replays; a replay of fewer events takes a fraction of a second.
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
 
-/// A replay with fewer entries takes a few megabytes.
+/// Default size of a large replay; one with fewer entries takes a few megabytes.
 const REPLAY_ALONE_FROM: usize = 20_000;
 
-/// Whether the server tells what it measures.
+/// Switch for the metrics route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
     Shown,
     Hidden,
 }
 
-/// Whether anybody sees the spans of requests.
+/// Switch for the export of request spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spans {
     Exported,
@@ -72,7 +73,7 @@ pub enum Spans {
 }
 
 impl Settings {
-    /// The usual figures, for those who are let in under these names.
+    /// Creates settings with default limits.
     pub fn new(access: Access, hosts: Hosts, lease: Duration) -> Self {
         Self {
             access,
@@ -92,22 +93,22 @@ impl Settings {
     }
 }
 
-/// What the routes are made of.
+/// The services that the routes use.
 #[derive(Clone)]
 pub struct Services {
     pub control: Control,
-    /// What `control` keeps its data in.
+    /// The store that `control` uses.
     pub store: Arc<dyn Store>,
-    /// What is kept beside the log.
+    /// Records stored beside the event log.
     pub records: Arc<dyn Records>,
-    /// What keeps secrets in `records`.
+    /// Encrypted secrets in `records`.
     pub vault: Arc<Vault>,
-    /// What `control` tells others by.
+    /// The bus that `control` publishes on.
     pub bus: Arc<dyn Bus>,
     pub ids: Arc<IdGenerator>,
 }
 
-/// What every handler can reach. Cheap to clone: all clones are the same one.
+/// The state shared by all handlers. Cheap to clone: all clones share the same parts.
 #[derive(Clone)]
 pub struct AppState {
     parts: Arc<Parts>,
@@ -131,9 +132,9 @@ struct Parts {
     large_replays: Arc<Semaphore>,
 }
 
-/// How many large reports are taken in at once.
+/// Maximum number of large reports processed at once.
 const LARGE_REPORTS_MAX: usize = 2;
-/// How many large replays are under way at once, from when they are large to when they are sent.
+/// Maximum number of large replays at once, until they are sent.
 const LARGE_REPLAYS_MAX: usize = 1;
 
 impl AppState {
@@ -171,55 +172,54 @@ impl AppState {
         Self { parts: Arc::new(parts) }
     }
 
-    /// The same with other secrets for subscriptions than the stored credentials. To be said before
-    /// the state is shared.
+    /// Replaces the stored credentials as the source of subscription secrets. Call before the state
+    /// is shared.
     pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.ingress = Ingress::new(secrets, parts.settings.limits.message_bytes_max);
         self
     }
 
-    /// The same with somebody who runs SQL by hand. To be said before the state is shared.
+    /// Enables manual SQL. Call before the state is shared.
     pub fn with_statements(mut self, statements: Arc<dyn Statements>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.statements = Some(statements);
         self
     }
 
-    /// The right to take in a large report: once read it takes many times its length until it is
-    /// written, so however many come, few are at that point.
+    /// Waits for a permit to process a large report. A parsed report takes many times its length in
+    /// memory until it is written.
     pub(crate) async fn large_report(&self) -> SemaphorePermit<'_> {
         self.parts.large_reports.acquire().await.expect("it is never closed")
     }
 
-    /// The right to hold a large replay: one takes tens of megabytes, so however many are asked
-    /// for, few are held.
+    /// Waits for a permit to hold a large replay, which takes tens of megabytes.
     pub(crate) async fn large_replay(&self) -> OwnedSemaphorePermit {
         let replays = self.parts.large_replays.clone();
         replays.acquire_owned().await.expect("it is never closed")
     }
 
-    /// Who runs SQL by hand, if an operator wants it.
+    /// Returns the runner of manual SQL, if enabled.
     pub(crate) fn statements(&self) -> Option<&dyn Statements> {
         self.parts.statements.as_deref()
     }
 
-    /// What is kept for senders of messages.
+    /// Returns the state for receiving posted messages.
     pub(crate) fn ingress(&self) -> &Ingress {
         &self.parts.ingress
     }
 
-    /// The pools without a worker.
+    /// Returns the pools that have waiting commands and no worker.
     pub(crate) fn unserved(&self) -> &UnservedPools {
         &self.parts.unserved
     }
 
-    /// What runtimes hand messages in at.
+    /// Returns the intake for messages that runtimes fetch.
     pub(crate) fn intake(&self) -> &Intake {
         &self.parts.intake
     }
 
-    /// From now on nothing new should come here: readiness says no, and streams end.
+    /// Starts the drain: the server is not ready for new requests, and streams end.
     pub fn drain(&self) {
         self.parts.draining.cancel();
     }
@@ -244,7 +244,7 @@ impl AppState {
         &self.parts.services.store
     }
 
-    /// The health of the store, as last checked.
+    /// Returns the last known state of the store.
     pub(crate) fn condition(&self) -> &Condition {
         &self.parts.condition
     }
@@ -269,12 +269,11 @@ impl AppState {
         self.parts.started.elapsed()
     }
 
-    /// What is measured.
     pub(crate) fn meters(&self) -> &Meters {
         &self.parts.meters
     }
 
-    /// How often clients may ask.
+    /// Returns the rate limits per client.
     pub(crate) fn patience(&self) -> &Patience {
         &self.parts.patience
     }
@@ -287,12 +286,12 @@ impl AppState {
         &self.parts.services.vault
     }
 
-    /// From an alias to a secret.
+    /// Returns the resolver of secrets.
     pub(crate) fn lookup(&self) -> &Lookup {
         &self.parts.lookup
     }
 
-    /// The events of others that were recorded lately.
+    /// Returns the cache of claims and recently posted events.
     pub(crate) fn seen(&self) -> &Seen {
         &self.parts.seen
     }

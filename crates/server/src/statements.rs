@@ -1,4 +1,4 @@
-//! SQL that an administrator sends, on the database that the operator has named for it.
+//! SQL sent by an administrator, for the database that the operator has configured.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use async_trait::async_trait;
 use noetl_model::ToolError;
 use serde_json::{Map, Value};
 
-/// What is to be run.
+/// SQL to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     pub sql: String,
-    /// Bound, never pasted: a list for `$1`, or a map for `:name`.
+    /// Bound parameters: a list for `$1`, or a map for `:name`.
     pub parameters: Option<Value>,
-    /// Looked into before `public`.
+    /// Schema to search before `public`.
     pub schema: Option<String>,
-    /// Where to, if not the operator's database: the fields of a stored credential.
+    /// Fields of a stored credential, to use its database instead of the operator's.
     pub credential: Option<Map<String, Value>>,
 }
 
-/// Whoever runs statements.
+/// Runs SQL statements.
 #[async_trait]
 pub trait Statements: Send + Sync {
-    /// The rows of the last statement, each a map by column.
+    /// Runs the SQL and returns the rows of the last statement, each an object by column.
     async fn run(&self, statement: Statement) -> Result<Vec<Value>, ToolError>;
 }
 
-/// How a server has it: not at all, unless an operator says where.
+/// The server's runner of statements; `None` unless the operator has configured one.
 pub(crate) type MaybeStatements = Option<Arc<dyn Statements>>;

@@ -1,6 +1,6 @@
-//! Bodies whose unknown fields are refused, so that a misspelt one is not left out silently.
+//! Request bodies that reject unknown fields, so that a misspelt field is not ignored silently.
 //!
-//! Routes that existing clients use name the fields that those send beside the known ones.
+//! Routes used by existing clients list the extra fields that those clients send.
 
 use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
@@ -18,17 +18,17 @@ use serde_json::{Map, Value};
 use crate::error::ApiError;
 use crate::extract::json;
 
-/// A body whose fields are all known.
+/// A body that rejects unknown fields.
 pub(crate) trait Strict: DeserializeOwned {
-    /// The fields that existing clients send and that have no meaning here.
+    /// Fields that existing clients send and that are ignored.
     const TOLERATED: &'static [&'static str] = &[];
 
-    /// The fields that have a meaning, old spellings among them.
+    /// Returns the known fields, including old spellings.
     fn fields() -> &'static [&'static str] {
         fields_of::<Self>()
     }
 
-    /// Checks the fields of a body.
+    /// Fails if a body has an unknown field.
     fn check(body: &Map<String, Value>) -> Result<(), ApiError> {
         let known = Self::fields();
         let is_known = |name: &str| known.contains(&name) || Self::TOLERATED.contains(&name);
@@ -55,7 +55,7 @@ impl Strict for ExecuteBatch {
 }
 
 impl Strict for NewFeed {
-    // The fields of its filter are beside its own.
+    // The filter is flattened, so its fields are listed here as well.
     fn fields() -> &'static [&'static str] {
         &["name", "types", "path", "statuses", "from", "subject"]
     }
@@ -79,7 +79,7 @@ fn unknown_field(unknown: &str, known: &[&str]) -> ApiError {
     ApiError::invalid("unknown-field", detail).with("field", Value::String(unknown.to_owned()))
 }
 
-/// A body that must be there, without unknown fields.
+/// A required body without unknown fields.
 pub(crate) struct StrictBody<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: Strict> FromRequest<S> for StrictBody<T> {
@@ -90,7 +90,7 @@ impl<S: Send + Sync, T: Strict> FromRequest<S> for StrictBody<T> {
     }
 }
 
-/// A body that may be left out, without unknown fields.
+/// An optional body without unknown fields; the default value if it is empty.
 pub(crate) struct MaybeStrictBody<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: Strict + Default> FromRequest<S> for MaybeStrictBody<T> {
@@ -118,15 +118,15 @@ fn read<T: Strict>(bytes: &[u8]) -> Result<T, ApiError> {
         .map_err(|error| ApiError::invalid("invalid-body", error.to_string()))
 }
 
-/// The fields of a type, as its deserialization names them.
+/// Returns the fields of a type, as its `Deserialize` names them.
 fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut fields: &'static [&'static str] = &[];
-    // Ends as soon as the fields are known.
+    // Always fails, as soon as the fields are known.
     let _ended = T::deserialize(FieldNames(&mut fields));
     fields
 }
 
-/// Notes the fields that are asked for, and has none of them.
+/// A deserializer that records the requested fields and provides none.
 struct FieldNames<'n>(&'n mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for FieldNames<'_> {
@@ -194,7 +194,7 @@ mod tests {
         check::<CancelRequest>(json!({ "reason": "r", "cascade": true }), "ok");
     }
 
-    /// A type that flattens another names no fields, and would take any.
+    /// A type that flattens another reports no fields, and would accept any.
     #[test]
     fn every_strict_body_has_fields() {
         for fields in [

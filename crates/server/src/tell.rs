@@ -1,4 +1,4 @@
-//! Pages of events in the public words.
+//! Pages of public events.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use noetl_store::{READ_BYTES_MAX, json_len};
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// How far back is read for the names of what an event is about.
+/// Maximum number of earlier events read for the names of runs and commands.
 const LOOK_BACK_MAX: u64 = 1000;
 
-/// A teller that knows what the events just before a place have named.
+/// Creates a converter that knows the names in the events just before `after`.
 pub(crate) async fn teller_at(
     state: &AppState,
     execution: ExecutionId,
@@ -30,22 +30,22 @@ pub(crate) async fn teller_at(
     Ok(teller)
 }
 
-/// An event in the public words, and the length of its JSON.
+/// A public event and the length of its JSON.
 pub(crate) struct Told {
     pub(crate) event: PublicEvent,
     pub(crate) len: usize,
 }
 
-/// Which events are told if they have more than `READ_BYTES_MAX` bytes.
+/// Selects the events to keep if a page exceeds `READ_BYTES_MAX` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Oldest,
     Newest,
-    /// All of them: who asks counts on it.
+    /// Keep all of them, for a caller that needs the exact page.
     All,
 }
 
-/// The events after a place in order, at most `limit`, told; at least one of those that are wanted.
+/// Converts at most `limit` events after `after`, in order; keeps at least one.
 pub(crate) async fn events_after(
     state: &AppState,
     execution: ExecutionId,

@@ -1,5 +1,5 @@
-//! A contract test per route: the whole API as a value, on a store in memory and simulated time; and
-//! on every other store, over a socket.
+//! Contract tests of the routes, on an in-memory store with simulated time, and on every other
+//! store over a socket.
 
 mod abuse;
 mod access;
@@ -66,7 +66,7 @@ use crate::{Access, AppState, Hosts, Services, Settings, app};
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// Two steps, the second of which says what the first has said.
+/// A playbook with two steps; the second outputs the first one's text.
 const HELLO: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -80,7 +80,7 @@ workflow:
     tool: {kind: noop, message: '{{ start.text }}'}
 ";
 
-/// A step that waits for an execution of `tests/hello`.
+/// A playbook with a step that waits for an execution of `tests/hello`.
 const PARENT: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -90,7 +90,7 @@ workflow:
     tool: {kind: playbook, return_result: true, path: tests/hello}
 ";
 
-/// The clock of the runtime, which tests pause.
+/// A clock that follows tokio's time, which tests pause.
 struct SimulatedClock {
     begun: Instant,
 }
@@ -105,18 +105,18 @@ impl Clock for SimulatedClock {
 struct Server {
     way: Way,
     state: AppState,
-    /// Ends its loops.
+    /// Stops the server's loops.
     stop: CancellationToken,
     _loops: DropGuard,
     calls: Calls,
 }
 
-/// What was asked: method and path, without what stands after the question mark.
+/// The requests sent so far: method and path, without the query.
 type Calls = Arc<Mutex<BTreeSet<(String, String)>>>;
 
-/// How a server is asked.
+/// Transport of the test's requests.
 enum Way {
-    /// Without a network.
+    /// A call of the router, without a network.
     Direct(Box<Router>),
     Socket {
         base: String,
@@ -124,7 +124,7 @@ enum Way {
     },
 }
 
-/// An answer, read to its end.
+/// A response with its whole body.
 #[derive(Debug)]
 struct Answer {
     status: StatusCode,
@@ -132,18 +132,18 @@ struct Answer {
     body: Value,
 }
 
-/// A store that keeps everything a server needs.
+/// A store with all traits a server needs.
 trait Everything: Store + Records {}
 
 impl<T: Store + Records> Everything for T {}
 
-/// A store on the clock of the runtime.
+/// Creates an in-memory store on tokio's clock.
 fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
     let clock = Arc::new(SimulatedClock { begun: Instant::now() });
     (Arc::new(MemoryStore::new(clock.clone())), clock)
 }
 
-/// Replays are saved every so many events, so that short ones go on from another too.
+/// Interval of saved replays, small so that short replays use saved ones too.
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
 
 fn settings(access: Access, hosts: Hosts) -> Settings {
@@ -159,7 +159,7 @@ impl Server {
         Self::with(Access::Open, Hosts::Any)
     }
 
-    /// The same, without its loops.
+    /// Creates a server whose loops do not run.
     fn without_loops() -> Self {
         let (store, clock) = in_memory();
         let settings = settings(Access::Open, Hosts::Any);
@@ -187,7 +187,7 @@ impl Server {
         server
     }
 
-    /// A server whose control plane does nothing by itself.
+    /// Creates a server whose control plane runs no loops.
     fn idle(
         settings_of_server: Settings,
         store: Arc<dyn Everything>,
@@ -210,14 +210,14 @@ impl Server {
         Self { way, state, stop: stop.clone(), _loops: stop.drop_guard(), calls }
     }
 
-    /// The same, asked where it listens.
+    /// Sends the requests to a listening server.
     fn at(self, base: String) -> Self {
-        // Another test of this process may have been first.
+        // An error means that another test of this process has installed a provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         Self { way: Way::Socket { base, http: reqwest::Client::new() }, ..self }
     }
 
-    /// A server that knows the playbook [`HELLO`].
+    /// Creates a server with the playbook [`HELLO`].
     async fn with_hello() -> Self {
         let server = Self::new();
         server.register(HELLO).await;
@@ -229,7 +229,7 @@ impl Server {
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     }
 
-    /// Starts an execution; the answer is its id.
+    /// Starts an execution; returns its id.
     async fn start(&self, path: &str) -> String {
         let answer = self.post("/api/execute", json!({ "path": path })).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
@@ -279,13 +279,13 @@ impl Server {
         Answer { status, headers, body }
     }
 
-    /// Notes what is asked.
+    /// Records a request.
     fn note(&self, method: &Method, path: &str) {
         let mut calls = self.calls.lock().expect("nobody panics while it notes");
         calls.insert((method.to_string(), path.to_owned()));
     }
 
-    /// Completes the command that waits longest, with nothing.
+    /// Leases one command and completes it with a null output.
     async fn work(&self) {
         let body = json!({ "worker": "w", "pool": "shared", "max": 1, "wait_ms": 20_000 });
         let mut report = self.post("/api/worker/lease", body).await.body["leases"][0].clone();
@@ -295,7 +295,7 @@ impl Server {
         assert_eq!(answer.body, json!({ "answers": ["accepted"] }));
     }
 
-    /// The events of an execution: name, step and status of each.
+    /// Returns name, step and status of the events of an execution.
     async fn story(&self, execution: &str) -> String {
         let page = self.get(&format!("/api/executions/{execution}/events")).await;
         let events = page.body["events"].as_array().expect("events");
@@ -317,7 +317,7 @@ impl Server {
 }
 
 impl Answer {
-    /// The status and the code of a problem document, which it must be.
+    /// Checks that the response is a problem document; returns its status and code.
     #[track_caller]
     fn problem(&self) -> String {
         let content_type = self.headers.get(header::CONTENT_TYPE).expect("a content type");
@@ -330,7 +330,7 @@ impl Answer {
         format!("{} {}", self.status.as_u16(), self.body["code"].as_str().expect("a code"))
     }
 
-    /// The body, with ids and times left out.
+    /// Returns the body with ids and times replaced.
     fn shape(&self) -> String {
         let mut body = self.body.clone();
         blank(&mut body);
@@ -339,7 +339,7 @@ impl Answer {
     }
 }
 
-/// Replaces ids and times by what they are.
+/// Replaces ids and times by placeholders.
 fn blank(value: &mut Value) {
     const FIRST_ID: i64 = 1 << 40;
     match value {
@@ -362,7 +362,7 @@ fn blank(value: &mut Value) {
     }
 }
 
-/// A text with the ids in it left out.
+/// Replaces the ids in a text by placeholders.
 fn without_ids(text: &str) -> String {
     const DIGITS: usize = 15;
     let parts: Vec<&str> = text.split_inclusive(|c: char| !c.is_ascii_digit()).collect();

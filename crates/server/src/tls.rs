@@ -1,7 +1,7 @@
-//! TLS: certificates from files, read again when they change, and clients that show one of their own.
+//! TLS: certificates from files, reloaded when they change, and client certificates.
 //!
-//! Invariant: a server that has a certificate never goes on without one; files that cannot be used
-//! are reported, and the certificate that was read before them stays.
+//! Invariant: a server that has a certificate never runs without one; unusable files are reported,
+//! and the previous certificate stays.
 
 use std::fmt;
 use std::fs;
@@ -15,17 +15,17 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use thiserror::Error;
 
-/// Where certificates are.
+/// Paths of the certificate files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate and those that lead to it, in PEM.
+    /// The server's certificate and its chain, in PEM.
     pub cert: PathBuf,
     pub key: PathBuf,
-    /// Who signs the certificates of clients; without it, clients need none.
+    /// Authority of client certificates; without it, clients need none.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why certificates cannot be used.
+/// The error of loading certificates.
 #[derive(Debug, Error)]
 pub enum TlsError {
     #[error("cannot read {}", path.display())]
@@ -74,14 +74,14 @@ impl Tls {
         self.used.lock().expect("nothing panics while it holds the certificate").config.clone()
     }
 
-    /// Reads the files again if one has changed; says whether it did.
+    /// Reloads the files if one has changed; returns true if so.
     pub(crate) fn refresh(&self) -> Result<bool, TlsError> {
         let changed = changed(&self.files);
         let mut used = self.used.lock().expect("nothing panics while it holds the certificate");
         if used.changed == changed {
             return Ok(false);
         }
-        // Whatever comes of it, the same files are not read twice.
+        // Set before loading, so that unusable files are not loaded again until they change.
         used.changed = changed;
         used.config = Arc::new(config(&self.files)?);
         Ok(true)

@@ -1,6 +1,6 @@
-//! Tokens: what a secret is good for, and how an operator writes them down.
+//! Access tokens: their scopes, and the format in which an operator lists them.
 //!
-//! Invariant: only the digest of a secret is kept, so that nothing here can give it away.
+//! Invariant: only the digest of a secret is kept in memory.
 
 use std::str::FromStr;
 
@@ -8,16 +8,16 @@ use noetl_model::Digest;
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
-/// What a token is good for.
+/// The permissions of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Looking at everything that is not secret.
+    /// Reading everything that is not secret.
     Read,
-    /// Registering, starting and cancelling, and looking.
+    /// Registering, starting and cancelling, and reading.
     Run,
-    /// Taking commands and reporting on them.
+    /// Leasing commands and reporting on them.
     Work,
-    /// What parts of the system say to each other, below `/api/internal/`.
+    /// The routes between parts of the system, below `/api/internal/`.
     Internal,
     /// Everything.
     Admin,
@@ -55,14 +55,14 @@ impl FromStr for Scope {
     }
 }
 
-/// A secret and what it is good for. Only its digest is kept.
+/// A secret and its scopes. Only the digest of the secret is kept.
 #[derive(Debug, Clone)]
 pub struct Token {
     digest: Digest,
     scopes: Vec<Scope>,
 }
 
-/// Why a list of tokens cannot be read. The secrets themselves are never told.
+/// The error of parsing a list of tokens; messages never contain the secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TokenError {
     #[error("token {0} has no `=`; write it as `<scopes>=<secret>`, such as `read+run=…`")]
@@ -75,7 +75,7 @@ pub enum TokenError {
     NotADigest(usize),
 }
 
-/// How a secret is marked that is given by its SHA-256.
+/// Prefix of a secret that is given as its SHA-256.
 const DIGEST_MARK: &str = "sha256:";
 
 impl Token {
@@ -83,8 +83,8 @@ impl Token {
         Self { digest: Digest::of(secret.as_bytes()), scopes: scopes.into() }
     }
 
-    /// Reads `<scope>[+<scope>…]=<secret>`, many of them apart by white space or commas; a secret may
-    /// be given as `sha256:<hex>`, and a line may be a remark behind `#`.
+    /// Parses a list of `<scope>[+<scope>…]=<secret>`, separated by white space or commas; a secret
+    /// may be given as `sha256:<hex>`, and lines that start with `#` are comments.
     pub fn read_all(text: &str) -> Result<Vec<Token>, TokenError> {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let words = lines.flat_map(|line| line.split([',', ' ', '\t'])).filter(|it| !it.is_empty());
@@ -106,7 +106,7 @@ impl Token {
         }
     }
 
-    /// Whether this is the secret, at the same speed whatever it is.
+    /// True if the digest is that of the secret; compared in constant time.
     pub(crate) fn is(&self, given: &Digest) -> bool {
         self.digest.as_bytes().ct_eq(given.as_bytes()).into()
     }
@@ -124,7 +124,7 @@ fn digest_of(hex: &str) -> Option<Digest> {
 mod tests {
     use super::*;
 
-    /// The scopes of each token, and whether it is the secret `s3cret`.
+    /// Parses tokens and compares their scopes; `!` marks the token with the secret `s3cret`.
     #[track_caller]
     fn check(text: &str, expected: Result<&str, TokenError>) {
         let given = Digest::of(b"s3cret");

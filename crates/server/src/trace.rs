@@ -1,7 +1,7 @@
-//! What is logged because of a request carries the request's id, and what is measured its trace.
+//! Tracing of requests: log lines carry the request's id, spans its trace.
 //!
-//! A request says which W3C trace it belongs to; where spans are exported, one that does not begins a
-//! trace. The executions it starts belong to the same one.
+//! A request may name its W3C trace; if spans are exported, a request without one starts a trace.
+//! The executions that the request starts belong to the same trace.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue};
@@ -13,14 +13,14 @@ use tracing::Instrument as _;
 
 use crate::state::{AppState, Spans};
 
-/// The header in which a request brings its id, or gets one.
+/// The header with the request's id.
 const REQUEST_ID: &str = "x-request-id";
-/// The headers of a W3C trace context; without the first the others say nothing.
+/// The headers of a W3C trace context; the others are ignored without the first.
 const TRACE_HEADERS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
-/// How long what one of them says may be.
+/// Maximum length of a trace header, in bytes.
 const TRACE_HEADER_MAX: usize = 8192;
 
-/// Runs a request in a span of its own; the query is left out, since it may hold secrets.
+/// Runs a request in a span of its own; the query is left out, because it may contain secrets.
 pub(crate) async fn in_span(
     State(state): State<AppState>,
     mut request: Request,
@@ -31,7 +31,7 @@ pub(crate) async fn in_span(
         Spans::Exported | Spans::Unseen => {}
     }
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or("-");
-    // Of the highest level, so that every filter keeps it.
+    // The highest level, so that every filter keeps the span.
     let span = tracing::error_span!(
         "request",
         request_id = id,
@@ -51,7 +51,7 @@ pub(crate) async fn in_span(
     .await
 }
 
-/// The place in a trace that a request names.
+/// Returns the valid `traceparent` of a request.
 fn parent(headers: &HeaderMap) -> Option<&str> {
     let text = headers.get(TRACE_HEADERS[0])?.to_str().ok()?;
     let parts: Vec<&str> = text.split('-').collect();
@@ -65,7 +65,7 @@ fn parent(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Begins a trace: its id is made of the request's.
+/// Starts a trace whose id is derived from the request's id.
 fn begin(headers: &mut HeaderMap) {
     let id = headers.get(REQUEST_ID).map(HeaderValue::as_bytes).unwrap_or_default();
     let digest = Digest::of(id).to_string();
@@ -75,7 +75,7 @@ fn begin(headers: &mut HeaderMap) {
     }
 }
 
-/// The trace context of a request, as it is kept with an execution.
+/// Returns the trace context of a request, in the form stored with an execution.
 pub(crate) fn context(headers: &HeaderMap) -> Option<Value> {
     parent(headers)?;
     let said = TRACE_HEADERS.iter().filter_map(|name| {

@@ -1,4 +1,4 @@
-//! Executions whose commands no worker takes: pools with commands that wait and without a worker.
+//! Pools that have waiting commands and no worker, for hints about stuck executions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,25 +14,26 @@ use crate::error::ApiError;
 use crate::routes::SILENT_LEASES;
 use crate::state::AppState;
 
-/// For how long what was looked up is good.
+/// Maximum age of the cached lookup.
 const FRESH: Duration = Duration::from_secs(2);
-/// How long a command waits before it is worth a hint.
+/// Time a command waits before a hint is given.
 const HINT_AFTER: Duration = Duration::from_secs(10);
-/// For how long a pool counts as served after a worker has asked for its commands.
+/// Time for which a pool counts as served after a worker's request for its commands.
 const SERVED_FOR: Duration = Duration::from_secs(60);
-/// How many pools are remembered that workers have asked for.
+/// Maximum number of remembered pools.
 const POOLS_MAX: usize = 10_000;
 
-/// The pools with commands that wait and without a worker, looked up once and remembered for a moment.
+/// The pools that have waiting commands and no worker; cached briefly.
 #[derive(Default)]
 pub(crate) struct UnservedPools {
     known: Mutex<Option<(Instant, Arc<BTreeSet<Pool>>)>>,
-    /// When workers asked this server for the commands of a pool: also those that do not register.
+    /// The last request for commands of each pool to this server, including workers that do not
+    /// register.
     asked: Mutex<BTreeMap<Pool, Instant>>,
 }
 
 impl UnservedPools {
-    /// Notes that a worker asks for commands of a pool.
+    /// Records that a worker asks for commands of a pool.
     pub(crate) fn asked_for(&self, pool: &Pool) {
         let mut asked = self.asked.lock().expect("nothing panics while it holds the pools");
         if asked.len() >= POOLS_MAX {
@@ -77,7 +78,7 @@ async fn find(state: &AppState) -> Result<BTreeSet<Pool>, StoreError> {
     for worker in workers.iter().filter(|it| now.since(it.heartbeat) <= silence) {
         match pool_name(worker) {
             Some(name) => waiting.retain(|pool| pool.as_str() != name),
-            // It may take the commands of any pool.
+            // The worker may take commands of any pool.
             None => return Ok(BTreeSet::new()),
         }
     }
@@ -88,7 +89,7 @@ fn pool_name(worker: &Runtime) -> Option<&str> {
     worker.labels.as_ref()?.get("pool_name")?.as_str()
 }
 
-/// Says why an execution that runs does not go on, if it is because its pool has no worker.
+/// Returns the reason why a running execution does not advance, if its pool has no worker.
 pub(crate) async fn hint(state: &AppState, summary: &Summary) -> Result<Option<String>, ApiError> {
     if summary.status != ExecutionStatus::Running {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Warnings that others can bring about: a few at once, then seldom, so that they cannot fill the log.
+//! Rate-limited warnings, for causes that clients control, so that they cannot fill the log.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::rate::{Limiter, Rate};
 
-/// How often a warning about the same thing is logged.
+/// Rate of warnings about the same subject.
 const RATE: Rate = Rate { burst: 5, every: Duration::from_secs(10) };
-/// How often a warning of one kind is logged, whatever it is about.
+/// Rate of all warnings of one kind.
 const RATE_OF_ALL: Rate = Rate { burst: 20, every: Duration::from_secs(1) };
 
-/// Decides which warnings of one kind are logged; `K` is what they are about.
+/// Decides which warnings of one kind are logged; `K` is the subject of a warning.
 #[derive(Debug)]
 pub(crate) struct Warnings<K: Hash + Eq> {
     each: Limiter<K>,
@@ -28,7 +28,8 @@ impl<K: Hash + Eq> Warnings<K> {
         }
     }
 
-    /// Returns how many warnings were left out since the last one if this one is to be logged.
+    /// Returns the number of suppressed warnings since the last one if this warning is to be
+    /// logged.
     pub(crate) fn admit(&self, about: K) -> Option<u64> {
         if self.each.take(about).and_then(|()| self.all.take(())).is_ok() {
             return Some(self.left_out.swap(0, Ordering::Relaxed));

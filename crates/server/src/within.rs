@@ -1,5 +1,5 @@
-//! The routes, asked by the process that they are in: what a command does to its own database goes
-//! the same way as what it does to a server.
+//! The routes for callers in the same process, so that a command on its own database takes the same
+//! path as one sent to a server.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -9,7 +9,7 @@ use tower::ServiceExt as _;
 
 use crate::{AppState, app};
 
-/// How many bytes an answer may have.
+/// Maximum size of an answer, in bytes.
 const ANSWER_MAX: usize = 256 * 1024 * 1024;
 
 /// The routes without a network.
@@ -17,11 +17,11 @@ pub struct Within {
     router: Router,
 }
 
-/// What a route answered.
+/// The answer of a route.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub status: u16,
-    /// Null if there was nothing to say.
+    /// The JSON body; null if empty.
     pub body: Value,
 }
 
@@ -30,7 +30,7 @@ impl Within {
         Self { router: app(state) }
     }
 
-    /// Asks a route; `path` may have a query.
+    /// Calls a route; `path` may have a query.
     pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answered {
         let sent = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
         let request = Request::builder()

@@ -1,4 +1,4 @@
-//! A bus that loses, repeats, delays and so reorders hints.
+//! A bus that loses, repeats, delays and reorders hints.
 
 use std::sync::Arc;
 

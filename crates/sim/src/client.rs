@@ -1,4 +1,4 @@
-//! Clients: they ask for executions until they get one, fork some, and change their minds about some.
+//! Clients: they request executions until they get one, fork some, and cancel some.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use serde_json::{Map, Value};
 use crate::fleet::Fleet;
 use crate::ledger::Ledger;
 
-/// A wish for one execution.
+/// A request for one execution.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) payload: Map<String, Value>,
     pub(crate) error_mode: Option<ErrorMode>,
-    /// When it is made.
+    /// The time of the request.
     pub(crate) at: Duration,
     pub(crate) regret: Option<Regret>,
     pub(crate) fork: Option<ForkWish>,
 }
 
-/// A wish for a fork of an execution.
+/// A request to fork an execution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ForkWish {
-    /// How long after the start.
+    /// The delay after the start.
     pub(crate) after: Duration,
-    /// At which of the events there are by then, in hundredths.
+    /// The fork point, in percent of the events at that time.
     pub(crate) at: u64,
 }
 
-/// How an execution is ended by hand, and how long after its start.
+/// A manual end of an execution, and its delay after the start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Regret {
     pub(crate) after: Duration,
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Forks an execution, perhaps more than once if an answer is lost.
+    /// Forks an execution, possibly more than once if an answer is lost.
     async fn fork(&self, origin: ExecutionId, wish: ForkWish) {
         loop {
             let forked = self
@@ -107,7 +107,7 @@ impl Client {
                     pages.forks += 1;
                     return;
                 }
-                // The origin may be gone.
+                // The origin may have been lost in a restore.
                 _ if self.ledger.pages().restored => return,
                 Some((_, Err(ForkError::Start(_)))) | None => {}
                 Some((at, Err(error))) => {
@@ -142,14 +142,15 @@ impl Client {
                 }
                 Some(Ok(Answer::Refused(_))) if self.ledger.pages().restored => return,
                 Some(Ok(Answer::Refused(refusal))) => {
-                    // Nobody else cancels it, so it can only have been this very wish.
+                    // No other client cancels the execution, so an earlier request of this client
+                    // must have done it.
                     if refusal == Refusal::Finished(ExecutionStatus::Cancelled) && !asked_before {
                         let complaint = format!("{execution} was cancelled and the word was no");
                         self.ledger.pages().complaints.push(complaint);
                     }
                     return;
                 }
-                // The execution may be gone.
+                // The execution may have been lost in a restore.
                 Some(Err(_)) | None if self.ledger.pages().restored => return,
                 Some(Err(_)) | None => asked_before = true,
             }

@@ -1,5 +1,5 @@
-//! Wall clocks over the runtime's simulated time: the store's, which may be set, and those of machines,
-//! each wrong by its own amount.
+//! Wall clocks over the runtime's simulated time: the store's, which can be set, and those of
+//! machines, each wrong by its own amount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,10 +8,10 @@ use noetl_model::Timestamp;
 use noetl_store::Clock;
 use tokio::time::Instant;
 
-/// When every simulated world begins, in milliseconds since 1970.
+/// The start of every simulated world, in milliseconds since 1970.
 const EPOCH_MS: i64 = 1_800_000_000_000;
 
-/// A clock that can be set. Clones are the same clock.
+/// A clock that can be set. Clones share the setting.
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedClock {
     begun: Instant,
@@ -19,12 +19,12 @@ pub(crate) struct SimulatedClock {
 }
 
 impl SimulatedClock {
-    /// The right time.
+    /// Returns a clock with the right time.
     pub(crate) fn right(begun: Instant) -> Self {
         Self { begun, skew_ms: Arc::default() }
     }
 
-    /// Another clock, which is wrong by some milliseconds.
+    /// Returns a separate clock that is wrong by some milliseconds.
     pub(crate) fn skewed(&self, skew_ms: i64) -> Self {
         Self { begun: self.begun, skew_ms: Arc::new(AtomicI64::new(skew_ms)) }
     }

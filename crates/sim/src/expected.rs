@@ -1,4 +1,4 @@
-//! How a request ends when nothing goes wrong: told by the engine alone, children and all.
+//! The expected end of a request without faults, computed by the engine alone, including children.
 
 use noetl_engine::{
     ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effort, Ended, Given, Input, Loaded,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::client::Request;
 use crate::playbooks::Plan;
 
-/// How an execution ended, as far as it does not depend on who was faster.
+/// The end of an execution, as far as it does not depend on timing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     Completed(Value),
@@ -38,7 +38,7 @@ fn tell(plan: &Plan, path: &str, options: StoryOptions) -> End {
     while let Some(command) = story.next_child() {
         let ChildRequest { playbook, payload, origin } = wanted(&story, command);
         let path = playbook.to_string();
-        // A child's id is of no importance here: no output has it.
+        // The id of the child does not matter, because no output contains it.
         let child = ExecutionId(1);
         let ended = ended(tell(plan, &path, child_options(payload, origin, lenient)));
         for input in [Input::ChildStarted { command, child }, Input::ChildEnded { command, ended }]

@@ -1,4 +1,4 @@
-//! The servers: control planes that share a store, die in the middle of things and come back.
+//! The servers: control planes that share a store, crash at any point and restart.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::ledger::Ledger;
 use crate::store::Connection;
 use crate::storm::Storm;
 
-/// How long somebody waits for the answer of a server.
+/// The time a caller waits for the answer of a server.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long somebody waits when no server is up, or when one did not answer.
+/// The pause after an unanswered request, or while no server is up.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// How long the answer to the first reading of the store's clock may take, in milliseconds.
+/// The maximum delay of the first reading of the store's clock, in milliseconds.
 const READING_MS_MAX: u64 = 1000;
-/// How far ahead of the right time the store's clock is ever set, in milliseconds.
+/// The maximum offset to which the store's clock is set, in milliseconds.
 const CLOCK_SET_MS_MAX: u64 = 7_200_000;
 
-/// What all servers of a world have in common.
+/// The parts that all servers of a world share.
 pub(crate) struct Ground {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) store: Arc<MemoryStore>,
@@ -34,11 +34,11 @@ pub(crate) struct Ground {
     pub(crate) clock: SimulatedClock,
     pub(crate) storm: Arc<Storm>,
     pub(crate) settings: Settings,
-    /// How wrong a server's clock may be, either way.
+    /// The maximum error of a server's clock, in either direction.
     pub(crate) skew_ms: u64,
 }
 
-/// Some servers, each up or down.
+/// A set of servers, each up or down.
 pub(crate) struct Fleet {
     ground: Ground,
     slots: Mutex<Vec<Slot>>,
@@ -76,7 +76,7 @@ impl Fleet {
         self.ground.settings.lease
     }
 
-    /// A clock that is wrong in its own way.
+    /// Returns a clock with a random error.
     pub(crate) fn skewed_clock(&self) -> SimulatedClock {
         let Ground { clock, storm, skew_ms, .. } = &self.ground;
         let drawn = storm.millis(0..2 * skew_ms + 1).as_millis();
@@ -85,7 +85,8 @@ impl Fleet {
         clock.skewed(skew_ms)
     }
 
-    /// Asks any server something. No answer: none is up, it died, or its word was lost.
+    /// Sends a request to any server. Returns `None` if no server is up, the server crashed, or its
+    /// answer was lost.
     pub(crate) async fn ask<T>(&self, question: impl AsyncFnOnce(Control) -> T) -> Option<T> {
         let answer = match self.any() {
             Some((control, dead)) => tokio::select! {
@@ -104,7 +105,8 @@ impl Fleet {
         answer
     }
 
-    /// Lets one server live and die until the storm is over; the answer is how often it died.
+    /// Takes one server down and restarts it, again and again, until the storm is over. Returns how
+    /// often it went down.
     pub(crate) async fn tend(self: Arc<Self>, slot: usize) -> u64 {
         let storm = self.storm();
         let mut deaths = 0;
@@ -123,8 +125,8 @@ impl Fleet {
         }
     }
 
-    /// Lets the store go back in time and has its clock set until the storm is over; the answer is how
-    /// often it went back.
+    /// Restores backups of the store and sets its clock until the storm is over. Returns the number
+    /// of restores.
     pub(crate) async fn tend_store(self: Arc<Self>) -> u64 {
         let Ground { storm, store, clock, ledger, .. } = &self.ground;
         let (mut restored, mut furthest_ms) = (0, 0);
@@ -132,7 +134,7 @@ impl Fleet {
             let backup = (storm.rates.restored > 0).then(|| store.backup());
             tokio::time::sleep(storm.millis(500..15_000)).await;
             if storm.is_over() {
-                // What was set by the clock at its furthest has to come due.
+                // Instants that were set by the clock at its furthest offset have to come due.
                 clock.set(furthest_ms);
                 return restored;
             }
@@ -152,7 +154,7 @@ impl Fleet {
         }
     }
 
-    /// Stops every server in order; false if one of them does not stop.
+    /// Stops every server in order. Returns false if one of them does not stop.
     pub(crate) async fn stop(&self, patience: Duration) -> bool {
         let mut all_stopped = true;
         for slot in 0..self.size() {
@@ -165,14 +167,14 @@ impl Fleet {
         all_stopped
     }
 
-    /// Most deaths are sudden; some servers are told to stop and take their time.
+    /// Takes a server down: mostly by a crash, sometimes by a graceful stop.
     async fn take_down(&self, slot: usize) {
         let Slot::Up(server) = self.vacate(slot) else { return };
         if self.storm().chance(75) {
             server.dead.cancel();
         } else {
             server.stop.cancel();
-            // A panic of its loops is noticed by the oracle.
+            // The oracle checks for panics of its loops.
             let _stopped = server.loops.await;
         }
     }
@@ -180,7 +182,7 @@ impl Fleet {
     fn boot(&self, slot: usize) {
         let Ground { store, bus, storm, settings, ledger, clock, .. } = &self.ground;
         let dead = CancellationToken::new();
-        // A server reads the store's clock before it does anything; the answer takes a while.
+        // A server reads the store's clock before anything else; the answer takes a while.
         let (asked, way) = (Instant::now(), storm.millis(0..READING_MS_MAX));
         let first = Reading { at: clock.now(), asked, answered: asked + way };
         let connection = Connection {
@@ -190,7 +192,7 @@ impl Fleet {
             ledger: Arc::clone(ledger),
             clock: Arc::new(RemoteClock::new(first)),
         };
-        // The machine keeps its number, and its clock may have been set back meanwhile.
+        // The machine keeps its number, and its clock may have been set back in the meantime.
         let ids = IdGenerator::new(u16::try_from(slot).expect("there are few servers"));
         let control = Control::new(
             Arc::new(connection),

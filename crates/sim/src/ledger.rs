@@ -1,4 +1,5 @@
-//! What really happened outside: every run of a tool, and everything that was promised to anybody.
+//! The ledger: every run of a tool, and every answer that a caller got, recorded outside the
+//! system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -11,7 +12,7 @@ use noetl_store::{Append, AppendError, MemoryStore, Snapshot};
 
 use crate::oracle::summaries;
 
-/// One attempt at one command.
+/// The key of one attempt at one command.
 pub(crate) type AttemptKey = (ExecutionId, CommandId, Attempt);
 
 /// A run of a tool.
@@ -21,28 +22,28 @@ pub(crate) struct Ran {
     pub(crate) outcome: Outcome,
 }
 
-/// What was written down while a world lived.
+/// The records of one world.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    /// One for each attempt, unless the store went back in time.
+    /// The runs of each attempt: one, unless the store was restored from a backup.
     pub(crate) runs: BTreeMap<AttemptKey, Vec<Ran>>,
-    /// What each report was answered, the first time.
+    /// The first answer to each report.
     pub(crate) answers: BTreeMap<AttemptKey, ReportAnswer>,
-    /// Starts that were answered.
+    /// The executions whose start was acknowledged.
     pub(crate) started: BTreeSet<ExecutionId>,
-    /// How many of them were forks.
+    /// The number of forks among the started executions.
     pub(crate) forks: u64,
-    /// The executions that were ended by hand, and as what.
+    /// The executions that were ended by hand, with their status.
     pub(crate) interrupted: BTreeMap<ExecutionId, ExecutionStatus>,
-    /// Which commands a task has had, to know how often it ran before.
+    /// The commands of each task, to count its earlier runs.
     commands: BTreeMap<(ExecutionId, String, String), BTreeSet<CommandId>>,
-    /// `true` once the store has gone back in time.
+    /// True once the store was restored from a backup.
     pub(crate) restored: bool,
-    /// What was found to be wrong on the way.
+    /// Violations found while the world was running.
     pub(crate) complaints: Vec<String>,
-    /// What lists and details said of an execution from an event on, until its next events.
+    /// The summary of an execution after an event, as shown until its next events.
     pub(crate) shown: BTreeMap<(ExecutionId, Seq), Summary>,
-    /// Every fold that a server had saved, also those that others were ahead of.
+    /// Every snapshot that a server has saved, including those that were out of date.
     pub(crate) snapshots: Vec<(ExecutionId, Snapshot)>,
 }
 
@@ -56,7 +57,7 @@ impl Ledger {
         self.pages.lock().expect("nothing panics while it writes")
     }
 
-    /// Takes back what was shown of events that are gone.
+    /// Removes the summaries of events that a restore has lost.
     pub(crate) async fn restored(&self, store: &MemoryStore) {
         let ends: BTreeMap<ExecutionId, Seq> =
             summaries(store).await.iter().map(|it| (it.execution, it.seq)).collect();
@@ -65,14 +66,14 @@ impl Ledger {
         pages.shown.retain(|(execution, seq), _| ends.get(execution).is_some_and(|end| seq <= end));
     }
 
-    /// Everything that was written down.
+    /// Returns all records.
     pub(crate) fn close(&self) -> Pages {
         std::mem::take(&mut self.pages())
     }
 }
 
 impl Pages {
-    /// What was written is shown from now on.
+    /// Records the summaries of written appends.
     pub(crate) fn written(&mut self, batch: &[Append], outcomes: &[Result<(), AppendError>]) {
         for (append, outcome) in batch.iter().zip(outcomes) {
             if outcome.is_ok() {
@@ -82,8 +83,8 @@ impl Pages {
         }
     }
 
-    /// How many commands the lease's task has had before this one. The same for every attempt, so
-    /// that a tool does the same again when it is run again.
+    /// Returns the number of commands that the lease's task had before this one. The number is the
+    /// same for every attempt, so that a tool behaves the same when it is run again.
     pub(crate) fn earlier_commands(&mut self, lease: &Lease) -> usize {
         let task = (lease.execution, lease.step.to_string(), lease.label.clone());
         let commands = self.commands.entry(task).or_default();

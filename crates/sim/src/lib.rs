@@ -1,11 +1,12 @@
-//! Worlds out of a seed: real control planes on simulated time, and everything around them that fails.
+//! Simulation: real control planes on simulated time in a world generated from a seed, with faults
+//! everywhere.
 //!
-//! A world has a store and a bus that fail, delay, repeat and reorder; a store that goes back in time
-//! and whose clock is set; servers that die in the middle of things and come back with another clock; workers that die, oversleep their leases and repeat
-//! themselves; clients that change their minds. After a while nothing fails any more; then everything
-//! has to come to its end, and [`run`] compares what there is with what must be.
+//! In a world, the store and the bus fail, delay, repeat and reorder; the store is restored from
+//! backups and its clock is set; servers crash at any point and restart with another clock; workers
+//! crash, exceed their leases and repeat reports; clients cancel. After a while the faults stop;
+//! then every execution has to end, and [`run`] compares the result with the rules.
 //!
-//! Invariant: a world depends on its seed and on nothing else, so a failure can be looked at again.
+//! Invariant: a world depends only on its seed, so a failure can be reproduced.
 
 mod bus;
 mod client;
@@ -25,39 +26,39 @@ mod world;
 use noetl_model::{Digest, Recorded, Summary};
 use thiserror::Error;
 
-/// What a world went through, to see that it went through something.
+/// Counts of the faults and executions of a world, to check that it exercised something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// Of all logs, so that two worlds can be compared.
+    /// The digest of all logs, to compare two worlds.
     pub logs: Digest,
     pub executions: u64,
     /// Executions whose result was compared with that of a world without faults.
     pub compared: u64,
     /// Claims that took a command over from another worker.
     pub takeovers: u64,
-    /// Reports that came after that.
+    /// Reports that came after a takeover.
     pub superseded: u64,
     /// Commands that ran out of attempts.
     pub lost: u64,
-    /// Servers that died or were stopped.
+    /// Servers that crashed or were stopped.
     pub deaths: u64,
-    /// Executions that were begun with the past of another.
+    /// Executions that were started as forks.
     pub forks: u64,
-    /// Times that the store went back to a backup.
+    /// Restores of the store from a backup.
     pub restored: u64,
-    /// Losses of events that servers noticed and recorded.
+    /// Losses of events that servers detected and recorded.
     pub losses: u64,
 }
 
-/// An execution of a world once everything has ended.
+/// An execution of a world after everything has ended.
 #[derive(Debug, Clone)]
 pub struct History {
     pub summary: Summary,
-    /// All of its events, those included that it shares with another.
+    /// All events of the execution, including shared ones of a fork's origin.
     pub log: Vec<Recorded>,
 }
 
-/// Something that must not be, and the world in which it is.
+/// A violated rule, with the seed of the world.
 #[derive(Debug, Error)]
 #[error("seed {seed}: {problem}\nagain with: SIM_SEED={seed} cargo test -p noetl-sim")]
 pub struct Violation {
@@ -65,12 +66,12 @@ pub struct Violation {
     pub problem: String,
 }
 
-/// Lets a world live and looks at what is left of it.
+/// Runs a world and checks the rules.
 pub fn run(seed: u64) -> Result<Tally, Violation> {
     lived(seed).map(|(tally, _)| tally)
 }
 
-/// The executions of a world, oldest first.
+/// Runs a world and returns its executions, oldest first.
 pub fn histories(seed: u64) -> Result<Vec<History>, Violation> {
     lived(seed).map(|(_, histories)| histories)
 }

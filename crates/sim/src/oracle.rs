@@ -1,4 +1,4 @@
-//! What must hold of a world when everything has come to its end.
+//! The oracle: the rules that must hold when a world has ended.
 
 mod log;
 mod past;
@@ -23,23 +23,23 @@ use crate::playbooks::Plan;
 use crate::{History, Tally};
 use log::{Account, Applied};
 
-/// An execution as it was found.
+/// An execution as found in the store.
 pub(crate) struct Found {
     pub(crate) summary: Summary,
     pub(crate) log: Vec<Recorded>,
     account: Account,
 }
 
-/// The world after its end.
+/// A world after its end.
 pub(crate) struct Remains<'a> {
     pub(crate) store: &'a MemoryStore,
-    /// A control plane on that store, without faults and without memories.
+    /// A new control plane on the same store, without faults and caches.
     pub(crate) control: &'a Control,
     pub(crate) plan: &'a Plan,
     pub(crate) pages: &'a Pages,
 }
 
-/// Compares everything with everything; the first disagreement is the error.
+/// Checks all rules. Returns the first violation as the error.
 pub(crate) async fn examine(remains: &Remains<'_>) -> Result<(Tally, Vec<History>), String> {
     if let Some(complaint) = remains.pages.complaints.first() {
         return Err(complaint.clone());
@@ -52,12 +52,12 @@ pub(crate) async fn examine(remains: &Remains<'_>) -> Result<(Tally, Vec<History
         found.insert(execution, examined);
     }
     one_child_each(&found)?;
-    // Whatever was promised before a restore may be gone, and what was promised during it as well.
+    // Promises from before and during a restore may be lost.
     if !remains.pages.restored {
         remains.promises(&found)?;
     }
     remains.nothing_is_left(&found).await?;
-    // A tool's outcome depends on how often it ran before, which a store that goes back forgets.
+    // The outcome of a tool depends on its number of earlier runs, which a restore changes.
     let compared = match remains.pages.restored {
         true => 0,
         false => results::compare(remains, &found).await?,
@@ -67,7 +67,7 @@ pub(crate) async fn examine(remains: &Remains<'_>) -> Result<(Tally, Vec<History
     Ok((tally, found.into_values().map(history).collect()))
 }
 
-/// A command has one child at most.
+/// Checks that a command has at most one child.
 fn one_child_each(found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for (child, known) in found {
@@ -80,7 +80,7 @@ fn one_child_each(found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
     Ok(())
 }
 
-/// All executions of a store.
+/// Returns all executions of a store.
 pub(crate) async fn summaries(store: &MemoryStore) -> Vec<Summary> {
     let page = Page { before: None, limit: PAGE_MAX };
     let listed = store.list(&ExecutionFilter::default(), page).await;
@@ -100,7 +100,7 @@ async fn log_of(store: &MemoryStore, execution: ExecutionId) -> Vec<Recorded> {
     }
 }
 
-/// What a world went through, to see that it went through something.
+/// Counts the faults and executions of a world.
 fn tally(found: &BTreeMap<ExecutionId, Found>, compared: u64) -> Tally {
     let logs: Vec<&Vec<Recorded>> = found.values().map(|found| &found.log).collect();
     let text = serde_json::to_vec(&logs).expect("events have a stored form");
@@ -120,7 +120,7 @@ fn tally(found: &BTreeMap<ExecutionId, Found>, compared: u64) -> Tally {
 }
 
 impl Remains<'_> {
-    /// One execution: its log is legal and says what its row, its snapshot and its fold say.
+    /// Checks one execution: its log is legal and agrees with its row, its snapshot and its fold.
     async fn execution(&self, summary: Summary) -> Result<Found, String> {
         let execution = summary.execution;
         let log = log_of(self.store, execution).await;
@@ -142,7 +142,7 @@ impl Remains<'_> {
         Ok(Found { summary, log, account })
     }
 
-    /// An execution and those whose past it shares.
+    /// Returns an execution and the origins whose events it shares.
     async fn lineage(&self, summary: &Summary) -> Vec<ExecutionId> {
         let mut lineage = vec![summary.execution];
         let mut fork = summary.fork;
@@ -154,12 +154,12 @@ impl Remains<'_> {
         lineage
     }
 
-    /// The log is a chain, and everything beside it follows from it.
+    /// Checks the digest chain of the log, and that all derived rows follow from it.
     async fn proof(&self, execution: ExecutionId) -> Result<(), String> {
         let verdict = verify(self.store, execution, |_| ()).await;
         let verdict = verdict.expect("a store in memory answers").ok_or("it is not there")?;
         match verdict.fault {
-            // It was on its way when the store went back; nobody uses it.
+            // The snapshot was being written when the store was restored; no server uses it.
             Some(Fault::Snapshot(_) | Fault::UselessSnapshot { .. }) if self.pages.restored => {
                 Ok(())
             }
@@ -168,7 +168,7 @@ impl Remains<'_> {
         }
     }
 
-    /// Every outcome is that of a run by the worker that held the command.
+    /// Checks that every outcome comes from a run by the worker that held the command.
     async fn runs(&self, lineage: &[ExecutionId], account: &Account) -> Result<(), String> {
         for (&(command, attempt), (worker, applied)) in &account.outcomes {
             let ran_for = |execution| self.pages.runs.get(&(execution, command, attempt));
@@ -208,7 +208,7 @@ impl Remains<'_> {
         }
     }
 
-    /// What was answered is in the log.
+    /// Checks that every acknowledged request is in the log.
     fn promises(&self, found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
         for execution in &self.pages.started {
             if !found.contains_key(execution) {
@@ -241,7 +241,7 @@ impl Remains<'_> {
         Ok(())
     }
 
-    /// No command is open, no timer set, no message owed.
+    /// Checks that no command is open, no timer is set and no message is pending.
     async fn nothing_is_left(&self, found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
         for (&execution, known) in found {
             for (&command, &attempt) in &known.account.attempts {

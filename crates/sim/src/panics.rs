@@ -1,14 +1,14 @@
-//! Panics of spawned tasks, which nobody waits for and which would go unseen.
+//! Detection of panics in spawned tasks, which are not joined and would be missed.
 
 use std::cell::RefCell;
 use std::sync::Once;
 
 thread_local! {
-    /// The first panic of this thread, where one world lives at a time.
+    /// The first panic of this thread, which runs one world at a time.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From here on, panics of this thread are remembered.
+/// Installs the hook that records panics of this thread.
 pub(crate) fn notice() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -23,7 +23,7 @@ pub(crate) fn notice() {
     PANIC.set(None);
 }
 
-/// The first panic since then.
+/// Returns the first recorded panic.
 pub(crate) fn noticed() -> Option<String> {
     PANIC.take()
 }

@@ -1,4 +1,4 @@
-//! Random playbooks, and who wants them run.
+//! Random playbooks and requests.
 
 mod sketch;
 
@@ -11,7 +11,7 @@ use crate::client::{Ending, ForkWish, Regret, Request};
 use crate::rng::Rng;
 use sketch::Sketch;
 
-/// A value longer than an event keeps.
+/// The length of a value that is too large to be stored inline.
 const BLOB_LEN: usize = 17_000;
 
 /// A playbook of a world.
@@ -19,11 +19,11 @@ const BLOB_LEN: usize = 17_000;
 pub(crate) struct Document {
     pub(crate) path: String,
     pub(crate) yaml: String,
-    /// Whether how it ends depends on how long it takes.
+    /// True if the result depends on timing.
     pub(crate) timed: bool,
 }
 
-/// What a world is asked to do.
+/// The playbooks and requests of a world.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) playbooks: Vec<Document>,
@@ -73,7 +73,7 @@ fn request(rng: &mut Rng, number: u64, path: String) -> Request {
     }
 }
 
-/// A playbook of a few parts, one after another.
+/// Generates a playbook of a few consecutive parts.
 fn drawn(rng: &mut Rng, path: String, leaves: &[Document]) -> Document {
     let mut sketch = Sketch::new(leaves);
     if rng.chance(8) {

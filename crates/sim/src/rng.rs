@@ -1,4 +1,4 @@
-//! Randomness out of one seed, so that a seed is a whole world.
+//! A seeded random generator, so that a seed determines a whole world.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -14,8 +14,8 @@ impl Rng {
         Self { state: seed }
     }
 
-    /// A generator of its own, so that what one part of the world draws does not depend on how
-    /// often another does.
+    /// Returns an independent generator, so that the draws of one part of the world do not depend
+    /// on those of another.
     pub(crate) fn fork(&mut self) -> Self {
         Self { state: self.next() }
     }

@@ -1,8 +1,8 @@
-//! One server's connection to the store, which fails the way a real one does: before the write, after
-//! it with the answer lost, with the write still on its way, or after its deadline.
+//! One server's connection to the store, which fails like a real one: before the write, after it
+//! with the answer lost, with the write still in flight, or after its deadline.
 //!
-//! Invariant: once its server is dead, nothing that the server asks is ever answered, so whatever it
-//! was doing stops there.
+//! Invariant: once its server is dead, no request is ever answered, so the server's work stops
+//! there.
 
 mod events;
 mod schedules;
@@ -29,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 use crate::ledger::Ledger;
 use crate::storm::Storm;
 
-/// How long a call takes that meets its deadline.
+/// The duration of a call that reaches its deadline.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How long each way takes in a world that spins, so that its time runs out.
+/// The delay of each message in a world that spins, so that its time runs out.
 const SPIN_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Connection {
@@ -44,7 +44,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// The way to the store, or back from it.
+    /// Simulates the network delay to the store, or back.
     async fn travel(&self) {
         if self.storm.spins() {
             tokio::time::sleep(SPIN_PAUSE).await;
@@ -58,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Everything but an append: there and back, or not at all.
+    /// Sends a read: it is answered, fails, or reaches its deadline.
     async fn ask<T>(
         &self,
         answer: impl Future<Output = Result<T, StoreError>>,
@@ -75,7 +75,7 @@ impl Connection {
         answer
     }
 
-    /// What is asked with an effect may also be done without a word.
+    /// Sends a write other than an append, whose answer may be lost after it was done.
     async fn change<T>(
         &self,
         answer: impl Future<Output = Result<T, StoreError>>,
@@ -90,14 +90,14 @@ impl Connection {
         answer
     }
 
-    /// The answer to a call that is given up after its deadline.
+    /// Waits for the deadline and returns the error of the call.
     async fn out_of_time(&self) -> StoreError {
         tokio::time::sleep(DEADLINE).await;
         self.travel().await;
         StoreError::Unavailable(format!("no answer in {DEADLINE:?}").into())
     }
 
-    /// Some of a batch may find that somebody was faster.
+    /// Writes a batch, with random conflicts.
     async fn write(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         let mut outcomes = Vec::with_capacity(batch.len());
         for append in batch {
@@ -113,7 +113,7 @@ impl Connection {
         Ok(outcomes)
     }
 
-    /// Takes in the time that came with an answer.
+    /// Adds a time that came with an answer to the estimate of the clock.
     fn observe(&self, at: Timestamp, asked: Instant) {
         self.clock.observe(Reading { at, asked, answered: Instant::now() });
     }
@@ -124,7 +124,7 @@ impl Connection {
         let delay = self.storm.millis(1..5000);
         drop(tokio::spawn(async move {
             tokio::time::sleep(delay).await;
-            // Whether it still fits its writer does not learn: it was told that it failed.
+            // The writer was told that the write failed, and never learns the outcome.
             if let Ok(outcomes) = store.append(&batch).await {
                 ledger.pages().written(&batch, &outcomes);
             }

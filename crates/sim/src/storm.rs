@@ -1,7 +1,7 @@
-//! What goes wrong, how often, and until when.
+//! The faults of a world: kinds, rates and end.
 //!
-//! Invariant: after its end a storm does nothing any more, so that everything has to come to its end
-//! by itself.
+//! Invariant: after its end a storm causes no faults, so that every execution has to end without
+//! help.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,42 +12,42 @@ use tokio::time::Instant;
 
 use crate::rng::Rng;
 
-/// The percentages a rate is drawn from; many worlds have no fault of a kind at all.
+/// The percentages from which a rate is drawn; many worlds have no fault of a given kind.
 const RATES: [u64; 6] = [0, 0, 1, 3, 8, 20];
 
-/// How often the servers of a world go to the store and back at most, many times more than they
-/// need: beyond that somebody asks the same again and again in no time.
+/// The maximum number of messages between servers and store, many times more than needed: beyond
+/// that, a server is in a busy loop.
 const TRAVELS_MAX: u64 = 400_000;
 
-/// How often each fault strikes, in percent of the occasions it has.
+/// The probability of each fault, in percent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rates {
     /// A write does not happen.
     pub(crate) write_lost: u64,
-    /// A write happens, and nobody hears of it.
+    /// A write happens, and its answer is lost.
     pub(crate) answer_lost: u64,
-    /// A write is said to have failed and happens a while later.
+    /// A write is reported as failed and happens later.
     pub(crate) write_late: u64,
-    /// A write is refused although nobody was faster.
+    /// A write is rejected as a conflict without another writer.
     pub(crate) conflict: u64,
     pub(crate) read_lost: u64,
     pub(crate) slow: u64,
     pub(crate) hint_lost: u64,
     pub(crate) hint_repeated: u64,
     pub(crate) hint_late: u64,
-    /// The answer of a server does not reach who asked.
+    /// The answer of a server does not reach its caller.
     pub(crate) reply_lost: u64,
     pub(crate) worker_dies: u64,
-    /// A worker sleeps through its lease and then goes on as if nothing had happened.
+    /// A worker sleeps beyond its lease and then continues normally.
     pub(crate) worker_naps: u64,
     pub(crate) report_repeated: u64,
-    /// A server dies or stops, instead of living on for another while.
+    /// A server crashes or stops.
     pub(crate) server_dies: u64,
-    /// A call to the store is answered after its deadline that it failed; it may have been done.
+    /// A call to the store fails at its deadline; it may have been done.
     pub(crate) deadline: u64,
     /// The store's clock is set forward or back.
     pub(crate) clock_set: u64,
-    /// The store goes back to a backup.
+    /// The store is restored from a backup.
     pub(crate) restored: u64,
 }
 
@@ -98,12 +98,12 @@ impl Storm {
         Instant::now() >= self.end
     }
 
-    /// Whether a fault of a rate strikes now.
+    /// Returns true if a fault with this rate happens now.
     pub(crate) fn strikes(&self, rate: u64) -> bool {
         !self.is_over() && self.rng().chance(rate)
     }
 
-    /// Counts a way to the store or back; true if there have been too many.
+    /// Counts a message to or from the store. Returns true if there have been too many.
     pub(crate) fn spins(&self) -> bool {
         self.travels.fetch_add(1, Ordering::Relaxed) >= TRAVELS_MAX
     }

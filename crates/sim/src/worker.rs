@@ -1,4 +1,5 @@
-//! Workers: they lease, run, heartbeat and report; and die, oversleep, and repeat themselves.
+//! Workers: they lease, run, heartbeat and report; and crash, exceed their leases, and repeat
+//! reports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use crate::fleet::Fleet;
 use crate::ledger::{self, Ledger};
 
-/// How many commands a worker runs at once.
+/// The number of commands that a worker runs at once.
 const SLOTS_MAX: usize = 3;
-/// How long a worker waits for a command.
+/// The time a worker waits for a command.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// A place for a worker: when one dies, another takes it.
+/// A worker slot: when a worker crashes, another takes its place.
 pub(crate) struct Bench {
     pub(crate) name: String,
     pub(crate) fleet: Arc<Fleet>,
@@ -35,14 +36,14 @@ struct Worker {
     closing: CancellationToken,
 }
 
-/// Whether a worker goes on.
+/// The state of a worker after a command.
 enum Fate {
     Lives,
     Dies,
 }
 
 impl Bench {
-    /// Seats one worker after another until there is no more work.
+    /// Runs one worker after another until there is no more work.
     pub(crate) async fn occupy(self) {
         for life in 1u32.. {
             let worker = Worker {
@@ -72,7 +73,7 @@ impl Worker {
             let Some(Ok(leases)) = leases else { continue };
             let storm = self.fleet.storm();
             if storm.strikes(storm.rates.worker_dies) {
-                // It may have done some of the work, and nobody hears of it.
+                // A crashed worker may have done some of the work without a report.
                 join_all(leases.iter().take(1).map(|lease| self.run(lease))).await;
                 return;
             }
@@ -83,7 +84,7 @@ impl Worker {
         }
     }
 
-    /// Carries out a command, and what follows it as long as the worker is handed more.
+    /// Runs a command, and the commands that the worker is given with its reports.
     async fn carry_out(&self, lease: Lease) -> Fate {
         let mut lease = Some(lease);
         while let Some(command) = lease.take() {
@@ -130,13 +131,13 @@ impl Worker {
         Fate::Lives
     }
 
-    /// Takes the time that the work takes, with heartbeats; false if there is no use in going on.
+    /// Simulates the duration of the work, with heartbeats. Returns false if the work should stop.
     async fn toil(&self, lease: &Lease) -> bool {
         let storm = self.fleet.storm();
         let long = storm.chance(5);
         let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
         let mut left = storm.millis(if long { lease_ms..3 * lease_ms } else { 0..500 });
-        // Some workers do not listen and go on whatever they are told.
+        // Some workers ignore the answers to their heartbeats.
         let listens = storm.chance(80);
         loop {
             let beat = (self.fleet.lease() / 3).min(left);
@@ -157,7 +158,8 @@ impl Worker {
         }
     }
 
-    /// Runs the tool, which is a function of the lease; nothing if its values cannot be had.
+    /// Runs the tool, which depends only on the lease. Returns `None` if its values cannot be
+    /// loaded.
     async fn run(&self, lease: &Lease) -> Option<Outcome> {
         let values = self.values(lease).await?;
         let mut pages = self.ledger.pages();
@@ -178,7 +180,7 @@ impl Worker {
         Some(outcome)
     }
 
-    /// The large values a lease refers to; nothing once the world closes.
+    /// Loads the large values that a lease refers to. Returns `None` once the world closes.
     async fn values(&self, lease: &Lease) -> Option<BTreeMap<Digest, Arc<Value>>> {
         let mut values = BTreeMap::new();
         for payload in lease.bindings.0.values() {
@@ -206,7 +208,7 @@ impl Worker {
         None
     }
 
-    /// Reports until there is an answer; gives what the worker is handed with it.
+    /// Reports until there is an answer, and returns the next lease if one comes with it.
     async fn report(&self, report: &Report) -> Option<Lease> {
         while !self.closing.is_cancelled() {
             let answer = self.fleet.ask(async |control| control.report(report.clone()).await).await;

@@ -1,4 +1,4 @@
-//! A world: made from a seed, left alone until everything in it has ended, and then examined.
+//! A world: created from a seed, run until everything has ended, and then examined.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::storm::Storm;
 use crate::worker::Bench;
 use crate::{History, Tally};
 
-/// How long after the storm everything must have ended.
+/// The time after the storm within which everything must end.
 const CALM_MAX: Duration = Duration::from_secs(900);
-/// How long a server may take to stop, or anybody to notice that the world closes.
+/// The time within which servers and workers must stop.
 const CLOSING_MAX: Duration = Duration::from_secs(120);
 const SERVERS_MAX: usize = 3;
 const WORKERS_MAX: usize = 4;
-/// More events, and more runs of steps, than any execution here needs.
+/// Limits of events and step runs that no execution here reaches.
 const EVENTS_MAX: u64 = 1000;
 const RUNS_MAX: u64 = 1000;
 
-/// Lives through a seed; the error is what must not be.
+/// Runs the world of a seed. Returns a violated rule as the error.
 pub(crate) async fn live(seed: u64) -> Result<(Tally, Vec<History>), String> {
     let mut rng = Rng::new(seed);
     let world = World::made(&mut rng).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn live(seed: u64) -> Result<(Tally, Vec<History>), String> {
 struct World {
     plan: Plan,
     store: Arc<MemoryStore>,
-    /// A control plane that sees what is stored and never has anything to do.
+    /// A control plane that reads the store and runs nothing.
     observer: Control,
     fleet: Arc<Fleet>,
     ledger: Arc<Ledger>,
@@ -59,11 +59,11 @@ struct World {
     closing: CancellationToken,
 }
 
-/// Everybody who does something in a world.
+/// The tasks of a world.
 struct Life {
-    /// The deaths of each server.
+    /// The tasks that take servers down, which return how often they did.
     tending: Vec<JoinHandle<u64>>,
-    /// How often the store went back in time.
+    /// The task that restores the store, which returns the number of restores.
     store: JoinHandle<u64>,
     clients: Vec<JoinHandle<()>>,
     benches: Vec<JoinHandle<()>>,
@@ -123,8 +123,8 @@ impl World {
         }
     }
 
-    /// Waits until everything has ended and everybody has gone; the answer is how often servers died and
-    /// the store went back in time.
+    /// Waits until everything has ended and all tasks have stopped. Returns how often servers went
+    /// down and the store was restored.
     async fn settle(&self, life: Life) -> Result<(u64, u64), String> {
         let settled = async {
             join_all(life.clients).await;
@@ -158,7 +158,7 @@ fn observer(store: &Arc<MemoryStore>, clock: SimulatedClock) -> Control {
     )
 }
 
-/// Settings that make everything happen often: short leases, small caches, many snapshots.
+/// Returns settings that make rare paths frequent: short leases, small caches, many snapshots.
 fn settings(rng: &mut Rng) -> Settings {
     Settings {
         lease: rng.millis(5000..15_000),

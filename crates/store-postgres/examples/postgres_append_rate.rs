@@ -1,9 +1,10 @@
-//! Measures how many events a second the store makes durable, next to the limit: the same bytes put
-//! into a bare table by one statement a commit.
+//! Measures how many events a second the store makes durable, compared with the same bytes inserted
+//! into a plain table by one statement for each commit.
 //!
-//! `DATABASE_URL=postgres://… cargo run --release -p noetl-store-postgres --example postgres_append_rate`
+//! `DATABASE_URL=postgres://… cargo run --release -p noetl-store-postgres --example
+//! postgres_append_rate`
 //!
-//! The database is one to throw away: what is measured stays in it.
+//! Use a disposable database: the measured rows stay in it.
 
 #![expect(clippy::print_stdout, reason = "it is run to be read")]
 
@@ -17,7 +18,7 @@ use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-/// How large each event's own data is, about, in bytes.
+/// The approximate size of each event's data, in bytes.
 const BODY: usize = 400;
 const EVENTS: u64 = 5;
 
@@ -62,7 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What one execution appends when a command is done and the next is issued and claimed.
+/// Returns the append of one execution that completes a command, and issues and claims the next.
 fn step(id: i64, round: u64, ids: &IdGenerator) -> Append {
     let mut append = events_after(ExecutionId(id), Seq(round * EVENTS), EVENTS);
     for recorded in &mut append.events {
@@ -74,7 +75,7 @@ fn step(id: i64, round: u64, ids: &IdGenerator) -> Append {
     append
 }
 
-/// The same bytes without the store: one statement, one commit.
+/// Inserts the same bytes without the store: one statement, one commit.
 async fn put_bare(connection: &mut PgConnection, batch: &[Append]) -> Result<(), Box<dyn Error>> {
     let rows =
         || batch.iter().flat_map(|append| append.events.iter().map(|it| (append.execution, it)));

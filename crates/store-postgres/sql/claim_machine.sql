@@ -1,5 +1,5 @@
--- Writes down who has a machine number now, unless another was heard of so lately that it may live and
--- only have lost its session. While the database was down nobody could be heard.
+-- Records the holder of a machine number, unless another holder was seen so recently that it may be
+-- alive and only have lost its session. The time while the database was down does not count.
 INSERT INTO noetl.machine AS known (number, holder, seen_at)
 VALUES ($1, $2, clock_timestamp())
 ON CONFLICT (number) DO UPDATE SET holder = excluded.holder, seen_at = excluded.seen_at

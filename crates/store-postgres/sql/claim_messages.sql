@@ -1,6 +1,6 @@
--- Takes the $3 oldest notifications for $2 microseconds from now ($1, or this server's own), except
--- those of an execution that has an earlier one on its way. One that has been taken $4 times is dead.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Takes the $3 oldest notifications for $2 microseconds from now ($1, or the database clock),
+-- except those of an execution that has an earlier one in flight. A message that has been taken $4
+-- times becomes dead. The commit does not wait for the disk: a lost update is repeated.
 WITH chosen AS (
     SELECT outbox_id
     FROM noetl.outbox AS owed

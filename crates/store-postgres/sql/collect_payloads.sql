@@ -1,5 +1,5 @@
--- Values that only names referred to, once they have none. Whoever gives one a name again makes it
--- younger, so it is then not deleted even if its name came too late to be seen.
+-- Deletes payloads that only named results referred to, once they have no name. Naming a payload
+-- again updates `loose_since`, so it is kept even if the new name is not visible to this statement.
 DELETE FROM noetl.result_store AS store
 WHERE
     store.loose_since < $1

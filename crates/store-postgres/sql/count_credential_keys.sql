@@ -1,4 +1,4 @@
--- How many rows are under each version of the key.
+-- Counts the credentials under each key version.
 SELECT key_version, count(*) AS rows
 FROM noetl.credential
 GROUP BY key_version

@@ -1,2 +1,2 @@
--- How many executions stand at $1; no more than $2 are counted.
+-- Counts the executions with status $1, at most $2.
 SELECT count(*) FROM (SELECT 1 FROM noetl.execution WHERE status = $1 LIMIT $2) AS counted

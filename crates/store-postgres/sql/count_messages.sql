@@ -1,4 +1,5 @@
--- How many messages are owed: those that nobody has taken, and those that are not taken for ever.
+-- Counts the pending messages: never taken, or taken until a finite time. Dead messages are taken
+-- until infinity.
 SELECT
     (SELECT count(*) FROM noetl.outbox WHERE taken_until IS NULL)
     + (SELECT count(*) FROM noetl.outbox WHERE taken_until < 'infinity')

@@ -1,4 +1,4 @@
--- How many messages may be taken now ($1, or this server's own).
+-- Counts the messages that can be taken now ($1, or the database clock).
 SELECT
     (SELECT count(*) FROM noetl.outbox WHERE taken_until IS NULL)
     + (

@@ -1,4 +1,4 @@
--- How many commands of pool $1 can be leased now ($2, or this server's own).
+-- Counts the commands of pool $1 that can be leased now ($2, or the database clock).
 SELECT
     (SELECT count(*) FROM noetl.command WHERE status = 'ISSUED' AND pool = $1)
     + (

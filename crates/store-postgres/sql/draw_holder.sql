@@ -1,2 +1,2 @@
--- A name that no other server has.
+-- Generates a unique holder name for a server.
 SELECT gen_random_uuid()::text

@@ -1,4 +1,4 @@
--- Forgets places in the order of all events that are older than $1 and whose executions are gone.
+-- Deletes feed batches that are older than $1 and whose executions are all gone.
 DELETE FROM noetl.feed_batch
 WHERE position IN (
     SELECT position
@@ -7,7 +7,7 @@ WHERE position IN (
         created_at < $1
         AND NOT EXISTS (
             SELECT FROM unnest(executions) AS told (id)
-            -- One by one, so that no month is walked through.
+            -- A lookup by id for each execution avoids a scan of whole partitions.
             WHERE (SELECT true FROM noetl.execution WHERE execution_id = told.id LIMIT 1)
         )
     ORDER BY created_at

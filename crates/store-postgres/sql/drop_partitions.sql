@@ -1,2 +1,2 @@
--- Drops the months that end at $1 or earlier and in which nothing runs any more.
+-- Drops the monthly partitions that end at $1 or earlier and have no running execution.
 SELECT noetl.drop_partitions($1)

@@ -1,4 +1,4 @@
--- At most $2 schedules to be looked at by $1, the longest due first.
+-- Selects at most $2 schedules due at $1, longest due first.
 SELECT path, seq, standing, playbook, timing, next_at, updated_at
 FROM noetl.schedule
 WHERE next_at <= $1

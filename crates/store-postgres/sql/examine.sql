@@ -1,4 +1,4 @@
--- Whether this server can be written to, whether what it answers is durable, and what time it is.
+-- Reads the server's state: read-only replica, durable commits, version and time.
 SELECT
     pg_is_in_recovery() AS in_recovery,
     current_setting('synchronous_commit') = 'off' AS forgets,

@@ -1,5 +1,5 @@
--- At most $3 leases that have run out ($1 is now, or this server's own) on commands leased $2 times
--- or more.
+-- Selects at most $3 leases that have expired ($1 is now, or the database clock) on commands that
+-- were leased $2 times or more.
 SELECT execution_id, command_id, attempt, lease_until AS waiting_since
 FROM noetl.command
 WHERE

@@ -1,5 +1,5 @@
--- Messages $2 have failed now ($1, or this server's own), because of $3: each waits for $4
--- microseconds, or, if it is not to be tried again, is dead.
+-- Records that messages $2 failed now ($1, or the database clock) with errors $3. Each waits for $4
+-- microseconds, or becomes dead if its delay is NULL.
 UPDATE noetl.outbox
 SET
     attempts = greatest(attempts, 1),

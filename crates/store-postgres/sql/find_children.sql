@@ -1,4 +1,4 @@
--- The children of some commands, by the ids of their executions ($1) and their own ($2).
+-- Selects the child executions of the commands with execution ids $1 and command ids $2.
 SELECT child.parent_execution_id, child.parent_command_id, child.execution_id
 FROM unnest($1::bigint[], $2::bigint[]) AS parent (execution_id, command_id)
 JOIN noetl.child

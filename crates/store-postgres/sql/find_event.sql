@@ -1,4 +1,4 @@
--- The event with the id $1.
+-- Selects the event with id $1.
 SELECT
     event.execution_id, event.seq, event.event_id, event.created_at, event.prev_digest,
     event.body::text AS body

@@ -1,4 +1,4 @@
--- The last settled batch, and how many events it has.
+-- Selects the last visible feed batch and its number of events.
 SELECT position, cardinality(seqs)::bigint AS index
 FROM noetl.feed_batch
 WHERE position < noetl.feed_horizon()

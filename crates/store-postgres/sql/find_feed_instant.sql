@@ -1,5 +1,5 @@
--- The last batch before the first that was written at $1 or later, and how many events it has; the
--- last settled one if none was.
+-- Selects the last feed batch before the first one written at $1 or later, and its number of
+-- events; the last visible batch if none was written since.
 SELECT position, cardinality(seqs)::bigint AS index
 FROM noetl.feed_batch
 WHERE

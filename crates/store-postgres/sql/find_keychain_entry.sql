@@ -1,4 +1,4 @@
--- An entry, and that it was asked for.
+-- Selects a keychain entry and counts the access.
 UPDATE noetl.keychain
 SET access_count = access_count + 1, accessed_at = $2
 WHERE cache_key = $1

@@ -1,2 +1,2 @@
--- Who has a machine number.
+-- Selects the holder of a machine number.
 SELECT holder FROM noetl.machine WHERE number = $1

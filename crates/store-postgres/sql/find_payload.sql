@@ -1,2 +1,2 @@
--- A large value by its digest, whichever execution has stored it.
+-- Selects a payload by its digest, of any execution.
 SELECT body FROM noetl.result_store WHERE sha256 = $1 LIMIT 1

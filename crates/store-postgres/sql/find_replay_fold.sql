@@ -1,5 +1,5 @@
--- The furthest replay of a shape that goes no further than the event $4, that with the id $5 (any if
--- none) and the instant $6 (any if none).
+-- Selects the replay of format $3 with the highest seq that does not exceed seq $4, event id $5 and
+-- instant $6. $5 and $6 may be NULL.
 SELECT seq, last_event_id, last_event_at, shape, body
 FROM noetl.replay_fold
 WHERE

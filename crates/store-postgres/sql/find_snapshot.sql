@@ -1,2 +1,2 @@
--- The saved fold of an execution.
+-- Selects the snapshot of an execution.
 SELECT seq, shape, body FROM noetl.projection_snapshot WHERE execution_id = $1

@@ -1,4 +1,4 @@
--- The start keys of a batch, by their scopes ($1) and names ($2), that are there.
+-- Selects the existing start keys among the scopes $1 and names $2.
 SELECT start_key.scope, start_key.name, start_key.execution_id, start_key.request,
     start_key.kept_until
 FROM unnest($1::text[], $2::text[]) AS wanted (scope, name)

@@ -1,4 +1,4 @@
--- A variable, and that it was asked for.
+-- Selects a variable and counts the access.
 UPDATE noetl.transient
 SET access_count = access_count + 1, accessed_at = $3
 WHERE execution_id = $1 AND var_name = $2

@@ -1,2 +1,2 @@
--- A machine number is free for others at once.
+-- Releases a machine number, so that others can claim it at once.
 DELETE FROM noetl.machine WHERE number = $1 AND holder = $2

@@ -1,2 +1,2 @@
--- Notes that a runtime is there.
+-- Records a heartbeat of a runtime.
 UPDATE noetl.runtime SET heartbeat = $3 WHERE kind = $1 AND name = $2

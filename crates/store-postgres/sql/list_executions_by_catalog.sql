@@ -1,5 +1,6 @@
--- As list_executions.sql, for the playbook version $6, with the path $5 (any if none), at one of the
--- statuses $4. All executions of a version have its path, so one is asked for it, by the same index.
+-- Lists executions like list_executions.sql, of playbook version $6, with path $5 (NULL for any)
+-- and one of the statuses $4. All executions of a version have the same path, so the path is
+-- checked on one of them, through the same index.
 SELECT
     listed.execution_id, catalog_id, path, version, listed.status, seq, started_at, ended_at,
     parent_execution_id, parent_command_id, current_step, steps_total, steps_running,

@@ -1,4 +1,5 @@
--- As list_executions_by_catalog.sql, for the children of $7, of any version if none is named.
+-- Lists executions like list_executions_by_catalog.sql, for the children of $7; the version may be
+-- NULL for any.
 SELECT
     listed.execution_id, catalog_id, path, version, listed.status, seq, started_at, ended_at,
     parent_execution_id, parent_command_id, current_step, steps_total, steps_running,

@@ -1,7 +1,7 @@
--- At most $3 executions older than $1 whose folded path contains $2, at one of the statuses $4, newest
--- first. Paths are found by leaping from one to the next. The page is of at most $3 pairs of path and
--- status, those whose newest executions are the newest: no step depends on how many executions there
--- are.
+-- Lists at most $3 executions older than $1 whose folded path contains $2, with one of the statuses
+-- $4, newest first. Distinct paths are found with a loose index scan. The page comes from at most
+-- $3 pairs of path and status, the pairs with the newest executions, so that no step depends on the
+-- number of executions.
 WITH RECURSIVE known (path) AS (
     SELECT min(path_folded) FROM noetl.execution
     UNION ALL
@@ -52,7 +52,7 @@ SELECT
     head_digest, fork_execution_id, fork_seq
 FROM found
 CROSS JOIN LATERAL (
-    -- The limit keeps it a look-up of one row.
+    -- The limit keeps the plan a lookup of one row.
     SELECT * FROM noetl.execution WHERE execution_id = found.execution_id LIMIT 1
 ) AS listed
 ORDER BY listed.execution_id DESC

@@ -1,5 +1,5 @@
--- As list_executions.sql, for the folded path $2, letter for letter $5 (any if none), at one of the
--- statuses $4.
+-- Lists executions like list_executions.sql, with folded path $2, exact path $5 (NULL for any) and
+-- one of the statuses $4.
 SELECT
     listed.execution_id, catalog_id, path, version, listed.status, seq, started_at, ended_at,
     parent_execution_id, parent_command_id, current_step, steps_total, steps_running,

@@ -1,4 +1,4 @@
--- As list_executions.sql, for those that stand at $3, in the order of the index for it.
+-- Lists executions like list_executions.sql, with status $3, in the order of the status index.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,

@@ -1,4 +1,4 @@
--- Every path after $2 at its newest version, without the content.
+-- Lists every path after $2 at its newest version, without the content.
 SELECT DISTINCT ON (path) catalog_id, path, version, kind, '' AS content, created_at
 FROM noetl.catalog
 WHERE path > $2

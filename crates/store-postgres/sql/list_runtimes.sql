@@ -1,4 +1,4 @@
--- The runtimes of a kind, by name.
+-- Lists the runtimes of a kind, by name.
 SELECT runtime_id, kind, name, uri, status, labels::text AS labels,
     capabilities::text AS capabilities, capacity, runtime::text AS runtime, heartbeat, created_at, updated_at
 FROM noetl.runtime

@@ -1,4 +1,4 @@
--- The first $2 schedules after path $1, by path.
+-- Lists the first $2 schedules after path $1, by path.
 SELECT path, seq, standing, playbook, timing, next_at, updated_at
 FROM noetl.schedule
 WHERE path > $1

@@ -1,4 +1,4 @@
--- The $2 newest subscriptions before $1.
+-- Lists the $2 newest subscriptions before $1.
 SELECT subscription_id, path, catalog_id, seq, last_event, updated_at
 FROM noetl.subscription
 WHERE subscription_id < $1

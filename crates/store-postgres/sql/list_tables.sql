@@ -1,4 +1,4 @@
--- The tables of the schema, their partitions left out.
+-- Lists the tables of the schema, without partitions.
 SELECT relname::text
 FROM pg_catalog.pg_class
 WHERE relnamespace = 'noetl'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition

@@ -1,4 +1,4 @@
--- The variables of an execution, by name.
+-- Lists the variables of an execution, by name.
 SELECT var_name, var_type, var_value::text AS var_value, source_step, created_at,
     accessed_at, access_count
 FROM noetl.transient

@@ -1,4 +1,4 @@
--- Keeps others from starting children for some commands, until the end of the transaction.
+-- Prevents others from starting children of the given commands until the end of the transaction.
 SELECT pg_advisory_xact_lock(lock_key)
 FROM (
     SELECT DISTINCT hashtextextended(parent.execution_id || ' ' || parent.command_id, 0) AS lock_key

@@ -1,4 +1,4 @@
--- Some open commands, by the ids of their executions ($1) and their own ($2), kept from others.
+-- Selects and locks the open commands with execution ids $1 and command ids $2.
 SELECT
     command.execution_id,
     command.command_id,

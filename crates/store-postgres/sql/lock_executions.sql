@@ -1,5 +1,5 @@
--- Keeps other writers off the executions $1 (all between $2 and $3, which is what finds their
--- partitions), and tells where their logs end and what time it is ($4, or this server's own).
+-- Locks the executions $1 against other writers and returns the ends of their logs and the time
+-- ($4, or the database clock). All ids are between $2 and $3, which limits the scanned partitions.
 WITH locked AS (
     SELECT execution_id, seq, last_event_at, head_digest
     FROM noetl.execution

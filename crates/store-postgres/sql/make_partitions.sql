@@ -1,2 +1,2 @@
--- Makes the partitions that are missing around $1 (now if none), for $2 months to come.
+-- Creates the missing partitions around $1 (NULL for now) and for the next $2 months.
 SELECT noetl.make_partitions(coalesce($1, now()), $2)

@@ -1,4 +1,5 @@
--- Messages of a subscription that are named in $2, and those that wait in one of the lines in $3.
+-- Selects the failed messages of a subscription that are named in $2 or wait in one of the lines
+-- $3.
 SELECT once, order_key, failures, retry_at, first_at
 FROM noetl.failed_message
 WHERE subscription_id = $1 AND once = ANY($2)

@@ -1,4 +1,4 @@
--- The newest version of the playbook at a path.
+-- Selects the newest version of the playbook at a path.
 SELECT catalog_id, path, version, kind, content, created_at
 FROM noetl.catalog
 WHERE path = $1

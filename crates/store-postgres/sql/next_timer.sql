@@ -1,2 +1,2 @@
--- When the earliest timer is due.
+-- Selects the earliest due time of all timers.
 SELECT min(due_at) FROM noetl.timer

@@ -1,6 +1,6 @@
--- Messages $2 were taken and not tried: they wait for $3 microseconds from now ($1, or this server's
--- own), and the attempt does not count.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Returns taken messages $2 that were not tried: they wait for $3 microseconds from now ($1, or the
+-- database clock), and the attempt does not count. The commit does not wait for the disk: a lost
+-- update is repeated.
 UPDATE noetl.outbox
 SET
     attempts = greatest(attempts - 1, 1),

@@ -1,4 +1,4 @@
--- Keeps events of others, except those that are known.
+-- Stores projected events, skipping known ids.
 INSERT INTO noetl.projected_event (event_id, execution_id, created_at, envelope)
 SELECT event_id, execution_id, created_at, envelope::json
 FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[])

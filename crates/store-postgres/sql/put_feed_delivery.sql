@@ -1,2 +1,2 @@
--- Keeps the state of the delivery of feed $1.
+-- Stores the delivery state of feed $1.
 UPDATE noetl.feed SET failures = $2, failure = $3, retry_at = $4 WHERE name = $1

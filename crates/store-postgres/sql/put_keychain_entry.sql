@@ -1,4 +1,4 @@
--- Keeps an entry, in place of the one of its cache key.
+-- Stores a keychain entry, replacing one with the same cache key.
 INSERT INTO noetl.keychain (
     cache_key, keychain_name, catalog_id, scope_type, execution_id, key_version, wrapped_key,
     data_encrypted, expires_at, auto_renew, renew_config, access_count, accessed_at, created_at

@@ -1,5 +1,5 @@
--- Saves a replay as far as an event.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Saves a replay up to an event. The commit does not wait for the disk: a lost replay is computed
+-- again.
 INSERT INTO noetl.replay_fold
     (execution_id, projection, seq, last_event_id, last_event_at, shape, body)
 SELECT $1, $2, $3, $4, $5, $6, $7

@@ -1,5 +1,5 @@
--- Keeps a value once for its execution, and its name; the same value under the same name keeps its
--- reference, until the later of both ends.
+-- Stores a value once for its execution, and its name. The same value under the same name keeps its
+-- reference, with the later of both expiries.
 WITH kept AS (
     INSERT INTO noetl.result_store (execution_id, sha256, body, loose_since)
     VALUES ($1, $4, $9, $7)

@@ -1,4 +1,4 @@
--- Takes a runtime in, or what it says about itself now; its id and its beginning stay.
+-- Registers a runtime, or updates it and keeps its id and creation time.
 INSERT INTO noetl.runtime (
     runtime_id, kind, name, uri, status, labels, capabilities, capacity, runtime, heartbeat,
     created_at, updated_at

@@ -1,4 +1,4 @@
--- Writes the first event of a schedule, or the next of one that stands at $2 - 1.
+-- Writes the first event of a schedule, or the next event of one at seq $2 - 1.
 WITH first AS (
     INSERT INTO noetl.schedule (path, seq, standing, playbook, timing, next_at, is_waiting, updated_at)
     SELECT

@@ -1,5 +1,5 @@
--- Saves a fold, unless a later one is there.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Saves a snapshot, unless a later one exists. The commit does not wait for the disk: a lost
+-- snapshot is computed again.
 INSERT INTO noetl.projection_snapshot (execution_id, seq, shape, body)
 SELECT $1, $2, $3, $4
 WHERE (SELECT set_config('synchronous_commit', 'off', true)) = 'off'

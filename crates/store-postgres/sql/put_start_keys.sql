@@ -1,5 +1,5 @@
--- Writes start keys ($1 to $5) over those that are no longer kept at $6; one that somebody has taken
--- meanwhile is left alone, and the count of rows tells.
+-- Writes start keys ($1 to $5), replacing keys that have expired at $6. A key that another writer
+-- has taken is left unchanged and missing from the row count.
 INSERT INTO noetl.start_key (scope, name, execution_id, request, kept_until)
 SELECT scope, name, execution_id, request, kept_until
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::timestamptz[])

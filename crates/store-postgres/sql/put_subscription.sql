@@ -1,4 +1,4 @@
--- Writes the first event of a subscription, or the next of one that stands at $4 - 1.
+-- Writes the first event of a subscription, or the next event of one at seq $4 - 1.
 WITH first AS (
     INSERT INTO noetl.subscription (subscription_id, path, catalog_id, seq, last_event, updated_at)
     SELECT $1::bigint, $2::text, $3::bigint, $4::bigint, $5::text, $6::timestamptz

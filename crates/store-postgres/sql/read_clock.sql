@@ -1,2 +1,2 @@
--- The time by this server's clock.
+-- Reads the database clock.
 SELECT clock_timestamp()

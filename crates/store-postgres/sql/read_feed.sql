@@ -1,4 +1,5 @@
--- The $3 places after the $2-th of batch $1, each with its event, if that is still there.
+-- Selects $3 feed places after place $2 of batch $1, each with its event, or NULL if the event has
+-- expired.
 SELECT
     batch.position, place.index, place.execution_id, place.seq, event.event_id, event.created_at, event.prev_digest,
     event.body::text AS body, execution.path

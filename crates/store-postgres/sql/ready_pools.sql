@@ -1,5 +1,5 @@
--- At most $2 pools with a command that can be leased now ($1, or this server's own). One step of the
--- index for each pool, however many commands wait in it; leases that have run out are few.
+-- Selects at most $2 pools with a command that can be leased now ($1, or the database clock). Takes
+-- one index lookup for each pool, independent of its number of commands; expired leases are few.
 WITH RECURSIVE issued (pool) AS (
     (SELECT pool FROM noetl.command WHERE status = 'ISSUED' ORDER BY pool LIMIT 1)
     UNION ALL

@@ -1,5 +1,5 @@
--- The leases of worker $1 that live now ($2, or this server's own) run out now.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Ends the active leases of worker $1 now ($2, or the database clock). The commit does not wait for
+-- the disk: a lost update is repeated.
 WITH held AS (
     SELECT execution_id, command_id
     FROM noetl.command

@@ -1,2 +1,2 @@
--- Forgets a credential.
+-- Deletes a credential.
 DELETE FROM noetl.credential WHERE credential_id = $1

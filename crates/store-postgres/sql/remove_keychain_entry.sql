@@ -1,2 +1,2 @@
--- Forgets an entry.
+-- Deletes a keychain entry.
 DELETE FROM noetl.keychain WHERE cache_key = $1

@@ -1,4 +1,4 @@
--- Forgets some of the start keys that are not kept any more at $1, and that nobody is writing.
+-- Deletes some of the start keys that have expired at $1 and are not locked by a writer.
 DELETE FROM noetl.start_key
 WHERE ctid = ANY (ARRAY(
     SELECT ctid

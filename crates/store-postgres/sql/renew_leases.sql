@@ -1,6 +1,5 @@
--- The leases of worker $1 last for $3 microseconds from now ($2, or this server's own), also those that
--- have run out.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Extends all leases of worker $1 to $3 microseconds from now ($2, or the database clock),
+-- including expired ones. The commit does not wait for the disk: a lost update is repeated.
 WITH held AS (
     SELECT execution_id, command_id
     FROM noetl.command

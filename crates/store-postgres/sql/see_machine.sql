@@ -1,2 +1,2 @@
--- The holder of a machine number is heard of; nothing happens if the number is another's.
+-- Records that the holder of a machine number is alive; changes nothing if another holder has it.
 UPDATE noetl.machine SET seen_at = clock_timestamp() WHERE number = $1 AND holder = $2

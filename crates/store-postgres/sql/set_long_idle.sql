@@ -1,4 +1,5 @@
--- Lets a session lie idle for as long as its client lives, and ends it soon after the client's host is gone.
+-- Lets a session stay idle while its client is alive, and ends it soon after the client's host is
+-- gone.
 SELECT
     set_config('idle_session_timeout', '0', FALSE),
     set_config('tcp_keepalives_idle', '30', FALSE),

@@ -1,14 +1,15 @@
--- Sets up a session. Plans each statement once, not for every set of arguments, and by its indexes: how
--- full a table is that fills and empties within seconds is never known when a plan is made.
+-- Sets up a session. Each statement is planned once, with a generic plan that uses indexes: the
+-- statistics of a table that fills and empties within seconds are never right when a plan is made.
 --
--- Nobody waits for a statement for longer than its deadline ($1, in milliseconds), so the database gives
--- it up then; and a session whose client has vanished keeps no locks ($2, in milliseconds).
+-- The database cancels a statement at its deadline ($1, in milliseconds), because no client waits
+-- longer, and ends the session of a vanished client, so that its locks are released ($2, in
+-- milliseconds).
 SELECT
     set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('enable_seqscan', 'off', false),
     set_config('enable_hashjoin', 'off', false),
     set_config('enable_mergejoin', 'off', false),
-    -- What a disabled way is said to cost would have every statement compiled.
+    -- The penalty cost of disabled plan types would trigger JIT compilation of every statement.
     set_config('jit', 'off', false),
     set_config('statement_timeout', $1, false),
     set_config('idle_in_transaction_session_timeout', $2, false),

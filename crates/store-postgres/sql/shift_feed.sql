@@ -1,5 +1,5 @@
--- Moves the places of batches to come behind those that are there, if the database has begun to count
--- its transactions anew.
+-- Shifts the positions of future feed batches behind the existing ones, if the transaction ids of
+-- the database have restarted (for example after a restore).
 UPDATE noetl.feed_shift
 SET shift = last.position - pg_current_xact_id()::text::bigint + 1
 FROM (SELECT position FROM noetl.feed_batch ORDER BY position DESC LIMIT 1) AS last

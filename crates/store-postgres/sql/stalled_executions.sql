@@ -1,4 +1,4 @@
--- At most $2 running executions that nothing can move, whose last event is older than $1.
+-- Selects at most $2 running executions without open work whose last event is older than $1.
 SELECT execution_id, last_event_at
 FROM noetl.execution
 WHERE

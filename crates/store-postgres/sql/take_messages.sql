@@ -1,7 +1,7 @@
--- Takes $3 messages for $2 microseconds from now ($1, or this server's own): those that nobody has
--- tried, oldest first, and those whose time has come again, of which $4 go first and the others last.
--- One that has been taken $5 times is dead.
--- Nobody waits for the disk: what is forgotten is done again.
+-- Takes $3 messages for $2 microseconds from now ($1, or the database clock): never-tried ones,
+-- oldest first, and ones due for a retry, of which $4 go first and the others last. A message that
+-- has been taken $5 times becomes dead. The commit does not wait for the disk: a lost update is
+-- repeated.
 WITH fresh AS (
     SELECT outbox_id
     FROM noetl.outbox

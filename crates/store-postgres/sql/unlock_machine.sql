@@ -1,2 +1,2 @@
--- Lets go of the lock on a machine number.
+-- Releases the lock on a machine number.
 SELECT pg_advisory_unlock($1, $2)

@@ -1,5 +1,5 @@
-//! The event log: a batch is written by one statement, which is its own transaction if the batch says
-//! all that there is to know; else it is read up on first.
+//! The event log on PostgreSQL. A batch is written by one statement, which is its own transaction
+//! if no stored rows have to be read first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,29 +21,29 @@ use crate::key::{find_keys, put_keys};
 use crate::queue::lock_commands;
 use crate::row::{Named, at_most, get, is_disconnected, is_rivalry, store_error, stored, unsigned};
 
-/// How often a batch is planned anew because another writer got in between.
+/// The number of times a batch is planned again because another writer committed first.
 const RIVALRIES_MAX: u32 = 8;
 
-/// Whether used event ids are looked for before writing. They are drawn so as never to repeat, so
-/// the key finds the exception, and only then is it asked which it was.
+/// The check for used event ids before writing. Event ids are generated as unique, so normally the
+/// primary key detects a duplicate, and only then the ids are looked up.
 #[derive(Clone, Copy)]
 enum EventIds {
     Trusted,
     Checked,
 }
 
-/// The result of a batch whose appends need no look-up.
+/// The result of writing a batch without reading stored rows first.
 enum Presumed {
     Written(Vec<Result<(), AppendError>>),
-    /// Nothing is written: somebody holds a key.
+    /// A start key is held; nothing was written.
     KeyHeld,
-    /// Nothing is written: more has to be known.
+    /// Stored rows have to be read first; nothing was written.
     Unknown,
 }
 
-/// Why a batch was not written.
+/// The reason a batch was not written.
 enum Unwritten {
-    /// What it was planned on is no longer so.
+    /// Another writer changed the rows that the plan was based on.
     Overtaken,
     Failed(StoreError),
 }
@@ -95,7 +95,7 @@ impl EventLog for PgStore {
 }
 
 impl PgStore {
-    /// What an execution's own log has to say to a read.
+    /// Reads events from an execution's own log.
     pub(crate) async fn own_events(
         &self,
         execution: ExecutionId,
@@ -125,7 +125,7 @@ impl PgStore {
         Ok(own)
     }
 
-    /// Writes a batch, planning it anew for as long as others get in between.
+    /// Writes a batch, planning it again while other writers commit first.
     pub(crate) async fn append_all(
         &self,
         batch: &[&Append],
@@ -152,9 +152,9 @@ impl PgStore {
         Err(StoreError::Unavailable("other writers kept getting in between".into()))
     }
 
-    /// Writes a batch in one call if it says itself all that there is to know; nothing if it does
-    /// not, or if somebody holds one of its keys: which of several refusals comes first is for the
-    /// plan to say.
+    /// Writes a batch in one call without reading stored rows. Returns `None` if rows have to be
+    /// read first or a start key is held: the order of several refusals is decided by the full
+    /// plan.
     async fn write_presumed(
         &self,
         batch: &[&Append],
@@ -195,7 +195,7 @@ impl PgStore {
         Ok(if is_held { Presumed::KeyHeld } else { Presumed::Written(plan.answers) })
     }
 
-    /// Gives up connections that were kept if the database has gone: they lead to the same place.
+    /// Closes the kept connections after a disconnect, because they lead to the same server.
     fn doubt(&self, error: &sqlx::Error) {
         if is_disconnected(error) {
             self.writers.release();
@@ -214,8 +214,8 @@ impl PgStore {
         if self.blobs().is_some() {
             plan.without_bodies();
         }
-        // Rivals that insert the same keys do it in the same order, so the second waits for the first
-        // and neither for each other.
+        // All writers insert rows in the same order, so that concurrent writers of the same keys
+        // wait for each other without a deadlock.
         plan.events.sort_by_key(|(execution, _)| *execution);
         if !plan.keys.is_empty() && !put_keys(&mut transaction, plan.keys.iter(), now).await? {
             return Err(Unwritten::Overtaken);
@@ -228,7 +228,7 @@ impl PgStore {
     }
 }
 
-/// What the store holds of all that a batch touches, kept from other writers.
+/// Reads and locks the stored rows that a batch touches.
 async fn read_up(
     connection: &mut PgConnection,
     batch: &[&Append],
@@ -254,7 +254,7 @@ async fn read_up(
     })
 }
 
-/// The command that an append starts an execution for.
+/// Returns the parent command of an append that starts a child execution.
 pub(crate) fn child_start(append: &Append) -> Option<CommandKey> {
     let parent = append.summary.parent.and_then(Parent::command)?;
     if append.expected != Seq::ZERO {
@@ -301,7 +301,7 @@ async fn find_event_ids(
     Ok(used.into_iter().map(EventId).collect())
 }
 
-/// The executions that were started for some commands.
+/// Looks up the child executions of some commands.
 pub(crate) async fn find_children(
     connection: &mut PgConnection,
     parents: &[CommandKey],

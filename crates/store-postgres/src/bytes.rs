@@ -1,4 +1,4 @@
-//! Payloads, snapshots and replays: bytes by their key.
+//! Payloads, snapshots and replays on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::{Digest, EventId, ExecutionId, Seq};

@@ -1,4 +1,4 @@
-//! Playbooks and their versions.
+//! The catalog on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::CatalogId;
@@ -88,8 +88,8 @@ impl Catalog for PgStore {
 }
 
 impl PgStore {
-    /// The row that a statement finds, in one round trip: on the connection that was used last, without
-    /// asking whether it lives, and on another one if it does not.
+    /// Returns the row that a statement finds, in one round trip: uses the last connection without
+    /// a ping, and another one if it is dead.
     async fn looked_up<'q>(
         &self,
         find: impl Fn() -> Query<'q, Postgres, PgArguments> + Send + Sync,

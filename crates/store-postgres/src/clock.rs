@@ -1,4 +1,4 @@
-//! The clocks of a cluster's databases, read without touching what they hold.
+//! Reading of the clocks of a cluster's databases, without access to their data.
 
 use noetl_model::Timestamp;
 use noetl_store::{Clock as _, RemoteClock};
@@ -7,7 +7,7 @@ use crate::OpenError;
 use crate::open;
 use crate::settings::{ClusterSettings, PgSettings};
 
-/// A reading of a database's clock, with the address of the database.
+/// The time of a database, with its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseTime {
     pub host: String,

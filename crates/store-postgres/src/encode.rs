@@ -1,5 +1,5 @@
-//! A plan as the one statement that writes it takes it: an array of rows for each table, in the types of
-//! `migrations/083_append_rows.sql`, whose fields are in the order of the types' own.
+//! Encoding of a plan as the arguments of the append statement: an array of rows for each table,
+//! with the composite types and field order of `migrations/083_append_rows.sql`.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,18 @@ use sqlx::{Encode, Postgres, Type};
 use crate::instant::Instant;
 use crate::row::{plain, stored, to_json};
 
-/// What a plan was made on.
+/// The basis of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Footing {
-    /// What has been read and kept from others, and the database's clock.
+    /// Stored rows that were read and locked, and the database's clock.
     Read,
-    /// What the batch itself says, and this process's clock.
+    /// The batch alone, and this process's clock.
     Presumed,
-    /// The same, with a clock that all servers share.
+    /// The batch alone, with a clock that all servers share.
     PresumedOnTime,
 }
 
-/// The statement that writes a plan made at `now`.
+/// Returns the statement that writes a plan made at `now`.
 pub(crate) fn bound(
     plan: &Plan<'_>,
     now: Timestamp,
@@ -32,7 +32,7 @@ pub(crate) fn bound(
     bound_to(sqlx::query(include_str!("../sql/append.sql")), plan, now, footing)
 }
 
-/// The statement that writes a plan made at `now`, which starts executions under keys.
+/// Returns the statement that writes a plan made at `now` and its start keys.
 pub(crate) fn bound_under_keys(
     plan: &Plan<'_>,
     now: Timestamp,
@@ -80,7 +80,7 @@ fn bound_to(
         .bind(footing == Footing::Presumed)
 }
 
-/// Some rows; nothing instead of none: an array costs the server more than none.
+/// Collects rows; `None` for an empty list, because NULL costs the server less than an empty array.
 fn rows<R>(rows: impl Iterator<Item = R>) -> Option<Vec<R>> {
     let rows: Vec<R> = rows.collect();
     (!rows.is_empty()).then_some(rows)
@@ -90,7 +90,7 @@ fn bytes(digest: &Digest) -> &[u8] {
     digest.as_bytes()
 }
 
-/// Says which type of the database a row is of.
+/// Implements the PostgreSQL type of row structs.
 macro_rules! composite {
     ($($row:ty = $name:literal;)+) => {$(
         impl Type<Postgres> for $row {
@@ -321,7 +321,7 @@ struct SetTimer {
     due_at: Instant,
 }
 
-/// A command or a timer that is over.
+/// An ended command or timer.
 #[derive(Encode)]
 struct EndedWork {
     execution_id: i64,

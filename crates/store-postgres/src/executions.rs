@@ -1,4 +1,4 @@
-//! Executions at a glance, and the search for those that nothing can move.
+//! Execution summaries on PostgreSQL, and the search for stalled executions.
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
@@ -86,7 +86,7 @@ impl Executions for PgStore {
 }
 
 impl PgStore {
-    /// The executions that nothing can move, each with the time of its last event.
+    /// Returns the stalled executions, each with the time of its last event.
     pub(crate) async fn silent(
         &self,
         before: Timestamp,

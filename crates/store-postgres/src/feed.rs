@@ -1,4 +1,4 @@
-//! The order of all events, and feeds with a name.
+//! The event feed and named feeds on PostgreSQL.
 
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
@@ -57,7 +57,7 @@ impl EventFeed for PgStore {
     }
 }
 
-/// Moves the places of batches to come behind those that are there.
+/// Shifts the positions of future feed batches behind the existing ones.
 pub(crate) async fn shift(pool: &ConnectionPool) -> Result<(), StoreError> {
     query(include_str!("../sql/shift_feed.sql"))
         .execute(&mut *pool.connection().await?)
@@ -66,11 +66,11 @@ pub(crate) async fn shift(pool: &ConnectionPool) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// How many places are forgotten by one statement.
+/// The number of feed batches that one statement deletes.
 const DROP_MAX: i64 = 1000;
 
 impl PgStore {
-    /// Forgets the places of events whose executions are gone, from before an instant.
+    /// Deletes feed batches from before an instant whose executions are gone.
     pub(crate) async fn drop_feed_batches(&self, before: Timestamp) -> Result<(), StoreError> {
         loop {
             let dropped = query(include_str!("../sql/drop_feed_batches.sql"))

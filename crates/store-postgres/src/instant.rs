@@ -1,4 +1,4 @@
-//! Instants as PostgreSQL keeps them: microseconds since 2000, in UTC.
+//! PostgreSQL's encoding of instants: microseconds since 2000, in UTC.
 
 use noetl_model::Timestamp;
 use sqlx::encode::IsNull;
@@ -9,12 +9,12 @@ use sqlx::{Decode, Encode, Postgres, Type};
 
 /// 2000-01-01T00:00:00Z in microseconds since 1970.
 const EPOCH: i64 = 946_684_800_000_000;
-/// The beginning of PostgreSQL's calendar, in 4714 BC.
+/// The earliest `timestamptz`, in 4714 BC.
 const EARLIEST: i64 = -211_813_488_000_000_000;
 const TIMESTAMPTZ: Oid = Oid(1184);
 const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
 
-/// A `timestamptz`.
+/// A `timestamptz` value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instant(pub(crate) Timestamp);
 

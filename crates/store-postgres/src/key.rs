@@ -1,4 +1,4 @@
-//! Start keys as rows.
+//! Start keys on PostgreSQL.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use sqlx::{PgConnection, query};
 use crate::instant::Instant;
 use crate::row::{Named, plain, store_error};
 
-/// A key as PostgreSQL takes it.
+/// Returns scope and name as PostgreSQL can store them.
 fn stored_name(key: &StartKey) -> KeyName {
     (plain(&key.scope).into_owned(), plain(&key.name).into_owned())
 }
 
-/// The keys that a batch starts executions under and that are there.
+/// Looks up the existing start keys of a batch.
 pub(crate) async fn find_keys(
     connection: &mut PgConnection,
     batch: &[&Append],
@@ -38,8 +38,8 @@ pub(crate) async fn find_keys(
     Ok(named.collect())
 }
 
-/// Writes the keys of a plan made at `now`, and forgets some that are no longer kept; false if
-/// somebody else has taken one of them meanwhile.
+/// Writes the start keys of a plan made at `now`, and deletes some expired ones. Returns false if
+/// another writer has taken one of the keys.
 pub(crate) async fn put_keys(
     connection: &mut PgConnection,
     keys: impl Iterator<Item = (&KeyName, &KeptKey)>,

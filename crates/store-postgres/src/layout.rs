@@ -1,4 +1,4 @@
-//! How a database, or the shards of a cluster, are laid out and how full they are.
+//! Operator's view of a database or of the shards of a cluster.
 
 use async_trait::async_trait;
 use noetl_model::ExecutionStatus;
@@ -8,7 +8,7 @@ use sqlx::{query, query_scalar};
 use crate::row::store_error;
 use crate::{PgStore, Shards};
 
-/// What no execution can do without.
+/// The tables that no execution can do without.
 const NEEDED: &[&str] = &[
     "catalog",
     "command",
@@ -70,7 +70,7 @@ impl Layout for Shards {
         Ok(counts.into_iter().sum::<u64>().min(max))
     }
 
-    /// A table is missing if one shard lacks it.
+    /// Returns the tables of all shards. A table is missing if one shard lacks it.
     async fn tables(&self) -> Result<Tables, StoreError> {
         let mut all = Tables::default();
         for Tables { found, missing } in self.all(|shard| shard.tables()).await? {

@@ -1,13 +1,13 @@
-//! The store of a cluster: PostgreSQL, one shard or many, for any number of servers.
+//! The PostgreSQL store, with one shard or many, for any number of servers.
 //!
-//! Everything lives in the schema `noetl`. A batch of appends is one transaction: the executions it
-//! touches are locked in the order of their ids, every rule is checked in memory, by
-//! [`Plan`](noetl_store::Plan), and one statement writes all tables; what cannot be locked because it
-//! does not exist yet is left to the tables' keys. Leases are compared with the database's clock,
-//! never with a server's.
+//! All tables are in the schema `noetl`. A batch of appends is one transaction: its executions are
+//! locked in the order of their ids, every rule is checked in memory by
+//! [`Plan`](noetl_store::Plan), and one statement writes all tables; rows that cannot be locked
+//! because they do not exist yet are protected by unique keys. Leases are compared with the
+//! database's clock, never with a server's.
 //!
 //! Every statement is a file in `sql/`. [`PgStore`] is one database; [`Shards`] is several of them,
-//! and each execution lives in exactly one.
+//! and each execution is stored in exactly one.
 
 mod append;
 mod bytes;

@@ -1,11 +1,11 @@
-//! The numbers by which ids tell the servers of a cluster apart: no two servers have the same one at
-//! the same time.
+//! Machine numbers, which make the ids of the servers of a cluster distinct: no two servers have
+//! the same number at the same time.
 //!
-//! A number is claimed with an advisory lock on a connection of its own. A server may lose that
-//! connection, or the database all its locks, while the server lives on with its number. So each is
-//! also written down with the time its holder was last heard of, and a lock alone gives nobody a number
-//! whose holder may still come back for it. The holder looks every second and takes its lock again; if
-//! it comes too late, it takes another number.
+//! A number is claimed with an advisory lock on a dedicated connection. Because a server may lose
+//! that connection, or the database all its locks, while the server keeps using its number, the
+//! holder is also stored with the time it was last seen, and the lock alone does not grant a number
+//! whose holder may come back. The holder checks its claim every second and takes its lock again;
+//! if it is too late, it claims another number.
 
 use std::time::Duration;
 
@@ -16,37 +16,37 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::pool::ConnectionPool;
 use crate::row::{micros, store_error};
 
-/// How many servers ids can tell apart.
+/// The number of servers that ids can tell apart.
 pub const MACHINES_MAX: u16 = 1024;
 
-/// Sets the locks on machine numbers apart from the other locks of the database: "noet" in ASCII.
+/// The key space of the locks on machine numbers: "noet" in ASCII.
 const LOCK_SPACE: i32 = 0x6e6f_6574;
 
-/// How often a holder is heard of.
+/// The interval of the holder's check.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a look may take before the connection counts as lost.
+/// The time after which a check without an answer counts as a lost connection.
 const LOOK_MAX: Duration = Duration::from_secs(2);
-/// How long a session of its own may take to begin.
+/// The connect timeout of the dedicated session.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long giving a number back may take.
+/// The timeout for releasing a number.
 const RELEASE_MAX: Duration = Duration::from_secs(2);
-/// For how long after it was heard of, or could be heard, a holder may come back for its number: time
-/// to notice that the connection is lost and to make another.
+/// The time since it was last seen during which a holder may come back for its number: enough to
+/// notice a lost connection and to open another.
 const RETURN_MAX: Duration = Duration::from_secs(6);
 
-/// A machine number that no other server of the cluster has. Dropping it leaves the number free a few
-/// seconds later.
+/// A machine number that no other server of the cluster has. After a drop without release, the
+/// number becomes free a few seconds later.
 #[derive(Debug)]
 pub struct MachineClaim {
     number: u16,
-    /// Tells this claim from those of others, in every session.
+    /// The unique id of this claim across sessions.
     holder: String,
     pool: ConnectionPool,
-    /// Holds the lock.
+    /// The session that holds the lock.
     session: PgConnection,
 }
 
-/// Why a machine number could not be claimed.
+/// The reason a machine number could not be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     #[error("another server of this cluster has the machine number {number}")]
@@ -57,22 +57,22 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
-/// What came of an attempt to claim a number.
+/// The result of an attempt to claim a number.
 enum Attempt {
     Claimed,
-    /// Another session holds its lock.
+    /// Another session holds the lock.
     Locked,
-    /// Its holder may come back for it.
+    /// The recorded holder may come back.
     Awaited,
 }
 
 impl MachineClaim {
-    /// The number, below [`MACHINES_MAX`].
+    /// Returns the number, below [`MACHINES_MAX`].
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// Claims the first number that is free, from the preferred one on and around.
+    /// Claims the first free number from the preferred one on, wrapping around.
     pub(crate) async fn near(pool: &ConnectionPool, preferred: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
         let holder = draw_holder(&mut session).await?;
@@ -80,8 +80,8 @@ impl MachineClaim {
         Ok(Self { number, holder, pool: pool.clone(), session })
     }
 
-    /// Claims this number and no other. If its last holder has not said that it is done, this takes
-    /// until that one cannot come back.
+    /// Claims exactly this number. If its last holder has not released it, waits until that holder
+    /// cannot come back.
     pub(crate) async fn exactly(pool: &ConnectionPool, number: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
         let holder = draw_holder(&mut session).await?;
@@ -97,8 +97,8 @@ impl MachineClaim {
         }
     }
 
-    /// Keeps the number, for as long as this is polled: takes it again whenever the database has lost
-    /// it. If another server has got it meanwhile, `renumber` is told the next that is free.
+    /// Keeps the number while this future is polled, and claims it again whenever the database has
+    /// lost it. If another server has taken it, calls `renumber` with the new number.
     pub async fn keep(&mut self, renumber: impl Fn(u16) + Send) {
         loop {
             sleep(LOOK_EVERY).await;
@@ -109,13 +109,13 @@ impl MachineClaim {
             match timeout(LOOK_MAX, self.regain()).await {
                 Ok(Ok(())) if self.number == before => {}
                 Ok(Ok(())) => renumber(self.number),
-                // The database is out of reach, so no id gets into it; the next look tries again.
+                // The database is unreachable, so no id can be stored; the next check tries again.
                 Ok(Err(_)) | Err(_) => {}
             }
         }
     }
 
-    /// Gives the number back, to be claimed by others at once.
+    /// Releases the number, so that others can claim it at once.
     pub async fn release(mut self) -> Result<(), StoreError> {
         let released = timeout(RELEASE_MAX, async {
             query(include_str!("../sql/give_up_machine.sql"))
@@ -129,7 +129,7 @@ impl MachineClaim {
         released.await.unwrap_or(Err(StoreError::TimedOut { deadline: RELEASE_MAX }))
     }
 
-    /// Whether the session lives and the number is still this claim's.
+    /// True if the session is alive and the number still belongs to this claim.
     async fn is_seen(&mut self) -> Result<bool, StoreError> {
         let seen = query(include_str!("../sql/see_machine.sql"))
             .bind(i32::from(self.number))
@@ -140,12 +140,13 @@ impl MachineClaim {
         Ok(seen.rows_affected() == 1)
     }
 
-    /// Claims the number in a new session, or another if it is another's.
+    /// Claims the number in a new session, or another number if it is taken.
     async fn regain(&mut self) -> Result<(), ClaimError> {
         let mut session = session(&self.pool).await?;
         match attempt(&mut session, self.number, &self.holder).await? {
             Attempt::Claimed => {}
-            // The lock may be that of our own last session, which the database takes to live.
+            // The lock may belong to this claim's previous session, which the database still
+            // considers alive.
             Attempt::Locked if self.is_known(&mut session).await? => return Ok(()),
             Attempt::Locked | Attempt::Awaited => {
                 self.number = claim_near(&mut session, self.number, &self.holder).await?;
@@ -155,7 +156,7 @@ impl MachineClaim {
         Ok(())
     }
 
-    /// Whether the number is written down as this claim's.
+    /// True if the number is recorded as this claim's.
     async fn is_known(&self, session: &mut PgConnection) -> Result<bool, StoreError> {
         let holder: Option<String> = query_scalar(include_str!("../sql/find_machine.sql"))
             .bind(i32::from(self.number))
@@ -181,7 +182,7 @@ async fn claim_near(
     Err(ClaimError::NoneFree)
 }
 
-/// A connection outside the pool, which would close it or lend it to others.
+/// Opens a connection outside the pool, because the pool would close it or lend it to others.
 async fn session(pool: &ConnectionPool) -> Result<PgConnection, StoreError> {
     let options = pool.connect_options();
     let connected = timeout(CONNECT_MAX, PgConnection::connect_with(&options)).await;
@@ -201,7 +202,7 @@ async fn draw_holder(session: &mut PgConnection) -> Result<String, StoreError> {
         .map_err(store_error)
 }
 
-/// Tries to make a number this session's and this holder's.
+/// Tries to lock a number in this session and to record its holder.
 async fn attempt(
     session: &mut PgConnection,
     number: u16,
@@ -224,7 +225,7 @@ async fn attempt(
     Ok(Attempt::Awaited)
 }
 
-/// Takes or lets go of the lock on a number; whether that was possible.
+/// Takes or releases the lock on a number. Returns false if that was not possible.
 async fn lock(
     session: &mut PgConnection,
     statement: &'static str,

@@ -1,4 +1,4 @@
-//! Opening a database: whether it can be relied on, and its schema.
+//! Opening of a database: checks its settings and applies the migrations.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::instant::Instant;
 use crate::pool::ConnectionPool;
 use crate::settings::PgSettings;
 
-/// Where the list of migrations that a database has been through is kept.
+/// The table of applied migrations.
 const MIGRATIONS_TABLE: &str = "noetl.schema_migration";
-/// The oldest PostgreSQL that is tested with.
+/// The oldest supported PostgreSQL version.
 const SERVER_VERSION_MIN: i64 = 150_000;
 
-/// How long a connection can lie idle and still be taken to live.
+/// The idle time up to which a connection is used without a ping.
 pub(crate) const TRUSTED_IDLE_MAX: Duration = Duration::from_secs(1);
 
-/// How long a connection that has lain idle may take to show that it lives.
+/// The timeout of the ping of an idle connection.
 pub(crate) const PING_MAX: Duration = Duration::from_secs(1);
-/// How many deadlines a transaction may lie idle: an append that starts children holds a lock in
-/// one database while it writes to others.
+/// The number of deadlines that a transaction may stay idle: an append that starts children holds a
+/// lock in one database while it writes to others.
 const IDLE_DEADLINES_MAX: u32 = 3;
 
-/// Why a database could not be opened.
+/// The reason a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot connect to the database {database} at {host}:{port}")]
@@ -57,7 +57,7 @@ pub enum OpenError {
     Partitions(#[source] StoreError),
 }
 
-/// The steps from an empty database to this version's schema.
+/// Returns the migrations from an empty database to the current schema.
 fn migrations() -> Migrator {
     let mut migrations = sqlx::migrate!();
     migrations.create_schema("noetl");
@@ -78,15 +78,15 @@ pub(crate) async fn pool(settings: PgSettings) -> Result<ConnectionPool, OpenErr
         .max_connections(pool.connections_max)
         .min_connections(pool.connections_min)
         .acquire_timeout(pool.acquire_timeout)
-        // Asking each time whether a connection still lives would cost every statement a second trip.
+        // A ping before every statement would cost a second round trip.
         .test_before_acquire(false)
         .before_acquire(|connection, used| {
             Box::pin(
                 async move { Ok(used.idle_for < TRUSTED_IDLE_MAX || is_alive(connection).await) },
             )
         })
-        // Every statement is served by an index whatever its arguments, and planning the one that
-        // appends anew would cost more than running it.
+        // Every statement uses an index whatever its arguments, and planning the append statement
+        // again would cost more than running it.
         .after_connect(move |connection, _| {
             let (deadline, idle) = (deadline.clone(), idle.clone());
             Box::pin(async move {
@@ -101,12 +101,12 @@ pub(crate) async fn pool(settings: PgSettings) -> Result<ConnectionPool, OpenErr
         .map_err(described)
 }
 
-/// Checks that a connection answers, also if its network drops packets without a word.
+/// True if a connection answers in time, even if its network silently drops packets.
 pub(crate) async fn is_alive(connection: &mut PgConnection) -> bool {
     matches!(timeout(PING_MAX, connection.ping()).await, Ok(Ok(())))
 }
 
-/// A duration as PostgreSQL's settings take it.
+/// Formats a duration for PostgreSQL's settings.
 fn milliseconds(duration: Duration) -> String {
     duration.as_millis().min(i32::MAX.unsigned_abs().into()).to_string()
 }
@@ -120,7 +120,7 @@ fn connect_error(options: &PgConnectOptions, source: sqlx::Error) -> OpenError {
     }
 }
 
-/// Checks that the server can be relied on; the answer is its time.
+/// Checks the server's settings and version, and returns its time.
 pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError> {
     let mut connection = pool.acquire().await.map_err(OpenError::Examine)?;
     let asked = Moment::now();
@@ -143,9 +143,9 @@ pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError>
     }
 }
 
-/// Brings the schema up to date. The migrator holds an advisory lock meanwhile, so servers that
-/// start together take turns. A migration of a large table takes its time, so its connection is one
-/// without a deadline for statements.
+/// Applies the migrations. The migrator holds an advisory lock, so servers that start together
+/// migrate one after the other. The connection has no statement deadline, because a migration of a
+/// large table takes time.
 pub(crate) async fn migrate(pool: &ConnectionPool) -> Result<(), OpenError> {
     let options = pool.connect_options();
     let mut connection = PgConnection::connect_with(&options)
@@ -156,7 +156,7 @@ pub(crate) async fn migrate(pool: &ConnectionPool) -> Result<(), OpenError> {
             MigrateError::VersionMissing(_) => OpenError::Newer,
             error => OpenError::Migrate(error),
         });
-    // The session ends with its socket if it cannot be told.
+    // If the close message cannot be sent, the session ends with its socket.
     let _closed = connection.close().await;
     migrated
 }

@@ -1,4 +1,4 @@
-//! Owed messages.
+//! The outbox on PostgreSQL.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Outbox for PgStore {
                 taken.push(from_row::outbox_row(Named(row))?);
             }
         }
-        // RETURNING promises no order.
+        // RETURNING guarantees no order.
         taken.sort_by_key(|row| row.id);
         Ok(taken)
     }
@@ -178,7 +178,7 @@ impl PgStore {
         Ok(rows)
     }
 
-    /// Those ids that no message was ever given.
+    /// Returns the ids that no message ever had.
     async fn never_given(&self, mut ids: Vec<i64>) -> Result<Vec<i64>, StoreError> {
         if !ids.is_empty() {
             let last: i64 = query_scalar(include_str!("../sql/last_message_id.sql"))
@@ -191,7 +191,8 @@ impl PgStore {
     }
 }
 
-/// For how long a failed message waits, in microseconds, or that it is dead; nothing if it is over.
+/// Returns the wait of a failed message in microseconds, `Some(None)` for a dead one, and `None` if
+/// nothing changes.
 fn delay(fate: Fate) -> Option<Option<i64>> {
     match fate {
         Fate::RetryIn(delay) => Some(Some(micros(delay))),

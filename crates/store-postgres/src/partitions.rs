@@ -1,4 +1,4 @@
-//! Partitions: made ahead of the months they hold, dropped when those have expired.
+//! Monthly partitions: created ahead of time, and dropped when they have expired.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::instant::Instant;
 use crate::pool::PooledTransaction;
 use crate::row::store_error;
 
-/// For how many months to come partitions are made.
+/// The number of future months for which partitions are created.
 const MONTHS_AHEAD: i32 = 2;
-/// How long maintenance waits for a lock.
+/// The lock timeout of maintenance.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 
 impl PgStore {
-    /// Makes the partitions that are missing around `now`; the answer is how many were. Once a day is
-    /// often enough.
+    /// Creates the missing partitions around `now` and returns their number. Running this once a
+    /// day is enough.
     pub async fn upkeep(&self, now: Timestamp) -> Result<u32, StoreError> {
         self.make_partitions(Some(Instant(now))).await
     }
@@ -35,9 +35,9 @@ impl PgStore {
         Ok(made.unsigned_abs())
     }
 
-    /// Drops what was started in months that ended at `before` or earlier, whole months at a time. A
-    /// month with an execution that still runs stays. The answer is the months that are gone, such as
-    /// `2026_01`.
+    /// Drops the executions that were started in months that ended at `before` or earlier, whole
+    /// months at a time. A month with a running execution is kept. Returns the dropped months, such
+    /// as `2026_01`.
     pub async fn drop_expired(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
         let mut transaction = self.begin_maintenance().await?;
         let months = query_scalar(include_str!("../sql/drop_partitions.sql"))
@@ -49,8 +49,8 @@ impl PgStore {
         Ok(months)
     }
 
-    /// Begins a transaction that may take longer than the deadline of a statement, but does not wait
-    /// longer than a moment for locks: everybody else who wants them waits behind it.
+    /// Begins a transaction with a longer statement deadline but a short lock timeout, because
+    /// other sessions queue behind a waiting lock.
     async fn begin_maintenance(&self) -> Result<PooledTransaction, StoreError> {
         let mut transaction = self.begin().await?;
         query(include_str!("../sql/set_maintenance.sql"))

@@ -1,5 +1,5 @@
-//! The connections to one database. A connection whose peer has gone silent, or whose network drops
-//! packets, leaves the pool within seconds instead of when the operating system gives it up.
+//! The connection pool of one database. A connection whose peer is silent, or whose network drops
+//! packets, leaves the pool within seconds, before the operating system's own timeout.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use tokio::time::timeout;
 
 use crate::row::store_error;
 
-/// How long a connection may take to say that it is ready for the next statement, once its last one
-/// is over or was given up.
+/// The time within which a connection has to be ready for the next statement after its last one
+/// ended or was abandoned.
 const RETURN_MAX: Duration = Duration::from_secs(2);
 
-/// A pool of connections. Clones share them.
+/// A pool of connections. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionPool(PgPool);
 
@@ -32,12 +32,12 @@ impl ConnectionPool {
         Ok(PooledConnection { lent, transaction: Open::No })
     }
 
-    /// A connection, for a store that answers with its own errors.
+    /// Returns a connection, with errors as [`StoreError`].
     pub(crate) async fn connection(&self) -> Result<PooledConnection, StoreError> {
         self.acquire().await.map_err(store_error)
     }
 
-    /// Begins a transaction. Dropping it undoes it.
+    /// Begins a transaction. Dropping it rolls it back.
     pub(crate) async fn begin(&self) -> Result<PooledTransaction, StoreError> {
         let mut connection = self.connection().await?;
         connection.transaction = Open::Yes;
@@ -69,24 +69,24 @@ impl ConnectionPool {
         self.0.is_closed()
     }
 
-    /// Ends all connections once they are idle.
+    /// Closes all connections once they are idle.
     pub(crate) fn close(&self) -> impl Future<Output = ()> + '_ {
         self.0.close()
     }
 }
 
-/// Returns whether a connection has a transaction to be undone.
+/// Marks a connection with an open transaction, which has to be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     Yes,
     No,
 }
 
-/// A connection that goes back to its pool when it is dropped, or is closed if it does not get
-/// ready for another statement within [`RETURN_MAX`].
+/// A connection that returns to its pool when it is dropped, or is closed if it is not ready for
+/// another statement within [`RETURN_MAX`].
 #[derive(Debug)]
 pub(crate) struct PooledConnection {
-    /// `None` only while it is being dropped.
+    /// `None` only during the drop.
     lent: Option<PoolConnection<Postgres>>,
     transaction: Open,
 }
@@ -111,7 +111,7 @@ impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Some(mut lent) = self.lent.take() else { return };
         let Ok(runtime) = Handle::try_current() else {
-            // Without a runtime nothing can be sent: the socket is closed.
+            // Without a runtime nothing can be sent, so the socket is closed.
             drop(lent.detach());
             return;
         };
@@ -126,14 +126,14 @@ impl Drop for PooledConnection {
             });
             match returned.await {
                 Ok(Ok(())) => {}
-                // It may have been handed over already, and is then closed with the future.
+                // The return future may already own the connection, which is then closed with it.
                 Ok(Err(_)) | Err(_) => lent.close_on_drop(),
             }
         }));
     }
 }
 
-/// A transaction; it is undone unless it is committed.
+/// A transaction, rolled back unless it is committed.
 #[derive(Debug)]
 pub(crate) struct PooledTransaction(PooledConnection);
 

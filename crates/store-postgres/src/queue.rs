@@ -1,4 +1,4 @@
-//! The queue of open commands.
+//! The queue of open commands on PostgreSQL.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl CommandQueue for PgStore {
 }
 
 impl PgStore {
-    /// The commands that are ready in a pool, each with the round in which it comes.
+    /// Returns the ready commands of a pool, each with its round.
     pub(crate) async fn waiting(
         &self,
         pool: &Pool,
@@ -145,7 +145,7 @@ impl PgStore {
             .collect()
     }
 
-    /// The leases that have run out once too often, each with the time when.
+    /// Returns the exhausted leases, each with the time of its expiry.
     pub(crate) async fn run_out(
         &self,
         attempts: u32,
@@ -164,7 +164,7 @@ impl PgStore {
     }
 }
 
-/// Those of some commands that are open, kept from others until the end of the transaction.
+/// Loads and locks the open commands with the given keys until the end of the transaction.
 pub(crate) async fn lock_commands(
     connection: &mut PgConnection,
     keys: &[CommandKey],

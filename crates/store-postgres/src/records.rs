@@ -1,4 +1,4 @@
-//! What is kept beside the log.
+//! Records outside the event log, on PostgreSQL.
 
 mod cleanup;
 mod credentials;

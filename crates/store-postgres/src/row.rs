@@ -1,4 +1,4 @@
-//! How values are got at in rows and put into them, and the driver's errors as the store's.
+//! Conversion of values from and to rows, and of driver errors to store errors.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -13,7 +13,7 @@ use sqlx::{Decode, Postgres, Row as _, Type};
 
 use crate::instant::Instant;
 
-/// The longest a lease or a message can be given away for: a hundred years.
+/// The longest hold of a lease or message: a hundred years.
 const HOLD_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
@@ -37,7 +37,7 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
     }
 }
 
-/// The reason why PostgreSQL could not write, by its code of an error.
+/// Returns the write fault of a PostgreSQL error code.
 fn write_fault(code: &str) -> Option<WriteFault> {
     match code {
         // disk_full
@@ -50,24 +50,24 @@ fn write_fault(code: &str) -> Option<WriteFault> {
     }
 }
 
-/// Whether an error says that another writer got in between, so that all has to be read again: a key
-/// that is taken, or a deadlock.
+/// True if another writer committed first, so that the rows have to be read again: a duplicate key,
+/// a serialization failure or a deadlock.
 pub(crate) fn is_rivalry(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(&*code, "23505" | "40001" | "40P01"))
 }
 
-/// Whether an error says that a connection has ended, so that another one may do.
+/// True if the connection has ended, so that another one may work.
 pub(crate) fn is_disconnected(error: &sqlx::Error) -> bool {
-    // The server says goodbye with class 57P before it ends a connection.
+    // The server sends class 57P before it ends a connection.
     matches!(error, sqlx::Error::Io(_)) || code(error).is_some_and(|code| code.starts_with("57P"))
 }
 
-/// PostgreSQL's own code of an error.
+/// Returns the PostgreSQL error code.
 fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error()?.code()
 }
 
-/// A row, by the names of its columns.
+/// A row with access by column name.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'r>(pub(crate) &'r PgRow);
 
@@ -97,7 +97,7 @@ impl Columns for Named<'_> {
     }
 }
 
-/// The value of a column.
+/// Returns the value of a column.
 pub(crate) fn get<'r, T>(row: &'r PgRow, column: &str) -> Result<T, StoreError>
 where
     T: Decode<'r, Postgres> + Type<Postgres>,
@@ -105,7 +105,7 @@ where
     row.try_get(column).map_err(store_error)
 }
 
-/// A number that is never negative, from the column that held it.
+/// Converts the value of a column to a number that is never negative.
 pub(crate) fn unsigned<T>(stored: i64, column: &str) -> Result<T, StoreError>
 where
     T: TryFrom<i64, Error: Error + Send + Sync + 'static>,
@@ -120,8 +120,8 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("the model's words are JSON")
 }
 
-/// Text as PostgreSQL takes it. It has no place for the character zero, and one name that contains it
-/// must not spoil the batch of everybody else.
+/// Replaces the NUL character, which PostgreSQL text cannot hold: one such name must not fail the
+/// whole batch.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{2400}"))
@@ -130,17 +130,17 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A number that is never negative, as PostgreSQL holds it; none of ours comes near the end.
+/// Converts a number to PostgreSQL's `bigint`; no real value comes near the limit.
 pub(crate) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// How many rows a statement gives: what was asked for, up to a bound.
+/// Returns the row limit of a statement: the requested number, up to a bound.
 pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
     i64::try_from(limit.min(max)).expect("a bound on rows fits")
 }
 
-/// How long something is given away for, in microseconds.
+/// Converts a hold to microseconds, up to [`HOLD_MAX`].
 pub(crate) fn micros(hold: Duration) -> i64 {
     i64::try_from(hold.min(HOLD_MAX).as_micros()).expect("a hundred years fit")
 }

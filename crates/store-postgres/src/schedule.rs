@@ -1,4 +1,4 @@
-//! Schedules.
+//! Schedules on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};

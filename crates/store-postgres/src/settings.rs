@@ -1,35 +1,36 @@
-//! Where the databases are, as the environment says it. A value that cannot be understood is an error,
-//! never a reason to fall back; and no error repeats a value, since it may hold a password.
+//! Database settings from the environment. An invalid value is an error, never a fallback to a
+//! default; and no error repeats a value, since it may contain a password.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
-/// How many shards a cluster has at most.
+/// The maximum number of shards in a cluster.
 pub(crate) const SHARDS_MAX: usize = 1024;
 
-/// How many connections to one database a single append may hold: one for the lock that keeps a
-/// command from getting two children, one to write.
+/// The number of connections to one database that a single append may hold: one for the lock that
+/// keeps a command from getting two children, one to write.
 const CONNECTIONS_NEEDED: u32 = 2;
 
-/// How to reach one database.
+/// The connection settings of one database.
 #[derive(Clone)]
 pub struct PgSettings {
     pub database: PgConnectOptions,
     pub pool: PoolSettings,
 }
 
-/// How many connections each database gets, and how they are used.
+/// The connection pool settings of each database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolSettings {
     pub connections_max: u32,
     pub connections_min: u32,
-    /// How long a statement waits for a connection, within the deadline of its call.
+    /// The time a statement waits for a connection, within the deadline of its call.
     pub acquire_timeout: Duration,
-    /// After how long the database gives a statement up.
+    /// The time after which the database cancels a statement.
     pub deadline: Duration,
-    /// How many prepared statements each connection keeps; none behind a pooler of transactions.
+    /// The number of prepared statements that each connection caches; zero behind a transaction
+    /// pooler.
     pub statement_cache: usize,
 }
 
@@ -45,16 +46,17 @@ impl Default for PoolSettings {
     }
 }
 
-/// How to reach a cluster: its shards, in order, and where it keeps what is not about one execution.
+/// The connection settings of a cluster: its shards, in order, and the database for data that does
+/// not belong to one execution.
 pub struct ClusterSettings {
-    /// At least one.
+    /// The shards; at least one.
     pub(crate) shards: Vec<PgConnectOptions>,
-    /// The first shard if none.
+    /// The cluster's database; by default the first shard.
     pub(crate) cluster: Option<PgConnectOptions>,
     pub(crate) pool: PoolSettings,
 }
 
-/// What is wrong with the environment.
+/// An error in the environment variables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     #[error("{variable} is not {expected}")]
@@ -65,7 +67,7 @@ pub enum SettingsError {
     TooManyShards,
 }
 
-/// What is wrong with one entry of a list of databases.
+/// An error in one entry of a list of databases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DsnProblem {
     #[error("is empty")]
@@ -87,15 +89,15 @@ pub enum DsnProblem {
 }
 
 impl ClusterSettings {
-    /// One database, which holds everything.
+    /// Returns the settings of a cluster with one database.
     pub fn single(settings: PgSettings) -> Self {
         let PgSettings { database, pool } = settings;
         Self { shards: vec![database], cluster: None, pool }
     }
 
-    /// What the environment says: `NOETL_SHARDS` (and `NOETL_CLUSTER_DSN`), else `DATABASE_URL`, else
-    /// `POSTGRES_HOST`, `_PORT`, `_USER`, `_PASSWORD` and `_DATABASE`. A variable that is empty counts
-    /// as not set.
+    /// Reads the settings from the environment: `NOETL_SHARDS` (and `NOETL_CLUSTER_DSN`), else
+    /// `DATABASE_URL`, else `POSTGRES_HOST`, `_PORT`, `_USER`, `_PASSWORD` and `_DATABASE`. An
+    /// empty variable counts as not set.
     pub fn from_env(read: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let read = |variable: &str| read(variable).filter(|value| !value.trim().is_empty());
         let shards = match read("NOETL_SHARDS") {
@@ -183,7 +185,7 @@ fn number<T: std::str::FromStr>(
     }
 }
 
-/// A list of databases, separated by commas.
+/// Parses a comma-separated list of databases.
 fn parse_list(variable: &'static str, list: &str) -> Result<Vec<PgConnectOptions>, SettingsError> {
     let mut databases: Vec<PgConnectOptions> = Vec::new();
     for (index, dsn) in list.split(',').enumerate() {
@@ -197,7 +199,7 @@ fn parse_list(variable: &'static str, list: &str) -> Result<Vec<PgConnectOptions
     Ok(databases)
 }
 
-/// One database: a URL, or `host=…;port=…;user=…;password=…;database=…`.
+/// Parses one database: a URL, or `host=…;port=…;user=…;password=…;database=…`.
 fn parse_dsn(dsn: &str) -> Result<PgConnectOptions, DsnProblem> {
     let dsn = dsn.trim();
     if dsn.is_empty() {
@@ -251,14 +253,14 @@ fn parse_url(url: &str) -> Result<PgConnectOptions, DsnProblem> {
     url.parse().map_err(|_| DsnProblem::Url)
 }
 
-/// A host by name or, if it is a path, by the directory of its socket.
+/// Returns options for a host name or, if it is a path, for a socket directory.
 fn base(host: &str) -> PgConnectOptions {
     let options = PgConnectOptions::new();
     if host.starts_with('/') { options.socket(host).host(host) } else { options.host(host) }
 }
 
-/// What tells one database from another. A server that is reached through a socket is where the socket
-/// is, whatever the host.
+/// Returns the identity of a database. For a socket connection, the socket directory identifies the
+/// server.
 fn place(options: &PgConnectOptions) -> (Option<&Path>, &str, u16, Option<&str>) {
     let socket = options.get_socket().map(PathBuf::as_path);
     (socket, options.get_host(), options.get_port(), options.get_database())

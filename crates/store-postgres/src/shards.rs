@@ -1,12 +1,12 @@
-//! Several databases as one store: each execution lives in exactly one of them.
+//! Several databases as one store: each execution is stored in exactly one of them.
 //!
-//! What is about one execution goes to its shard; a batch is split and its parts are written at the
-//! same time; what is about all of them asks every shard at the same time and merges the answers. The
-//! catalog lives in the cluster's database.
+//! A call about one execution goes to its shard; a batch is split and its parts are written in
+//! parallel; a call about all executions queries every shard in parallel and merges the answers.
+//! The catalog is in the cluster's database.
 //!
-//! A shard that does not answer stops its own executions and no others: an append is answered by its
-//! own shard, and who looks for work gets that of the shards that answer. What would be wrong if a part
-//! were missing (lists, counts) is an error.
+//! A shard that does not answer stops only its own executions: an append is answered by its own
+//! shard, and a search for work returns that of the shards that answer. Lists and counts, which
+//! would be wrong without a shard, fail.
 
 mod append;
 mod feed;
@@ -34,21 +34,22 @@ use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
 
 /// A store over the shards of a cluster.
 pub struct Shards {
-    /// At least one.
+    /// The shards; at least one.
     pub(crate) shards: Vec<PgStore>,
-    /// Of each shard.
+    /// The presence of each shard.
     presences: Vec<Arc<Presence>>,
     cluster_presence: Arc<Presence>,
     pub(crate) cluster: PgStore,
-    /// The shard whose messages are taken first, so that a busy one does not keep others waiting.
+    /// The shard whose messages are taken first, rotated so that a busy shard does not starve
+    /// others.
     first_to_send: AtomicUsize,
-    /// Held while children are started, so that this server waits for others' locks with at most one
-    /// of its connections.
+    /// The lock held while children are started, so that this server waits for others' locks with
+    /// at most one of its connections.
     child_starts: Mutex<()>,
 }
 
 impl Shards {
-    /// Connects to every database of a cluster, and makes each ready.
+    /// Connects to every database of a cluster and prepares each.
     pub async fn connect(settings: ClusterSettings, time: TimeSource) -> Result<Self, OpenError> {
         let ClusterSettings { shards, cluster, pool } = settings;
         let connect =
@@ -78,7 +79,7 @@ impl Shards {
         })
     }
 
-    /// Keeps large values in places of their own, one for each shard by its number.
+    /// Stores large payloads in blob storage, one for each shard by its number.
     #[must_use]
     pub fn with_blobs(mut self, blobs: impl Fn(usize) -> Arc<dyn Blobs>) -> Self {
         let with = |(number, shard): (usize, PgStore)| shard.with_blobs(blobs(number));
@@ -86,30 +87,29 @@ impl Shards {
         self
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     pub fn count(&self) -> usize {
         self.shards.len()
     }
 
-    /// Claims a machine number for this server: the preferred one, or the next that is free.
+    /// Claims a machine number for this server: the preferred one, or the next free one.
     pub async fn claim_machine(&self, preferred: u16) -> Result<MachineClaim, ClaimError> {
         MachineClaim::near(&self.cluster.pool, preferred).await
     }
 
-    /// Claims this machine number for this server, or none.
+    /// Claims exactly this machine number for this server, or fails.
     pub async fn claim_exact_machine(&self, number: u16) -> Result<MachineClaim, ClaimError> {
         MachineClaim::exactly(&self.cluster.pool, number).await
     }
 
-    /// Makes the partitions that are missing around `now`, in every shard; the answer is how many
-    /// were.
+    /// Creates the missing partitions around `now` in every shard and returns their number.
     pub async fn upkeep(&self, now: Timestamp) -> Result<u32, StoreError> {
         let made = join_all(self.shards.iter().map(|shard| shard.upkeep(now))).await;
         made.into_iter().sum()
     }
 
     /// Drops the months that ended at `before` or earlier, in every shard; see
-    /// [`PgStore::drop_expired`]. The answer is the months that are gone from any of them.
+    /// [`PgStore::drop_expired`]. Returns the months that were dropped from any shard.
     pub async fn drop_expired(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
         let dropped = join_all(self.shards.iter().map(|shard| shard.drop_expired(before))).await;
         let mut months = dropped.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
@@ -118,7 +118,7 @@ impl Shards {
         Ok(months)
     }
 
-    /// Ends all connections once they are idle.
+    /// Closes all connections once they are idle.
     pub async fn close(&self) {
         join_all(self.shards.iter().map(PgStore::close)).await;
         self.cluster.close().await;
@@ -132,7 +132,7 @@ impl Shards {
         &self.shards[self.index_of(execution)]
     }
 
-    /// Asks every shard at the same time.
+    /// Queries every shard in parallel. Fails if one shard does not answer.
     pub(crate) async fn all<'a, T, F>(
         &'a self,
         ask: impl Fn(&'a PgStore) -> F,
@@ -143,7 +143,7 @@ impl Shards {
         self.each(ask).await.into_iter().collect()
     }
 
-    /// Asks every shard at the same time; an error only if none of them answers.
+    /// Queries every shard in parallel. Fails only if no shard answers.
     async fn answering<'a, T, F>(
         &'a self,
         ask: impl Fn(&'a PgStore) -> F,
@@ -161,8 +161,8 @@ impl Shards {
         }
     }
 
-    /// Asks every shard at the same time for what at most one has; an error if it may be with one that
-    /// does not answer.
+    /// Queries every shard in parallel for a row that at most one has. Fails if the row may be in a
+    /// shard that does not answer.
     async fn any<'a, T, F>(
         &'a self,
         ask: impl Fn(&'a PgStore) -> F,
@@ -189,7 +189,7 @@ impl Shards {
             .await
     }
 
-    /// The answer of one shard, without a wait for one that is away.
+    /// Queries one shard. Fails at once if the shard is unreachable.
     async fn ask<T>(
         &self,
         index: usize,
@@ -198,7 +198,7 @@ impl Shards {
         self.presences[index].ask(question).await
     }
 
-    /// The answer of the shard that an execution lives in.
+    /// Queries the shard of an execution.
     async fn in_shard<T>(
         &self,
         execution: ExecutionId,
@@ -207,7 +207,7 @@ impl Shards {
         self.ask(self.index_of(execution), question).await
     }
 
-    /// The answer of the cluster's database.
+    /// Queries the cluster's database.
     pub(crate) async fn in_cluster<T>(
         &self,
         question: impl Future<Output = Result<T, StoreError>>,

@@ -1,4 +1,4 @@
-//! The store itself: a pool of connections to one database.
+//! The PostgreSQL store: a connection pool to one database.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ pub struct PgStore {
     pub(crate) pool: ConnectionPool,
     pub(crate) writers: Writers,
     pub(crate) time: Time,
-    /// Where large values are, if not in the database.
+    /// The blob storage of large payloads, if they are not in the database.
     blobs: Option<Arc<dyn Blobs>>,
 }
 
-/// Which clock leases, messages and partitions are compared with.
+/// The clock that leases, messages and partitions are compared with.
 #[derive(Clone, Default)]
 pub enum TimeSource {
-    /// The database's own: the one clock that all servers share.
+    /// The database's own clock, which all servers share.
     #[default]
     Database,
     Clock(Arc<dyn Clock>),
 }
 
-/// The clock that leases, messages and partitions are compared with, as it is known here.
+/// The clock that leases, messages and partitions are compared with, as known in this process.
 #[derive(Clone)]
 pub(crate) enum Time {
-    /// Statements ask the database; others make do with an estimate of its clock.
+    /// Statements use the database's clock; other code uses an estimate of it.
     Database(Arc<RemoteClock>),
     Clock(Arc<dyn Clock>),
 }
@@ -47,7 +47,8 @@ impl Time {
         }
     }
 
-    /// What a statement is told about the time; if nothing, it asks the database.
+    /// Returns the time argument of a statement; `None` makes the statement use the database's
+    /// clock.
     fn now(&self) -> Option<Instant> {
         match self {
             Time::Database(_) => None,
@@ -62,7 +63,7 @@ impl Time {
         }
     }
 
-    /// Takes in the time that the database has just answered with.
+    /// Adds a time that the database has just returned to the estimate of its clock.
     pub(crate) fn observe(&self, Instant(at): Instant, asked: Moment) {
         match self {
             Time::Database(clock) => {
@@ -74,8 +75,8 @@ impl Time {
 }
 
 impl PgStore {
-    /// Connects to a database, brings its schema up to date and makes the partitions of the months to
-    /// come.
+    /// Connects to a database, applies the migrations and creates the partitions of the coming
+    /// months.
     pub async fn connect(settings: PgSettings, time: TimeSource) -> Result<Self, OpenError> {
         let pool = open::pool(settings).await?;
         let first = open::examine(&pool).await?;
@@ -91,7 +92,7 @@ impl PgStore {
         self.time.now()
     }
 
-    /// Keeps large values in a place of their own from now on; those in the database stay there.
+    /// Stores new large payloads in blob storage; existing ones stay in the database.
     #[must_use]
     pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs: Some(blobs), ..self }
@@ -101,12 +102,12 @@ impl PgStore {
         self.blobs.as_deref()
     }
 
-    /// Begins a transaction. Dropping it undoes it.
+    /// Begins a transaction. Dropping it rolls it back.
     pub(crate) async fn begin(&self) -> Result<PooledTransaction, StoreError> {
         self.pool.begin().await
     }
 
-    /// Ends all connections once they are idle.
+    /// Closes all connections once they are idle.
     pub async fn close(&self) {
         let closed = self.pool.close();
         self.writers.release();

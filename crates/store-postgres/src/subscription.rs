@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! Subscriptions on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::{EventId, ExecutionId, Seq};

@@ -1,4 +1,4 @@
-//! Durable timers, and the clock they are compared with.
+//! Durable timers on PostgreSQL, and the clock they are compared with.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The connections that append and that look playbooks up. The one that was used last is used next: what
-//! its process at the database keeps, such as plans and descriptions of tables, is then still in the
-//! processor's caches, while a pool passes all of its connections round and asks each whether it lives.
+//! The connections for appends and playbook lookups. The most recently used connection is used
+//! next, because the plans and table descriptions of its backend process are still in the CPU
+//! caches; a pool rotates its connections and pings each.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -8,27 +8,28 @@ use std::time::Instant;
 use crate::open::{TRUSTED_IDLE_MAX, is_alive};
 use crate::pool::{ConnectionPool, PooledConnection};
 
-/// How many connections are kept from the pool between two uses: as many as write at once, and one to
-/// look something up.
+/// The number of connections kept outside the pool between two uses: the concurrent writers, and
+/// one for lookups.
 const KEPT_MAX: usize = 4;
-/// How many connections the pool keeps for others; a smaller one gets every connection back.
+/// The number of connections that stay in the pool for others; a pool of this size or smaller keeps
+/// all its connections.
 const OTHERS_MIN: u32 = 2;
 
-/// The connections that were used last. Clones share them.
+/// The most recently used connections. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Writers {
     pool: ConnectionPool,
     kept: Arc<Mutex<Vec<Kept>>>,
 }
 
-/// A connection that is kept from the pool.
+/// A connection kept outside the pool.
 pub(crate) struct Kept {
     pub(crate) connection: PooledConnection,
     since: Instant,
 }
 
 impl Kept {
-    /// Whether it was used so lately that it is taken to live.
+    /// True if the connection was used so recently that it needs no ping.
     pub(crate) fn is_trusted(&self) -> bool {
         self.since.elapsed() < TRUSTED_IDLE_MAX
     }
@@ -39,8 +40,8 @@ impl Writers {
         Self { pool, kept: Arc::default() }
     }
 
-    /// The connection that was used last, if it lives; else one of the pool. An append whose connection
-    /// turns out to be dead has an unknown outcome, so one that has lain idle is asked first.
+    /// Returns the last used connection if it is alive, else one from the pool. An idle connection
+    /// is pinged first, because an append on a dead connection has an unknown outcome.
     pub(crate) async fn take(&self) -> Result<PooledConnection, sqlx::Error> {
         if let Some(mut kept) = self.last() {
             if kept.is_trusted() || is_alive(&mut kept.connection).await {
@@ -51,8 +52,8 @@ impl Writers {
         self.pool.acquire().await
     }
 
-    /// A connection that lives, after one has been found dead: all others lead to the same place, so
-    /// those that are kept are given up, and one of the pool is asked first.
+    /// Returns a live connection after one was found dead. The kept connections lead to the same
+    /// server, so they are released, and one from the pool is pinged first.
     pub(crate) async fn replaced(&self) -> Result<PooledConnection, sqlx::Error> {
         self.release();
         for _ in 0..self.pool.connections_max() {
@@ -64,12 +65,12 @@ impl Writers {
         self.pool.acquire().await
     }
 
-    /// The connection that was used last, which may have died meanwhile.
+    /// Returns the last used connection, which may be dead.
     pub(crate) fn last(&self) -> Option<Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Takes back a connection whose statement went well.
+    /// Keeps a connection whose statement succeeded.
     pub(crate) fn keep(&self, connection: PooledConnection) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.pool.connections_max().saturating_sub(OTHERS_MIN);
@@ -78,7 +79,7 @@ impl Writers {
         }
     }
 
-    /// Gives all connections back to the pool.
+    /// Returns all kept connections to the pool.
     pub(crate) fn release(&self) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -1,5 +1,5 @@
-//! Measures how many events a second the store makes durable: many executions at a time, as a busy
-//! server appends, and one at a time.
+//! Measures how many events a second the store makes durable: with many executions in a batch, like
+//! a busy server, and with one.
 //!
 //! `cargo run --release -p noetl-store-sqlite --example sqlite_append_rate -- [directory]`
 
@@ -15,7 +15,7 @@ use noetl_store::{Append, EventLog, SystemClock};
 use noetl_store_sqlite::SqliteStore;
 use serde_json::json;
 
-/// How large each event's own data is, about, in bytes.
+/// The approximate size of each event's data, in bytes.
 const BODY: usize = 400;
 const EVENTS: u64 = 5;
 
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What one execution appends when a command is done and the next is issued and claimed.
+/// Returns the append of one execution that completes a command, and issues and claims the next.
 fn step(id: i64, round: u64) -> Append {
     let mut append = events_after(ExecutionId(id), Seq(round * EVENTS), EVENTS);
     for recorded in &mut append.events {

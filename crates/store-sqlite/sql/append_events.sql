@@ -1,5 +1,5 @@
--- Writes the events of a whole batch; ?1 is a JSON array of rows. The unique key on
--- (execution_id, seq) is what refuses a second writer.
+-- Inserts the events of a whole batch; ?1 is a JSON array of rows. The unique key on (execution_id,
+-- seq) rejects a second writer.
 INSERT INTO event (
     event_id, execution_id, seq, event_type, node_name, created_at, body, prev_digest
 )

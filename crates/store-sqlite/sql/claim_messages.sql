@@ -1,5 +1,5 @@
--- Takes the ?3 oldest notifications at ?1 until ?2, except those of an execution that has an earlier
--- one on its way. One that has been taken ?4 times is dead.
+-- Takes the ?3 oldest notifications at ?1 until ?2, except those of an execution that has an
+-- earlier one in flight. A message that has been taken ?4 times becomes dead.
 UPDATE outbox
 SET
     failed_at = CASE WHEN attempts >= ?4 THEN ?1 END,

@@ -1,4 +1,4 @@
--- Objects that have expired.
+-- Deletes expired objects.
 DELETE FROM object_store
 WHERE object_key IN (
     SELECT object_key FROM object_store WHERE expires_at < ?1 ORDER BY expires_at LIMIT +?2

@@ -1,4 +1,4 @@
--- Values that only names referred to, once they have none.
+-- Deletes payloads that only named results referred to, once they have no name.
 DELETE FROM payload
 WHERE digest IN (
     SELECT loose.digest

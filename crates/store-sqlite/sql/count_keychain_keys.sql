@@ -1,4 +1,4 @@
--- How many rows are under each version of the key.
+-- Counts the keychain entries under each key version.
 SELECT key_version, count(*) AS rows
 FROM keychain
 GROUP BY key_version

@@ -1,2 +1,2 @@
--- How many messages are owed.
+-- Counts the pending messages, without dead ones.
 SELECT count(*) FROM outbox WHERE dead_at IS NULL

@@ -1,4 +1,4 @@
--- How many commands of pool ?1 can be leased at ?2.
+-- Counts the commands of pool ?1 that can be leased at ?2.
 SELECT
     (SELECT count(*) FROM command WHERE status = 'ISSUED' AND pool = ?1)
     + (

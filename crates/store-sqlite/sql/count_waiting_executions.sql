@@ -1,5 +1,5 @@
--- How many executions, of at most ?2, have a command in pool ?1 that nobody has taken. One step of the
--- index for each execution, however many commands it has.
+-- Counts the executions, at most ?2, with a never-leased command in pool ?1. Takes one index lookup
+-- for each execution, independent of its number of commands.
 WITH RECURSIVE waiting (execution_id, place) AS (
     SELECT min(execution_id), 1 FROM command WHERE status = 'ISSUED' AND pool = ?1
     UNION ALL

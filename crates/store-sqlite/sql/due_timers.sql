@@ -1,4 +1,4 @@
--- At most ?2 timers due at ?1 or before, earliest first.
+-- Selects at most ?2 timers due at ?1 or before, earliest first.
 SELECT execution_id, timer_id, due_at
 FROM timer
 WHERE due_at <= ?1

@@ -1,4 +1,4 @@
--- At most ?3 leases that have run out at ?1 on commands leased ?2 times or more.
+-- Selects at most ?3 leases that have expired at ?1 on commands that were leased ?2 times or more.
 SELECT execution_id, command_id, attempt
 FROM command
 WHERE status = 'CLAIMED' AND lease_until <= ?1 AND attempt >= ?2

@@ -1,4 +1,4 @@
--- Prolongs leases until ?2; ?1 is a JSON array of [execution id, command id].
+-- Extends leases until ?2; ?1 is a JSON array of [execution id, command id].
 UPDATE command
 SET lease_until = ?2
 WHERE position IN (

@@ -1,5 +1,5 @@
--- Messages have failed at ?2; ?1 is a JSON array of [id, error, until when it waits], and one without
--- an end is dead.
+-- Records that messages failed at ?2; ?1 is a JSON array of [id, error, end of the wait]. A message
+-- without an end becomes dead.
 UPDATE outbox
 SET
     attempts = max(attempts, 1),

@@ -1,4 +1,4 @@
--- Some open commands; ?1 is a JSON array of [execution id, command id].
+-- Selects open commands; ?1 is a JSON array of [execution id, command id].
 SELECT
     command.execution_id,
     command.command_id,

@@ -1,4 +1,4 @@
--- A credential by its id.
+-- Selects a credential by id.
 SELECT credential_id, name, type, meta, tags, description, key_version, wrapped_key,
     data_encrypted, created_at, updated_at
 FROM credential

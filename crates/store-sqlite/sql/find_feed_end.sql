@@ -1,4 +1,4 @@
--- The last batch, and how many events it has.
+-- Selects the last feed batch and its number of events.
 SELECT position, json_array_length(places) AS "index"
 FROM feed_batch
 ORDER BY position DESC

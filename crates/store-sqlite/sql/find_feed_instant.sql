@@ -1,5 +1,5 @@
--- The last batch before the first that was written at ?1 or later, and how many events it has; the
--- last one if none was.
+-- Selects the last feed batch before the first one written at ?1 or later, and its number of
+-- events; the last batch if none was written since.
 SELECT position, json_array_length(places) AS "index"
 FROM feed_batch
 WHERE position < coalesce(

@@ -1,2 +1,2 @@
--- A large value by its digest.
+-- Selects a payload by its digest.
 SELECT body FROM payload WHERE digest = ?1

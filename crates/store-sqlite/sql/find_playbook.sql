@@ -1,4 +1,4 @@
--- A version of a playbook by its own id.
+-- Selects a playbook version by its catalog id.
 SELECT catalog_id, path, version, kind, content, created_at
 FROM catalog
 WHERE catalog_id = ?1

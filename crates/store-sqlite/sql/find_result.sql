@@ -1,4 +1,4 @@
--- A named result that has not expired.
+-- Selects a named result unless it has expired.
 SELECT execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at
 FROM result_ref
 WHERE

@@ -1,4 +1,4 @@
--- The schedule of path ?1.
+-- Selects the schedule at path ?1.
 SELECT path, seq, standing, playbook, timing, next_at, updated_at
 FROM schedule
 WHERE path = ?1

@@ -1,4 +1,4 @@
--- The subscription of a path that is not deactivated, else the newest.
+-- Selects the active subscription of a path, else the newest.
 SELECT subscription_id, path, catalog_id, seq, last_event, updated_at
 FROM subscription
 WHERE path = ?1

@@ -1,4 +1,4 @@
--- One execution at a glance.
+-- Selects the summary of one execution.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,

@@ -1,2 +1,2 @@
--- The highest id that a message was ever given; zero before the first.
+-- Selects the highest message id ever assigned; zero if there is none.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)

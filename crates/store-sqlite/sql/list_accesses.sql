@@ -1,4 +1,4 @@
--- Who asked for secrets, the newest first: ids grow with time.
+-- Lists accesses to secrets, newest first. Ids increase with time.
 SELECT audit_id, occurred_at, credential, operation, outcome, worker_id, execution_id,
     parent_execution_id, kek_version, notes
 FROM secret_audit

@@ -1,4 +1,4 @@
--- Credentials, the newest first.
+-- Lists credentials, newest first.
 SELECT credential_id, name, type, meta, tags, description, key_version, wrapped_key,
     data_encrypted, created_at, updated_at
 FROM credential

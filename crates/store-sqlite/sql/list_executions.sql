@@ -1,4 +1,4 @@
--- At most ?3 executions older than ?1, newest first.
+-- Lists at most ?3 executions older than ?1, newest first.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,

@@ -1,7 +1,7 @@
--- At most ?3 executions older than ?1 whose folded path contains ?2, at one of the statuses of the
--- JSON array ?4, newest first. Paths are found by leaping from one to the next. The page is of at most
--- ?3 pairs of path and status, those whose newest executions are the newest: no step depends on how
--- many executions there are.
+-- Lists at most ?3 executions older than ?1 whose folded path contains ?2, with one of the statuses
+-- in the JSON array ?4, newest first. Distinct paths are found with a loose index scan. The page
+-- comes from at most ?3 pairs of path and status, the pairs with the newest executions, so that no
+-- step depends on the number of executions.
 WITH RECURSIVE known (path) AS (
     SELECT min(path_folded) FROM execution
     UNION ALL

@@ -1,4 +1,4 @@
--- As list_executions.sql, for those that stand at ?4.
+-- Lists executions like list_executions.sql, with status ?4.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,

@@ -1,4 +1,4 @@
--- The entries of a playbook version.
+-- Lists the keychain entries of a playbook version.
 SELECT cache_key, keychain_name, catalog_id, scope_type, execution_id, key_version, wrapped_key,
     data_encrypted, expires_at, auto_renew, renew_config, access_count, accessed_at, created_at
 FROM keychain

@@ -1,4 +1,4 @@
--- The ?2 oldest messages after ?1, of the state ?3 if one is named.
+-- Lists the ?2 oldest messages after ?1, with state ?3 unless it is NULL.
 SELECT
     outbox_id, execution_id, message, attempts, state, last_error, created_at,
     nullif(taken_until, 9223372036854775807) AS available_at

@@ -1,4 +1,4 @@
--- What replays of the execution ?1 are saved, at most ?2.
+-- Lists the saved replays of execution ?1, at most ?2.
 SELECT projection, seq, shape
 FROM replay_fold
 WHERE execution_id = ?1

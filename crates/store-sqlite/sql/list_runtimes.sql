@@ -1,4 +1,4 @@
--- The runtimes of a kind, by name.
+-- Lists the runtimes of a kind, by name.
 SELECT runtime_id, kind, name, uri, status, labels, capabilities, capacity, runtime,
     heartbeat, created_at, updated_at
 FROM runtime

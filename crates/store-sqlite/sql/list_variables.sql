@@ -1,4 +1,4 @@
--- The variables of an execution, by name.
+-- Lists the variables of an execution, by name.
 SELECT var_name, var_type, var_value, source_step, created_at, accessed_at, access_count
 FROM transient
 WHERE execution_id = ?1

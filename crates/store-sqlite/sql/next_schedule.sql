@@ -1,2 +1,2 @@
--- When the first of all schedules is to be looked at.
+-- Selects the earliest due time of all schedules.
 SELECT min(next_at) FROM schedule WHERE next_at IS NOT NULL

@@ -1,4 +1,4 @@
--- The open commands of an execution.
+-- Selects the open commands of an execution.
 SELECT
     execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until, created_at
 FROM command

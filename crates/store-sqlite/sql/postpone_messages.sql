@@ -1,5 +1,5 @@
--- Messages were taken and not tried: they wait until ?2, and the attempt does not count; ?1 is a JSON
--- array of their ids.
+-- Returns taken messages that were not tried: they wait until ?2, and the attempt does not count;
+-- ?1 is a JSON array of ids.
 UPDATE outbox
 SET attempts = max(attempts - 1, 1), taken_until = ?2
 WHERE

@@ -1,4 +1,4 @@
--- Notes who asked for a secret.
+-- Records an access to a secret.
 INSERT INTO secret_audit (
     audit_id, occurred_at, credential, operation, outcome, worker_id, execution_id,
     parent_execution_id, kek_version, notes

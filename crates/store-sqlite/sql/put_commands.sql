@@ -1,4 +1,4 @@
--- Writes open commands over those that are there, at ?2; ?1 is a JSON array of rows.
+-- Inserts or replaces open commands, at ?2; ?1 is a JSON array of rows.
 INSERT INTO command (
     execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until, created_at
 )

@@ -1,4 +1,5 @@
--- Keeps a credential, over the one of its name if that has the same id; its beginning stays.
+-- Stores a credential, replacing one with the same name if it has the same id; the creation time is
+-- kept.
 INSERT INTO credential (
     credential_id, name, type, search_folded, meta, tags, description, key_version, wrapped_key,
     data_encrypted, created_at, updated_at

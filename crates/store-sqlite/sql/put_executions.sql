@@ -1,5 +1,5 @@
--- Writes summaries over those that are there; ?1 is a JSON array of rows. What an execution is
--- (playbook, start, parent) does not change.
+-- Inserts or updates summaries; ?1 is a JSON array of rows. The identity of an execution (playbook,
+-- start, parent) does not change.
 INSERT INTO execution (
     execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at, started_at,
     ended_at, parent_execution_id, parent_command_id, current_step, steps_total, steps_running,

@@ -1,4 +1,4 @@
--- Keeps a message that failed, in place of what was kept of it.
+-- Stores a failed message, replacing an earlier record of it.
 INSERT INTO failed_message (
     subscription_id, once, order_key, failures, reason, arrival, retry_at, first_at, last_at
 )

@@ -1,4 +1,4 @@
--- Keeps an object, in place of the one of its key.
+-- Stores an object, replacing one with the same key.
 INSERT INTO object_store (object_key, media_type, sha256, body, updated_at, expires_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (object_key) DO UPDATE SET

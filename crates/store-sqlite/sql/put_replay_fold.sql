@@ -1,4 +1,4 @@
--- Saves a replay as far as an event.
+-- Saves a replay up to an event.
 INSERT INTO replay_fold
     (execution_id, projection, seq, last_event_id, last_event_at, shape, body)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)

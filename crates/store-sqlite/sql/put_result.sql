@@ -1,5 +1,5 @@
--- Gives a value a name; the same value under the same name keeps its reference, until the later of
--- both ends.
+-- Names a value. The same value under the same name keeps its reference, with the later of both
+-- expiries.
 INSERT INTO result_ref (
     execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at
 )

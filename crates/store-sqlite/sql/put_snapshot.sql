@@ -1,4 +1,4 @@
--- Saves a fold, unless a later one is there.
+-- Saves a snapshot, unless a later one exists.
 INSERT INTO snapshot (execution_id, seq, shape, body)
 VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (execution_id) DO UPDATE SET

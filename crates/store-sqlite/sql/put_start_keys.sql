@@ -1,4 +1,4 @@
--- Writes start keys over those that are no longer kept; ?1 is a JSON array of rows.
+-- Writes start keys, replacing expired ones; ?1 is a JSON array of rows.
 INSERT INTO start_key (scope, name, execution_id, request, kept_until)
 SELECT
     value ->> 'scope',

@@ -1,4 +1,4 @@
--- Sets variables of an execution; those that are there begin anew.
+-- Sets variables of an execution, replacing existing ones including their counters.
 INSERT INTO transient (
     execution_id, var_name, var_type, var_value, source_step, created_at, accessed_at, access_count
 )

@@ -1,5 +1,5 @@
--- At most ?3 events of an execution after the one numbered ?2. If events of another execution come
--- before its own, a row without a body tells up to which number, and of which execution.
+-- Selects at most ?3 events of an execution after seq ?2. If shared events of a fork's origin come
+-- first, a row without a body gives the fork point: its seq and the origin's execution id.
 SELECT
     fork_seq AS seq, fork_execution_id AS event_id, 0 AS created_at, NULL AS prev_digest,
     NULL AS body

@@ -1,4 +1,5 @@
--- The ?3 places after the ?2-th of batch ?1, each with its event, if that is still there.
+-- Selects ?3 feed places after place ?2 of batch ?1, each with its event, or NULL if the event has
+-- expired.
 SELECT
     batch.position, place.key + 1 AS "index", place.value ->> 0 AS execution_id,
     place.value ->> 1 AS seq, event.event_id, event.created_at, event.prev_digest, event.body, execution.path

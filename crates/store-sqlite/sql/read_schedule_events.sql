@@ -1,4 +1,4 @@
--- The ?3 newest events of the schedule of path ?1 before event ?2.
+-- Selects the ?3 newest events of the schedule at path ?1 before event ?2.
 SELECT seq, event, created_at
 FROM schedule_event
 WHERE path = ?1 AND seq < ?2

@@ -1,4 +1,4 @@
--- What happened to subscription ?1 after event ?2, at most ?3.
+-- Selects at most ?3 events of subscription ?1 after event ?2.
 SELECT seq, event_id, event_type, created_at
 FROM subscription_event
 WHERE subscription_id = ?1 AND seq > ?2

@@ -1,7 +1,8 @@
--- At most ?3 commands of pool ?1 that can be leased at ?2, in rounds: one of every execution, then a
--- second of every execution, and so on. A round goes through the executions by id, beginning after ?4 and
--- continuing with the lowest; within one, commands whose worker is lost come first. One step of the index
--- for each execution and for each command, however many commands wait.
+-- Selects at most ?3 commands of pool ?1 that can be leased at ?2, in rounds: one of every
+-- execution, then a second of every execution, and so on. A round visits executions by id, from the
+-- first after ?4, and wraps around; within an execution, commands with expired leases come first.
+-- Takes one index lookup for each execution and each command, independent of the number of waiting
+-- commands.
 WITH RECURSIVE
 ahead (execution_id, place) AS (
     SELECT min(execution_id), 1

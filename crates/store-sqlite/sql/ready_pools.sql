@@ -1,5 +1,5 @@
--- At most ?2 pools with a command that can be leased at ?1. One step of the index for each pool,
--- however many commands wait in it; leases that have run out are few.
+-- Selects at most ?2 pools with a command that can be leased at ?1. Takes one index lookup for each
+-- pool, independent of its number of commands; expired leases are few.
 WITH RECURSIVE issued (pool) AS (
     SELECT min(pool) FROM command WHERE status = 'ISSUED'
     UNION ALL

@@ -1,4 +1,4 @@
--- These commands are over; ?1 is a JSON array of [execution id, command id].
+-- Deletes ended commands; ?1 is a JSON array of [execution id, command id].
 DELETE FROM command
 WHERE position IN (
     SELECT command.position

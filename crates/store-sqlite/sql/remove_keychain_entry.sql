@@ -1,2 +1,2 @@
--- Forgets an entry.
+-- Deletes a keychain entry.
 DELETE FROM keychain WHERE cache_key = ?1

@@ -1,3 +1,3 @@
--- These messages have been sent; ?1 is a JSON array of their ids.
+-- Deletes sent messages; ?1 is a JSON array of ids.
 DELETE FROM outbox WHERE outbox_id IN (SELECT value FROM json_each(?1))
 RETURNING outbox_id

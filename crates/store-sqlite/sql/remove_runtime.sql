@@ -1,2 +1,2 @@
--- Forgets a runtime.
+-- Deletes a runtime.
 DELETE FROM runtime WHERE kind = ?1 AND name = ?2

@@ -1,4 +1,4 @@
--- The leases of worker ?1 last until ?2, also those that have run out.
+-- Extends all leases of worker ?1 until ?2, including expired ones.
 UPDATE command
 SET lease_until = ?2
 WHERE status = 'CLAIMED' AND lease_until > 0 AND worker_id = ?1

@@ -1,2 +1,2 @@
--- The last migration this file has been through.
+-- Selects the last migration that was applied to the file.
 SELECT max(version) AS version FROM _sqlx_migrations

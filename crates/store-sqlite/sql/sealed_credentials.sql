@@ -1,4 +1,4 @@
--- Rows that are not under a version of the key, in the order of their keys.
+-- Selects the credentials that are not sealed under a key version, ordered by key.
 SELECT name AS key, credential_id AS id, key_version, wrapped_key, data_encrypted
 FROM credential
 WHERE name > ?2 AND key_version <> ?1

@@ -1,5 +1,5 @@
--- Takes ?3 messages at ?1 until ?2: those that nobody has tried, oldest first, and those whose time
--- has come again, of which ?4 go first and the others last. One that has been taken ?5 times is dead.
+-- Takes ?3 messages at ?1 until ?2: never-tried ones, oldest first, and ones due for a retry, of
+-- which ?4 go first and the others last. A message that has been taken ?5 times becomes dead.
 UPDATE outbox
 SET
     failed_at = CASE WHEN attempts >= ?5 THEN ?1 END,

@@ -1,4 +1,4 @@
--- Takes or keeps a turn until ?3, unless it is another's at ?4.
+-- Takes or extends a turn until ?3, unless another holder has it at ?4.
 INSERT INTO turn (name, holder, until)
 VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET

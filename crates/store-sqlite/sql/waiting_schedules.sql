@@ -1,4 +1,4 @@
--- The first ?2 schedules after path ?1 with instants that wait, by path.
+-- Lists the first ?2 schedules after path ?1 with waiting instants, by path.
 SELECT path, seq, standing, playbook, timing, next_at, updated_at
 FROM schedule
 WHERE is_waiting = 1 AND path > ?1

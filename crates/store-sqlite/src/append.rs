@@ -1,5 +1,5 @@
-//! The event log: a batch is read up on, planned, and written table by table, in two calls to the
-//! database.
+//! The event log on SQLite. The rows that a batch touches are read, then the batch is planned and
+//! written table by table, in two calls to the database.
 
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
@@ -94,7 +94,7 @@ impl SqliteStore {
     }
 }
 
-/// Begins a transaction that writes and tells what the store holds of all that a batch touches.
+/// Begins a write transaction and reads the stored rows that a batch touches.
 async fn read_up(
     connection: &mut SqliteConnection,
     batch: &[Append],
@@ -142,15 +142,15 @@ async fn read_up(
     })
 }
 
-/// An execution that was started for a command.
+/// Converts a row to a child execution and its parent command.
 fn child(row: &SqliteRow) -> Result<(CommandKey, ExecutionId), StoreError> {
     let parent = ExecutionId(get(row, "parent_execution_id")?);
     let command = CommandId(get(row, "parent_command_id")?);
     Ok(((parent, command), ExecutionId(get(row, "execution_id")?)))
 }
 
-/// Writes the rows of a plan, each table at once, and commits; a table that gains nothing costs
-/// nothing.
+/// Writes the rows of a plan, one statement for each table, and commits. A table without new rows
+/// is skipped.
 async fn write(
     connection: &mut SqliteConnection,
     plan: &Plan<'_>,
@@ -179,7 +179,7 @@ async fn write(
     Ok(())
 }
 
-/// The statements that write a plan, in order, each with its rows.
+/// Returns the statements that write a plan, in order, each with its rows.
 fn tables(plan: &Plan<'_>) -> [(&'static str, String); 9] {
     let executions =
         plan.executions.iter().map(|(execution, change)| ExecutionRow::of(*execution, change));

@@ -1,4 +1,4 @@
-//! Playbooks and their versions.
+//! The catalog on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::CatalogId;

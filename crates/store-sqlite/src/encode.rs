@@ -1,4 +1,4 @@
-//! Rows as the statements take them: JSON objects whose keys are the names of columns.
+//! Rows as arguments of the statements: JSON objects with column names as keys.
 
 use noetl_model::{
     Digest, Event, EventId, EventTag, ExecutionId, Parent, Recorded, Seq, StepName, Timestamp,

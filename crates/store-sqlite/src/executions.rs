@@ -1,4 +1,4 @@
-//! Executions at a glance, and the search for those that nothing can move.
+//! Execution summaries on SQLite, and the search for stalled executions.
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, Summary, Timestamp};

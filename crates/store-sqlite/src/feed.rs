@@ -1,4 +1,4 @@
-//! The order of all events, and feeds with a name.
+//! The event feed and named feeds on SQLite.
 
 use async_trait::async_trait;
 use futures::TryStreamExt as _;

@@ -1,4 +1,4 @@
-//! Start keys as rows.
+//! Start keys on SQLite.
 
 use noetl_model::{Digest, ExecutionId, Timestamp};
 use noetl_store::{KeptKey, KeyHolder, KeyName};

@@ -1,4 +1,4 @@
-//! How the file is laid out and how full it is.
+//! Operator's view of the database file.
 
 use async_trait::async_trait;
 use noetl_model::ExecutionStatus;
@@ -8,7 +8,7 @@ use sqlx::{query, query_scalar};
 use crate::SqliteStore;
 use crate::row::{at_most, store_error};
 
-/// What no execution can do without.
+/// The tables that no execution can do without.
 const NEEDED: &[&str] =
     &["catalog", "command", "event", "execution", "outbox", "payload", "snapshot", "timer"];
 
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets the file grow to so many pages.
+    /// Limits the file to a number of pages.
     async fn limit_pages(store: &SqliteStore, pages: i64) {
         let mut writer = store.writer().await.unwrap();
         let limit = AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));

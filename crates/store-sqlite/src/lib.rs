@@ -1,12 +1,12 @@
 //! The embedded store: one SQLite file, one process that writes.
 //!
-//! All writing goes through one connection and is flushed to the disk before it is answered; reading
-//! goes through a few others and never waits for a writer. A lock file keeps a second control plane
-//! off the same database, while any number of processes may read.
+//! All writes go through one connection and are flushed to disk before they are acknowledged; reads
+//! use a few other connections and never wait for a writer. A lock file keeps a second control
+//! plane off the same database, while any number of processes may read.
 //!
-//! Every statement is a file in `sql/`; what may be appended is decided in memory, by
-//! [`Plan`](noetl_store::Plan), so that a batch costs the same few statements whatever its size. The
-//! writer is alone, so what it reads at the beginning of a transaction holds to its end.
+//! Every statement is a file in `sql/`. Appends are checked in memory by
+//! [`Plan`](noetl_store::Plan), so that a batch of any size takes the same few statements. There is
+//! only one writer, so the rows read at the start of a transaction stay valid until its end.
 
 mod append;
 mod bytes;

@@ -1,4 +1,4 @@
-//! Opening a database: whose file it is, who may write to it, and its schema.
+//! Opening of a database file: checks its owner, takes the write lock and applies the migrations.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -14,29 +14,29 @@ use tokio::time::Instant;
 
 use crate::row::primary_code;
 
-/// The steps from an empty file to this version's schema.
+/// The migrations from an empty file to the current schema.
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
-/// The mark in a file's header, set by the first migration.
+/// The application id in the file header, set by the first migration.
 const APPLICATION_ID: i64 = 0x4E6F_4554;
-/// How many connections read at a time.
+/// The number of concurrent reading connections.
 const READERS_MAX: u32 = 4;
-/// How long a statement waits for another process that copies the write-ahead log.
+/// The time a statement waits for another process that checkpoints the write-ahead log.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long the lock of a process that has just been killed may outlive it: a child that it was
-/// about to start holds a copy until it runs its own program.
+/// The time the lock of a killed process may outlive it: a child process in the middle of a spawn
+/// holds a copy until it runs its own program.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
-/// How often it is tried meanwhile.
+/// The interval between attempts to take the lock.
 const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
-/// How large the write-ahead log stays once it has been copied, in bytes.
+/// The size of the write-ahead log after a checkpoint, in bytes.
 const LOG_FILE_MAX: &str = "67108864";
-/// How much of the file a connection that writes keeps in memory, as SQLite wants it said: in KiB, below
-/// zero. The default holds less than the upper levels of a large execution's indexes.
+/// The page cache of a writing connection in KiB, negative as SQLite requires. The default is
+/// smaller than the upper levels of a large execution's indexes.
 const WRITER_CACHE: &str = "-16384";
-/// SQLite's code for a file that is none of its own.
+/// SQLite's error code for a file that is not a database.
 const NOT_A_DATABASE: i32 = 26;
 
-/// Why a database could not be opened.
+/// The reason a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("another noetl process is already serving {}", path.display())]
@@ -75,8 +75,8 @@ pub enum OpenError {
     },
 }
 
-/// Takes the right to write. The lock is a file of its own, since closing any handle on the
-/// database itself would drop SQLite's locks.
+/// Takes the write lock. The lock is a separate file, since closing any handle on the database
+/// itself would drop SQLite's locks.
 pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -98,8 +98,8 @@ pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Keeps other users from the files of a database. SQLite gives those it makes beside the database the
-/// mode that the database has.
+/// Restricts the files of a database to their owner. SQLite gives the files it creates beside the
+/// database the same mode.
 pub(crate) fn keep_private(path: &Path) -> Result<(), OpenError> {
     let made = owner_only::create_file(path);
     made.map_err(|source| OpenError::Make { path: path.to_owned(), source })?;
@@ -111,7 +111,7 @@ pub(crate) fn keep_private(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The connection that writes, to a database that is ours and up to date.
+/// Opens the writing connection to a noetl database and applies the migrations.
 pub(crate) async fn writer(path: &Path) -> Result<SqliteConnection, OpenError> {
     match examine(path).await {
         Ok(()) | Err(OpenError::Missing { .. } | OpenError::Older { .. }) => {}
@@ -125,7 +125,7 @@ pub(crate) async fn writer(path: &Path) -> Result<SqliteConnection, OpenError> {
     Ok(connection)
 }
 
-/// A second connection that writes to the same database: it leaves flushing to the first one.
+/// Opens a second writing connection, which leaves flushing to the first one.
 pub(crate) async fn lazy_writer(path: &Path) -> Result<SqliteConnection, OpenError> {
     connect(path, SqliteSynchronous::Normal).await
 }
@@ -143,7 +143,7 @@ async fn connect(
     options.connect().await.map_err(|error| open_error(path, error))
 }
 
-/// Connections that read; each is made when it is first needed.
+/// Returns a pool of reading connections, each opened on first use.
 pub(crate) fn readers(path: &Path) -> SqlitePool {
     SqlitePoolOptions::new()
         .max_connections(READERS_MAX)
@@ -151,9 +151,9 @@ pub(crate) fn readers(path: &Path) -> SqlitePool {
         .connect_lazy_with(options(path).read_only(true))
 }
 
-/// Whether a file is a database of ours whose schema is this version's, told without writing to it.
+/// Checks that a file is a noetl database with the current schema, without writing to it.
 pub(crate) async fn examine(path: &Path) -> Result<(), OpenError> {
-    // SQLite makes an empty file when it begins a new database.
+    // SQLite creates an empty file at the start of a new database.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) || !path.exists() {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
@@ -186,7 +186,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .filename(path)
         .busy_timeout(BUSY_WAIT_MAX)
         .foreign_keys(true)
-        // Told to whoever asks for everything, and counted by tests.
+        // Statements are logged at trace level, where tests count them.
         .log_statements(LevelFilter::Trace)
         .log_slow_statements(LevelFilter::Off, Duration::MAX)
 }

@@ -1,4 +1,4 @@
-//! What an execution has under way, as rows.
+//! Open work of an execution on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};

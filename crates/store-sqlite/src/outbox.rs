@@ -1,4 +1,4 @@
-//! Owed messages.
+//! The outbox on SQLite.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Outbox for SqliteStore {
                 taken.push(from_row::outbox_row(Named(row))?);
             }
         }
-        // RETURNING promises no order.
+        // RETURNING guarantees no order.
         taken.sort_by_key(|row| row.id);
         Ok(taken)
     }
@@ -154,7 +154,8 @@ impl Outbox for SqliteStore {
     }
 }
 
-/// Until when a failed message waits, or that it is dead; nothing if it is over.
+/// Returns the end of a failed message's wait, `Some(None)` for a dead one, and `None` if nothing
+/// changes.
 fn waits_until(fate: Fate, now: Timestamp) -> Option<Option<i64>> {
     match fate {
         Fate::RetryIn(delay) => Some(Some(now.after(delay).as_micros())),
@@ -163,7 +164,7 @@ fn waits_until(fate: Fate, now: Timestamp) -> Option<Option<i64>> {
     }
 }
 
-/// Those ids that no message was ever given.
+/// Returns the ids that no message ever had.
 async fn never_given(
     connection: &mut SqliteConnection,
     mut ids: Vec<i64>,

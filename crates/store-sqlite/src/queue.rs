@@ -1,4 +1,4 @@
-//! The queue of open commands.
+//! The queue of open commands on SQLite.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -142,7 +142,7 @@ impl CommandQueue for SqliteStore {
     }
 }
 
-/// Those of some commands that are open.
+/// Loads the open commands with the given keys.
 pub(crate) async fn find_commands(
     connection: &mut SqliteConnection,
     keys: &[CommandKey],

@@ -1,4 +1,4 @@
-//! How values are got at in rows and put into them, and the driver's errors as the store's.
+//! Conversion of values from and to rows, and of driver errors to store errors.
 
 use noetl_model::Timestamp;
 use noetl_store::from_row::Columns;
@@ -7,15 +7,16 @@ use serde::Serialize;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Row as _, Sqlite, Type};
 
-/// SQLite's code for a damaged file.
+/// SQLite's error code for a damaged file.
 const DAMAGED: i32 = 11;
-/// SQLite's code for a file that cannot be written to.
+/// SQLite's error code for a file that cannot be written.
 const READ_ONLY: i32 = 8;
-/// SQLite's code for a disk without room, and for a database that has reached its largest size.
+/// SQLite's error code for a full disk, and for a database at its maximum size.
 const FULL: i32 = 13;
-/// SQLite's extended code for a shared-memory file that cannot grow, which is so on a full disk.
+/// SQLite's extended error code for a shared-memory file that cannot grow, as on a full disk.
 const NO_ROOM_FOR_SHARED_MEMORY: i32 = 4874;
-/// SQLite's extended codes for failing to write, to flush a file or a directory, and to truncate.
+/// SQLite's extended error codes for failures to write, to flush a file or a directory, and to
+/// truncate.
 const WRITE_FAILED: [i32; 4] = [778, 1034, 1290, 1546];
 
 pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
@@ -36,7 +37,7 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
     }
 }
 
-/// The reason why SQLite could not write, by its extended code.
+/// Returns the write fault of an extended error code.
 fn write_fault(code: i32) -> Option<WriteFault> {
     match (code & 0xff, code) {
         (FULL, _) | (_, NO_ROOM_FOR_SHARED_MEMORY) => Some(WriteFault::Full),
@@ -45,7 +46,7 @@ fn write_fault(code: i32) -> Option<WriteFault> {
     }
 }
 
-/// SQLite's own code of an error, without its extension.
+/// Returns SQLite's primary error code.
 pub(crate) fn primary_code(error: &sqlx::Error) -> Option<i32> {
     extended_code(error).map(|code| code & 0xff)
 }
@@ -54,7 +55,7 @@ fn extended_code(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }
 
-/// A row, by the names of its columns.
+/// A row with access by column name.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'r>(pub(crate) &'r SqliteRow);
 
@@ -84,7 +85,7 @@ impl Columns for Named<'_> {
     }
 }
 
-/// The value of a column.
+/// Returns the value of a column.
 pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &str) -> Result<T, StoreError>
 where
     T: Decode<'r, Sqlite> + Type<Sqlite>,
@@ -95,18 +96,18 @@ where
 /// An [`array`] without rows.
 pub(crate) const NO_ROWS: &str = "[]";
 
-/// Rows or keys as a statement takes them: one JSON array.
+/// Returns rows or keys as one JSON array, the argument of a statement.
 pub(crate) fn array<T: Serialize>(rows: impl IntoIterator<Item = T>) -> String {
     let rows: Vec<T> = rows.into_iter().collect();
     serde_json::to_string(&rows).expect("the model's words are JSON")
 }
 
-/// A number that is never negative, as SQLite holds it; none of ours comes near the end.
+/// Converts a number to SQLite's integer; no real value comes near the limit.
 pub(crate) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// How many rows a statement gives: what was asked for, up to a bound.
+/// Returns the row limit of a statement: the requested number, up to a bound.
 pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
     i64::try_from(limit.min(max)).expect("a bound on rows fits")
 }

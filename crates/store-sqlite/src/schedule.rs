@@ -1,4 +1,4 @@
-//! Schedules.
+//! Schedules on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};

@@ -1,5 +1,5 @@
-//! Statements that go to the database together: the driver runs each call on a thread of its own, and
-//! for small ones the way there and back costs more than the work.
+//! Scripts of several statements in one driver call. The driver runs each call on its own thread,
+//! and for small statements the round trip costs more than the work.
 
 use futures::TryStreamExt as _;
 use noetl_store::StoreError;
@@ -8,13 +8,13 @@ use sqlx::{Arguments as _, AssertSqlSafe, Either, Executor as _, SqliteConnectio
 
 use crate::row::store_error;
 
-/// What a statement's `?1`, `?2`, … stand for.
+/// The value of a statement's parameter `?1`, `?2`, ….
 pub(crate) enum Parameter {
     Text(String),
     Number(i64),
 }
 
-/// Some statements, one after another, each with its parameters.
+/// A list of statements, each with its parameters.
 #[derive(Default)]
 pub(crate) struct Script {
     sql: String,
@@ -22,7 +22,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Adds a statement. Within a script parameters have no numbers but follow each other.
+    /// Adds a statement. Within a script, numbered parameters become positional ones.
     pub(crate) fn add(&mut self, statement: &str, parameters: &[Parameter]) {
         let code = statement.lines().filter(|line| !line.trim_start().starts_with("--"));
         for line in code {
@@ -51,7 +51,7 @@ impl Script {
         bound.expect("text and numbers can be bound");
     }
 
-    /// Runs all statements; the rows that each of them gives.
+    /// Runs all statements and returns the rows of each.
     pub(crate) async fn run(
         self,
         connection: &mut SqliteConnection,

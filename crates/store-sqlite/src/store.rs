@@ -1,4 +1,4 @@
-//! The store itself: two connections that write, one at a time, and a few that read.
+//! The SQLite store: two writing connections, used one at a time, and a few reading ones.
 
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -12,45 +12,45 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use crate::open::{self, OpenError};
 use crate::row::store_error;
 
-/// The right to write, and the connection to do it on.
+/// The write lock and its connection.
 pub(crate) type Writing<'a> = MappedMutexGuard<'a, SqliteConnection>;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) readers: SqlitePool,
-    /// `None` in a store that was opened to be read.
+    /// `None` in a store that was opened read-only.
     writer: Option<Writer>,
-    /// Where large values are, if not in the file.
+    /// The blob storage of large payloads, if they are not in the file.
     blobs: Option<Arc<dyn Blobs>>,
 }
 
 struct Writer {
     connections: Mutex<Connections>,
-    /// Keeps other processes from writing for as long as it is open.
+    /// The lock that keeps other processes from writing while it is open.
     _lock: File,
 }
 
 pub(crate) struct Connections {
-    /// What it commits survives the loss of power.
+    /// The connection whose commits survive a power loss.
     durable: SqliteConnection,
-    /// What it commits survives the death of the process and, once the other has committed after it,
-    /// the loss of power. A flush costs more than all else about a small commit.
+    /// The connection whose commits survive the death of the process and, after the next durable
+    /// commit, a power loss. A flush is the largest cost of a small commit.
     lazy: SqliteConnection,
-    /// Whether a transaction of the durable one may have been left half-way.
+    /// True if a transaction of the durable connection may be unfinished.
     is_torn: bool,
 }
 
-/// Begins a transaction that writes.
+/// Begins a write transaction.
 pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(crate) const COMMIT: &str = "COMMIT";
 
-/// The durable connection, for a transaction by hand: unless it is settled, it is undone by whoever
-/// writes next.
+/// The durable connection for a manual transaction. Unless it is settled, the next writer rolls it
+/// back.
 pub(crate) struct WholeWriter<'a>(MutexGuard<'a, Connections>);
 
 impl WholeWriter<'_> {
-    /// The transaction has ended.
+    /// Marks the transaction as ended.
     pub(crate) fn settle(mut self) {
         self.0.is_torn = false;
     }
@@ -71,13 +71,13 @@ impl DerefMut for WholeWriter<'_> {
 }
 
 impl SqliteStore {
-    /// Opens a database to be served by this process alone; makes it if there is none, and brings
-    /// it up to date.
+    /// Opens a database for this process alone, creates it if it is missing, and applies the
+    /// migrations.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let lock = open::lock(path).await?;
         open::keep_private(path)?;
         let mut durable = open::writer(path).await?;
-        // This process is alone, so whoever was sending a message is gone.
+        // No other process is running, so messages in flight have lost their sender.
         query(include_str!("../sql/release_messages.sql"))
             .bind(clock.now().as_micros())
             .execute(&mut durable)
@@ -89,15 +89,14 @@ impl SqliteStore {
         Ok(Self { clock, readers: open::readers(path), writer, blobs: None })
     }
 
-    /// Opens a database to be read, whether or not another process serves it. Appending to it and
-    /// taking from it fail.
+    /// Opens a database for reading, while another process may serve it. Writing to it fails.
     pub async fn open_read_only(path: &Path) -> Result<Self, OpenError> {
         open::examine(path).await?;
         let clock = Arc::new(SystemClock);
         Ok(Self { clock, readers: open::readers(path), writer: None, blobs: None })
     }
 
-    /// Keeps large values in a place of their own from now on; those in the file stay there.
+    /// Stores new large payloads in blob storage; existing ones stay in the file.
     #[must_use]
     pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs: Some(blobs), ..self }
@@ -107,20 +106,20 @@ impl SqliteStore {
         self.blobs.as_deref()
     }
 
-    /// The connection that writes what is answered for; waits for whoever is writing.
+    /// Waits for the write lock and returns the durable connection.
     pub(crate) async fn writer(&self) -> Result<Writing<'_>, StoreError> {
         Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.durable))
     }
 
-    /// The same connection for a transaction that is begun and ended by hand.
+    /// Waits for the write lock and returns the durable connection for a manual transaction.
     pub(crate) async fn whole_writer(&self) -> Result<WholeWriter<'_>, StoreError> {
         let mut connections = self.connections().await?;
         connections.is_torn = true;
         Ok(WholeWriter(connections))
     }
 
-    /// The connection that writes what may be forgotten when the power goes, since it is then done
-    /// again; waits for whoever is writing.
+    /// Waits for the write lock and returns the lazy connection, for updates that are repeated if a
+    /// power loss drops them.
     pub(crate) async fn lazy_writer(&self) -> Result<Writing<'_>, StoreError> {
         Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.lazy))
     }
@@ -131,7 +130,7 @@ impl SqliteStore {
         };
         let mut connections = writer.connections.lock().await;
         if connections.is_torn {
-            // It fails if the transaction had ended after all.
+            // The rollback fails if the transaction has already ended.
             let _ended = query("ROLLBACK").execute(&mut connections.durable).await;
             connections.is_torn = false;
         }
@@ -139,7 +138,7 @@ impl SqliteStore {
     }
 }
 
-/// Begins a transaction that writes. Dropping it undoes it.
+/// Begins a write transaction. Dropping it rolls it back.
 pub(crate) async fn begin(
     connection: &mut SqliteConnection,
 ) -> Result<SqliteTransaction<'_>, StoreError> {

@@ -1,4 +1,4 @@
-//! What one decision writes.
+//! The write side of the store: an append, its queue and timer changes, and its errors.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,39 +11,40 @@ use noetl_model::{
 
 use crate::{KeyHolder, StartKey, StoreError};
 
-/// All that one decision changes about one execution: written whole or not at all.
+/// All changes that one decision makes to one execution, written atomically.
 #[derive(Debug, Clone)]
 pub struct Append {
     pub execution: ExecutionId,
-    /// The last event the decision has seen; [`Seq::ZERO`] starts an execution, and the number of the
-    /// event it leaves the other's log at starts a fork.
+    /// The seq of the last event the decision has read: [`Seq::ZERO`] starts an execution, and the
+    /// seq of the fork point starts a fork.
     pub expected: Seq,
-    /// Numbered from `expected + 1` on.
+    /// The new events, numbered from `expected + 1` on.
     pub events: Vec<Recorded>,
-    /// The execution after the last of these events.
+    /// The summary of the execution after the last of `events`.
     pub summary: Summary,
     pub queue: Vec<QueueChange>,
     pub timers: Vec<TimerChange>,
     pub outbox: Vec<Message>,
-    /// Large values the events refer to: JSON bytes by their digest. Storing one twice is fine.
+    /// Large values that the events refer to, as JSON bytes by digest. Storing a value twice is
+    /// allowed.
     pub payloads: Vec<(Digest, Arc<Vec<u8>>)>,
-    /// The key an execution is started under; of no meaning to one that is there already.
+    /// The start key of a new execution; ignored if the execution exists.
     pub key: Option<StartKey>,
 }
 
 impl Append {
-    /// The key that this starts an execution under.
+    /// Returns the start key if this append starts an execution.
     pub fn starts_under(&self) -> Option<&StartKey> {
         self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
     }
 
-    /// Whether it says itself all that has to be known to write it: it starts nothing under a key or
-    /// for a command, and takes no command that others may take.
+    /// True if the append can be written without reading other rows: no start key, no start of a
+    /// child, and no lease, park or expiry of a command that this append does not add.
     pub fn stands_alone(&self) -> bool {
         self.starts_under().is_none() && self.stands_alone_but_for_its_key()
     }
 
-    /// Whether only the key it starts an execution under may have to be looked up.
+    /// True if the start key is the only row that may have to be read before writing.
     pub fn stands_alone_but_for_its_key(&self) -> bool {
         let starts_child = self.expected == self.begins_after()
             && self.summary.parent.and_then(Parent::command).is_some();
@@ -63,19 +64,19 @@ impl Append {
         })
     }
 
-    /// The event after which the log of its execution begins: that of another execution for a fork.
+    /// Returns the seq after which this execution's own log begins: zero, or the fork point of a
+    /// fork.
     pub(crate) fn begins_after(&self) -> Seq {
         self.summary.fork.map_or(Seq::ZERO, |fork| fork.seq)
     }
 
-    /// Whether the first of the events names the event whose digest is `head` as the one before it,
-    /// as far as both are known.
+    /// True if the first event's `prev` is `head`, or if either of them is unknown.
     pub fn follows(&self, head: Option<Digest>) -> bool {
         let prev = self.events.first().and_then(|event| event.prev);
         head.zip(prev).is_none_or(|(head, prev)| head == prev)
     }
 
-    /// The number of the last event once this is written; `None` if the events are not numbered
+    /// Returns the seq of the last event after this append; `None` if the events are not numbered
     /// from `expected + 1` on.
     pub fn last_seq(&self) -> Option<Seq> {
         self.events
@@ -84,26 +85,27 @@ impl Append {
     }
 }
 
-/// A change of the queue of open commands.
+/// A change to the queue of open commands.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueueChange {
-    /// A new command, ready at once. `step` is for people. One that is there already is a conflict.
+    /// Adds a command that can be leased at once; `step` is for display. Conflicts if the command
+    /// exists.
     Add { command: CommandId, pool: Pool, step: String },
-    /// A worker takes it, for so long from now on, by the store's clock. A conflict unless the row's
-    /// attempt is `attempt - 1` and no lease on it lives, by the same clock.
+    /// Leases the command to a worker for `lease` from now on, by the store's clock. Conflicts
+    /// unless the row's attempt is `attempt - 1` and no lease on the command is active.
     Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease: Duration },
-    /// It waits for something other than a worker, such as a child: nobody can lease it. Parking
-    /// one that is not there is a conflict.
+    /// Makes the command unavailable for leases while it waits for something else, such as a child
+    /// execution. Conflicts if the command is not open.
     Park { command: CommandId },
-    /// It is given up because this attempt's lease has run out. A conflict if that lease lives, or
-    /// is not the latest.
+    /// Gives up the command because the lease of this attempt has expired. Conflicts if that lease
+    /// is active or is not the latest.
     Expire { command: CommandId, attempt: Attempt },
-    /// It is over. Removing one that is gone already is fine.
+    /// Removes an ended command. Removing a missing command is allowed.
     Remove { command: CommandId },
 }
 
 impl QueueChange {
-    /// The command it is about.
+    /// Returns the id of the changed command.
     pub fn command(&self) -> CommandId {
         match *self {
             QueueChange::Add { command, .. }
@@ -115,38 +117,39 @@ impl QueueChange {
     }
 }
 
-/// A change of the durable timers. Setting one again moves it; removing one that is gone is fine.
+/// A change to the durable timers. Setting a timer again moves it; removing a missing timer is
+/// allowed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimerChange {
     Set { timer: TimerId, due_at: Timestamp },
     Remove { timer: TimerId },
 }
 
-/// Why an append was not, or perhaps not, written: never in part.
+/// The reason an append was rejected or has an unknown outcome. An append is never written in part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// Someone appended first, or leased first, or has used an event id. Load again and decide
-    /// again; never repeat the same events.
+    /// Another writer appended or leased first, or an event id is taken. The caller loads and
+    /// decides again, and never repeats the same events.
     #[error("the log has moved on")]
     Conflict,
-    /// The parent already has a child for this command.
+    /// The parent command already has a child execution.
     #[error("this command's child execution exists already: {child}")]
     ChildExists { child: ExecutionId },
-    /// An execution was started under the same key, and the key is still kept.
+    /// An execution was started under the same key, and the key has not expired.
     #[error("an execution was started under this key: {}", .0.execution)]
     KeyTaken(KeyHolder),
-    /// Nobody knows whether it was written: the part of the store that keeps it did not answer. Look
-    /// before anything is decided again.
+    /// The outcome is unknown because the responsible part of the store did not answer. The caller
+    /// reads the log before it decides again.
     #[error("it is not known whether the append was written")]
     Unanswered(#[source] Unanswered),
 }
 
-/// Why an append got no answer. Many may share one reason.
+/// The store error that left an append without an answer, shared by all appends of a batch.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct Unanswered(pub Arc<StoreError>);
 
-/// Two are the same if they share their reason.
+/// Two values are equal if they share one error instance.
 impl PartialEq for Unanswered {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -1,36 +1,36 @@
-//! The bytes of large values, kept outside of a database.
+//! Storage of large payloads outside the database.
 //!
-//! A store that has such a place keeps there what would be the body of a payload, and an empty body
-//! in its own row; the row says that the value exists, the place has it.
+//! With such storage, the payload row has an empty body: the row records that the value exists, and
+//! the blob storage has the bytes.
 
 use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
 
 use crate::{Append, StoreError};
 
-/// A place for bytes, by their digest.
+/// Blob storage: bytes addressed by their digest.
 #[async_trait]
 pub trait Blobs: Send + Sync {
-    /// Keeps some bytes: they are durable when this returns. Those that are there already are young
-    /// again.
+    /// Stores bytes durably. Storing existing bytes again resets their age.
     async fn put(&self, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// The bytes, if they are there; an error if they are not what they were.
+    /// Returns the bytes, or `None` if there are none. Fails if the bytes do not match their
+    /// digest.
     async fn get(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Those whose digest begins with this byte and which were last put before an instant.
+    /// Returns the digests that start with byte `first` and were last stored before `before`.
     async fn aged(&self, first: u8, before: Timestamp) -> Result<Vec<Digest>, StoreError>;
 
-    /// Forgets some bytes, unless they were put again since that instant. Forgetting what is not
-    /// there is fine. Says whether they are gone.
+    /// Deletes the bytes unless they were stored again since `before`. Returns true if this call
+    /// deleted them; missing bytes are not an error.
     async fn remove(&self, digest: &Digest, before: Timestamp) -> Result<bool, StoreError>;
 
-    /// Writes [`WRITE_CHECK_LEN`](crate::WRITE_CHECK_LEN) bytes, waits until they are durable, and
-    /// removes them.
+    /// Writes [`WRITE_CHECK_LEN`](crate::WRITE_CHECK_LEN) bytes durably and removes them, to check
+    /// that the storage is writable.
     async fn check_writable(&self) -> Result<(), StoreError>;
 }
 
-/// Puts away the large values of a batch, before any event that refers to them is written.
+/// Stores the payloads of a batch, before any event that refers to them is written.
 pub async fn put_away(blobs: &dyn Blobs, batch: &[&Append]) -> Result<(), StoreError> {
     for append in batch {
         for (digest, bytes) in &append.payloads {
@@ -40,7 +40,7 @@ pub async fn put_away(blobs: &dyn Blobs, batch: &[&Append]) -> Result<(), StoreE
     Ok(())
 }
 
-/// The bytes of a payload whose row has this body: itself, or if it is empty what the place has.
+/// Returns the bytes of a payload: the body of its row or, if the body is empty, the stored blob.
 pub async fn brought_back(
     blobs: Option<&dyn Blobs>,
     digest: &Digest,
@@ -56,7 +56,7 @@ pub async fn brought_back(
     }
 }
 
-/// Forgets some bytes, without those that are kept; how many are gone.
+/// Deletes the given blobs except the `kept` ones, and returns how many are gone.
 pub async fn remove_all_but(
     kept: &[Digest],
     digests: &[Digest],

@@ -1,10 +1,11 @@
-//! A store whose every call has a deadline, whatever the store behind it waits for: a connection, a
-//! lock, a network that drops packets, or a disk.
+//! A store wrapper that gives every call a deadline, for waits on connections, locks, networks and
+//! disks.
 //!
-//! A write whose deadline has passed has an unknown outcome, as one whose connection was lost.
+//! A write whose deadline has passed has an unknown outcome, like a write whose connection was
+//! lost.
 //!
-//! Methods that a trait provides itself are forwarded here as well: one that is missing here is a
-//! method whose own answer the store behind cannot give.
+//! Provided trait methods are forwarded as well: without that, a caller would get the default
+//! implementation instead of the wrapped store's own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,11 +19,11 @@ use tokio::time::timeout;
 
 use crate::*;
 
-/// How long one call of maintenance may take: dropping a month of executions unlinks large files.
+/// The deadline of one maintenance call. Dropping a month of executions unlinks large files.
 pub const MAINTENANCE_MAX: Duration = Duration::from_secs(300);
 
-/// A store whose calls fail with [`StoreError::TimedOut`] when their deadline has passed. It also
-/// remembers the last write that the disk of the store refused.
+/// A store whose calls fail with [`StoreError::TimedOut`] after their deadline, and which keeps the
+/// last write that the disk refused.
 #[derive(Debug)]
 pub struct Bounded<S> {
     store: Arc<S>,
@@ -70,7 +71,7 @@ impl<S> Bounded<S> {
     }
 }
 
-/// Implements traits whose methods are all asynchronous and have the usual deadline.
+/// Implements traits whose methods are all async and have the default deadline.
 macro_rules! bounded {
     ($($port:ident {
         $(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*
@@ -142,7 +143,8 @@ impl<S: Layout> Layout for Bounded<S> {
     }
 
     async fn check_writable(&self) -> Result<(), StoreError> {
-        // A write that fails while this one is under way is not forgotten.
+        // Takes the fault before the check, so that a write failing during the check stays
+        // recorded.
         let before = self.fault().take();
         let checked = self.within(self.store.check_writable()).await;
         if checked.is_err() {

@@ -1,7 +1,7 @@
-//! Clocks: the machine's own, one that never goes back, and an estimate of a clock elsewhere.
+//! Clocks: the machine's own, a monotonic one, and an estimate of a remote clock.
 //!
-//! A store has one clock, and everything that is compared with a stored instant is compared with it:
-//! leases, timers, schedules, event times. A process uses its own clock for waiting only.
+//! A store has one clock, and every stored instant (leases, timers, schedules, event times) is
+//! compared with that clock. A process uses its own clock only for waiting.
 
 mod remote;
 mod steady;
@@ -17,7 +17,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's own clock.
+/// The clock of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -1,8 +1,8 @@
-//! The suite every store passes: one rule, one case.
+//! The conformance suite that every store passes: one case for each rule.
 //!
-//! A store's tests call [`conformance!`](crate::conformance!) with a function that makes an empty
-//! store on a given clock; each case becomes a test of its own. The same function serves
-//! `differential`, which tries what no case thought of.
+//! The tests of a store call [`conformance!`](crate::conformance!) with a function that makes an
+//! empty store on a given clock; each case becomes one test. The function also serves
+//! `differential`, which runs random operations against two stores.
 
 pub mod catalog;
 pub mod chain;
@@ -37,8 +37,8 @@ use crate::{
     Take, Taker,
 };
 
-/// Makes every case of the suite a test. `$fresh` is an async function from a [`TestClock`] to an
-/// empty store and whatever has to live as long as the store does.
+/// Turns every case of the suite into a test. `$fresh` is an async function from a [`TestClock`] to
+/// an empty store and a guard that has to live as long as the store.
 #[macro_export]
 macro_rules! conformance {
     ($fresh:path) => {
@@ -181,7 +181,7 @@ macro_rules! conformance {
     };
 }
 
-/// A clock that stands still until it is told to move.
+/// A clock that stands still until it is set.
 #[derive(Debug, Clone)]
 pub struct TestClock(Arc<AtomicI64>);
 
@@ -192,7 +192,7 @@ impl Default for TestClock {
 }
 
 impl TestClock {
-    /// Moves the clock to an instant, back as well.
+    /// Sets the clock to an instant, which may be in the past.
     pub fn set(&self, now: Timestamp) {
         self.0.store(now.as_micros(), Ordering::SeqCst);
     }
@@ -204,12 +204,11 @@ impl Clock for TestClock {
     }
 }
 
-/// A store under test, with the clock it reads. Its methods fail the test if the store does not
-/// answer.
+/// A store under test with its clock. The methods fail the test if the store returns an error.
 #[derive(Clone)]
 pub struct Subject {
     pub store: Arc<dyn Store>,
-    /// The same store.
+    /// The store under test, through the records trait.
     pub records: Arc<dyn Records>,
     pub clock: TestClock,
 }
@@ -239,7 +238,7 @@ impl Subject {
         self.store.read(execution, Seq::ZERO, usize::MAX).await.expect("the store reads")
     }
 
-    /// The commands that are ready in the shared pool, as (execution, command, attempt).
+    /// Returns the ready commands of the shared pool, as (execution, command, attempt).
     pub async fn ready(&self) -> Vec<(i64, u64, u32)> {
         self.ready_in(&Pool::shared()).await
     }
@@ -267,7 +266,7 @@ impl Subject {
         self.store.owed().await.expect("the store counts messages")
     }
 
-    /// The executions a listing shows, by id.
+    /// Returns the ids of the executions in a listing.
     pub async fn list(
         &self,
         filter: ExecutionFilter,

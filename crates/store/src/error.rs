@@ -1,32 +1,33 @@
-//! Why a store could not answer.
+//! Errors of a store.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
-/// Why a store could not answer. What was asked may or may not have happened, unless it is said.
+/// A failed store call. The requested change may or may not have happened, unless the variant says
+/// otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The store cannot be reached or is busy; the same may work later.
+    /// The store cannot be reached or is busy; a retry may work.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// No answer came within the deadline of a store call; the same may work later.
+    /// The store did not answer within the deadline of the call; a retry may work.
     #[error("the store did not answer within {} s", deadline.as_secs_f32())]
     TimedOut { deadline: Duration },
-    /// A part of the store takes no connections; the same may work once it does.
+    /// A part of the store accepts no connections; a retry may work once it does.
     #[error("{part} is out of reach")]
     OutOfReach { part: String },
-    /// The store answers but cannot write; the same works once the operator has removed the cause.
+    /// The store answers but cannot write; a retry works once the operator has removed the cause.
     #[error("{place} cannot be written: {fault}")]
     Unwritable {
-        /// The part of the store that cannot be written, in words that clients may read.
+        /// The name of the part that cannot be written, in words that clients may read.
         place: String,
         fault: WriteFault,
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A stored row does not mean anything: somebody else has written it, or it is damaged.
+    /// A stored row is damaged or was written by another program.
     #[error("stored data cannot be read: {what}")]
     Corrupt {
         what: String,
@@ -38,18 +39,18 @@ pub enum StoreError {
 /// The reason a store cannot write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteFault {
-    /// No space, no quota, or a file at its largest size.
+    /// No space left, quota exceeded, or a file at its maximum size.
     Full,
     /// A read-only file system or database, or missing permission.
     ReadOnly,
-    /// The disk reports errors.
+    /// The disk reports I/O errors.
     Failing,
 }
 
 impl WriteFault {
-    /// The fault that an error of the operating system stands for, if it is one of the disk.
+    /// Classifies an I/O error; `None` if it is not a disk fault.
     pub fn of_io(error: &io::Error) -> Option<Self> {
-        /// The error number of a device that fails.
+        /// The error number of a failing device.
         const EIO: i32 = 5;
         match error.kind() {
             io::ErrorKind::StorageFull
@@ -74,7 +75,7 @@ impl fmt::Display for WriteFault {
 }
 
 impl StoreError {
-    /// Whether the same call may work when it is repeated within seconds, without an operator.
+    /// True if the same call may succeed when it is repeated within seconds, without an operator.
     pub fn is_passing(&self) -> bool {
         match self {
             StoreError::Unavailable(_)
@@ -84,7 +85,7 @@ impl StoreError {
         }
     }
 
-    /// The same error about a named part of a store.
+    /// Returns the error with `place` set to a named part of the store.
     #[must_use]
     pub fn of_part(self, part: &str) -> Self {
         match self {

@@ -1,9 +1,9 @@
-//! All events of a store in one order, for whoever follows all executions.
+//! The event feed: all events of a store in one order, for readers that follow all executions.
 //!
-//! A batch of events gets its place when it is written, and is shown only once every batch with an
-//! earlier place has been written or given up. So a reader that goes on after what it has seen misses
-//! nothing, in whatever order transactions commit. Shards count on their own: a cursor is a place in
-//! each of them.
+//! A batch of events gets its place when it is written, and is visible only once every batch with
+//! an earlier place has been committed or rolled back. A reader that continues after its cursor
+//! therefore misses nothing, in whatever order transactions commit. Each shard has its own places;
+//! a cursor has one place for each shard.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,20 +14,20 @@ use serde_json::Value;
 
 use crate::{FailedStanding, StoreError};
 
-/// How many events one read of a feed returns at most.
+/// The maximum number of events that one read of a feed returns.
 pub const FEED_READ_MAX: usize = 1000;
-/// How many shards a cursor can tell apart.
+/// The maximum number of shards in a cursor.
 const CURSOR_PLACES_MAX: usize = 1024;
 
-/// How far a reader has come in one shard.
+/// The read position in one shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FeedPlace {
     pub batch: i64,
-    /// How many events of that batch have been read.
+    /// The number of events of `batch` that have been read.
     pub index: i64,
 }
 
-/// How far a reader has come in every shard; in one that is not named, nowhere.
+/// The read position in every shard; a shard that is not listed has not been read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedCursor(pub Vec<FeedPlace>);
 
@@ -36,12 +36,12 @@ impl FeedCursor {
         self.0.get(shard).copied().unwrap_or_default()
     }
 
-    /// Whether a shard has been read further than `end`.
+    /// True if at least one shard has been read further than `end`.
     pub fn is_ahead_of(&self, end: &FeedCursor) -> bool {
         (0..self.0.len()).any(|shard| self.place(shard) > end.place(shard))
     }
 
-    /// The same with one shard read up to `place`.
+    /// Returns the cursor with `shard` set to `place`.
     pub fn at(mut self, shard: usize, place: FeedPlace) -> Self {
         if self.0.len() <= shard {
             self.0.resize(shard + 1, FeedPlace::default());
@@ -51,7 +51,7 @@ impl FeedCursor {
     }
 }
 
-/// `batch.index` of each shard, in order, with a minus sign between them; `start` if none is named.
+/// Formats `batch.index` of each shard in order, separated by `-`; `start` if the cursor is empty.
 impl fmt::Display for FeedCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
@@ -65,7 +65,7 @@ impl fmt::Display for FeedCursor {
     }
 }
 
-/// The text is no cursor.
+/// The error for a text that is not a feed cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a cursor that a feed has given out")]
 pub struct NotACursor(String);
@@ -90,50 +90,50 @@ impl FromStr for FeedCursor {
     }
 }
 
-/// One event among those of all executions.
+/// One event of the feed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedItem {
     pub execution: ExecutionId,
     /// The path of the execution's playbook.
     pub path: String,
     pub recorded: Recorded,
-    /// The cursor of who has read up to here.
+    /// The cursor of a reader that has read up to and including this event.
     pub cursor: FeedCursor,
 }
 
-/// Some events, and where to go on. Events that have expired are passed over, so a page without any
-/// may still go on.
+/// A page of the feed and the cursor of the next page. Expired events are skipped, so an empty page
+/// does not mean the end of the feed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedPage {
     pub items: Vec<FeedItem>,
     pub next: FeedCursor,
 }
 
-/// Where to begin to read.
+/// The point at which a reader starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeedPoint {
-    /// With the oldest event that is kept.
+    /// The oldest event in the store.
     Start,
-    /// With what comes next.
+    /// The end of the feed: only later events are read.
     End,
-    /// With what was written at an instant or later.
+    /// Events written at this instant or later.
     Since(Timestamp),
 }
 
-/// A feed with a name: what it shows, and how far its consumer has come.
+/// A named feed: its filter and the cursor of its consumer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedFeed {
     pub name: String,
-    /// What it shows, in the words of whoever made it.
+    /// The filter as the creator of the feed wrote it.
     pub filter: Value,
     pub cursor: FeedCursor,
     pub created_at: Timestamp,
-    /// When its cursor moved last.
+    /// The time of the last cursor move.
     pub moved_at: Timestamp,
     pub delivery: FeedDelivery,
 }
 
-/// The state of the delivery of a feed onto a subject.
+/// The state of a feed's delivery to a subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FeedDelivery {
     /// The last delivery succeeded, or there was none yet.
@@ -141,37 +141,38 @@ pub enum FeedDelivery {
     Working,
     /// The last deliveries failed.
     Failed {
-        /// How many in a row; at least one.
+        /// The number of consecutive failures; at least one.
         failures: u32,
-        /// The reason of the last one.
+        /// The reason of the last failure.
         reason: String,
         standing: FailedStanding,
     },
 }
 
-/// The order of all events.
+/// Access to all events in one order.
 #[async_trait]
 pub trait EventFeed: Send + Sync {
-    /// The events after a cursor, at most `limit` (and at most [`FEED_READ_MAX`]). Those of one
-    /// execution are in the order of their numbers.
+    /// Returns the events after a cursor, at most `limit` (and at most [`FEED_READ_MAX`]). The
+    /// events of one execution come in the order of their seq.
     async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError>;
 
-    /// The cursor from which a reader sees everything from a point on.
+    /// Returns the cursor from which a reader sees every event from a point on.
     async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError>;
 }
 
-/// Feeds that have a name.
+/// Storage of named feeds.
 #[async_trait]
 pub trait Feeds: Send + Sync {
-    /// Keeps a feed; one that is there already is left as it is, and the answer is `false`.
+    /// Adds a feed. Returns false and changes nothing if a feed with this name exists.
     async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError>;
 
     async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError>;
 
-    /// All of them, by name.
+    /// Returns all feeds, ordered by name.
     async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError>;
 
-    /// Moves the cursor of a feed from where it is believed to be; the answer is whether it was there.
+    /// Moves the cursor of a feed from `from` to `to`. Returns false if the cursor is not at
+    /// `from`.
     async fn move_feed(
         &self,
         name: &str,
@@ -179,14 +180,14 @@ pub trait Feeds: Send + Sync {
         to: &FeedCursor,
     ) -> Result<bool, StoreError>;
 
-    /// Keeps the state of the delivery of a feed; the answer is whether there is such a feed.
+    /// Stores the delivery state of a feed. Returns false if there is no such feed.
     async fn put_feed_delivery(
         &self,
         name: &str,
         delivery: &FeedDelivery,
     ) -> Result<bool, StoreError>;
 
-    /// Forgets a feed; the answer is whether there was one.
+    /// Deletes a feed. Returns false if there is no such feed.
     async fn remove_feed(&self, name: &str) -> Result<bool, StoreError>;
 }
 

@@ -1,5 +1,5 @@
-//! Rows of tables to the words of the model: what the columns mean is the same in every database, only
-//! how a value is got at differs.
+//! Conversion of database rows to model types. The meaning of the columns is the same in every
+//! database; only the access to a value differs.
 
 mod log;
 mod records;
@@ -24,8 +24,8 @@ pub use work::{
     subscription_row,
 };
 
-/// A row, by the names of its columns. Where a column has no value that should have one, or one that
-/// cannot be, the row is damaged.
+/// Access to a row by column name. A missing or impossible value in a required column is a
+/// [`StoreError::Corrupt`].
 pub trait Columns: Copy {
     fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError>;
     fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError>;
@@ -50,7 +50,7 @@ pub trait Columns: Copy {
         present(self.maybe_integer(column)?, column)
     }
 
-    /// A number that is never negative.
+    /// Returns a number that is never negative.
     fn number<T>(&self, column: &str) -> Result<T, StoreError>
     where
         T: TryFrom<i64, Error: Error + Send + Sync + 'static>,
@@ -84,7 +84,7 @@ pub trait Columns: Copy {
         Ok(bytes.map(Digest::from_bytes))
     }
 
-    /// One of the model's words. `what` names the row.
+    /// Parses a text column as a model type. `what` describes the row in an error.
     fn word<T>(&self, column: &str, what: impl FnOnce() -> String) -> Result<T, StoreError>
     where
         T: FromStr<Err: Error + Send + Sync + 'static>,
@@ -92,7 +92,7 @@ pub trait Columns: Copy {
         self.text(column)?.parse().map_err(|source| corrupt(what(), source))
     }
 
-    /// JSON. `what` names the row.
+    /// Parses a JSON column. `what` describes the row in an error.
     fn json<T>(&self, column: &str, what: impl FnOnce() -> String) -> Result<T, StoreError>
     where
         T: DeserializeOwned,
@@ -100,7 +100,7 @@ pub trait Columns: Copy {
         serde_json::from_str(self.text(column)?).map_err(|source| corrupt(what(), source))
     }
 
-    /// JSON, or nothing. `what` names the row.
+    /// Parses a nullable JSON column. `what` describes the row in an error.
     fn maybe_json<T>(
         &self,
         column: &str,
@@ -114,7 +114,7 @@ pub trait Columns: Copy {
     }
 }
 
-/// There is nothing where something has to be.
+/// The error for a required column without a value.
 #[derive(Debug, Error)]
 #[error("it has no value")]
 struct Missing;

@@ -1,26 +1,28 @@
-//! Start keys: names under which an execution is started once.
+//! Start keys: names under which an execution is started only once.
 //!
-//! A key is written in the transaction that starts its execution, so a start that fails leaves none
-//! behind, and two starts under one key never both succeed.
+//! A key is written in the transaction that starts its execution, so a failed start leaves no key,
+//! and of two starts under one key at most one succeeds.
 
 use std::time::Duration;
 
 use noetl_model::{Digest, ExecutionId, Timestamp};
 
-/// The name under which an execution is started, and how long it is kept.
+/// The key under which an execution is started, and how long the key is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartKey {
-    /// Whose keys it is among: the same name in two scopes is two keys.
+    /// The namespace of the key: the same name in two scopes is two keys.
     pub scope: String,
     pub name: String,
-    /// For how long from the start on, by the store's clock, nothing else is started under it.
+    /// The time from the start, by the store's clock, during which no other execution is started
+    /// under this key.
     pub keep: Duration,
-    /// What was asked for, where the same key with another wish is a mistake.
+    /// The digest of the start request. The same key with a different digest is a mistake of the
+    /// caller.
     pub request: Option<Digest>,
 }
 
 impl StartKey {
-    /// The key among those of all scopes.
+    /// Returns scope and name, which identify the key.
     pub fn qualified(&self) -> (String, String) {
         (self.scope.clone(), self.name.clone())
     }
@@ -30,30 +32,30 @@ impl StartKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyHolder {
     pub execution: ExecutionId,
-    /// What was asked for when it was started, where that was said.
+    /// The digest of the start request, if one was given.
     pub request: Option<Digest>,
 }
 
-/// A key as it is kept.
+/// A stored start key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptKey {
     pub holder: KeyHolder,
-    /// From then on it may be taken again.
+    /// The instant from which the key may be taken again.
     pub until: Timestamp,
 }
 
 impl KeptKey {
-    /// What is kept of a key under which `execution` is started at `now`.
+    /// Returns the row of a key under which `execution` is started at `now`.
     pub fn of(key: &StartKey, execution: ExecutionId, now: Timestamp) -> Self {
         let holder = KeyHolder { execution, request: key.request };
         Self { holder, until: now.after(key.keep.min(KEEP_MAX)) }
     }
 
-    /// Who holds the key at an instant, if anybody does.
+    /// Returns the holder of the key at an instant; `None` if the key has expired.
     pub fn holder_at(&self, now: Timestamp) -> Option<KeyHolder> {
         (now < self.until).then_some(self.holder)
     }
 }
 
-/// The longest a key is kept: a hundred years.
+/// The longest time a key is kept: a hundred years.
 pub const KEEP_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);

@@ -1,57 +1,58 @@
-//! How a store is laid out and how full it is, for those who run it.
+//! Operator's view of a store: its tables, connections, shards and whether it can be written.
 
 use async_trait::async_trait;
 use noetl_model::ExecutionStatus;
 
 use crate::StoreError;
 
-/// How many bytes a check of whether a store can be written writes.
+/// The number of bytes that a writability check writes.
 pub const WRITE_CHECK_LEN: usize = 64 * 1024;
 
-/// The connections that a store shares among those who ask.
+/// The state of a store's connection pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// How many are kept open at least.
+    /// The minimum number of open connections.
     pub min: u32,
-    /// How many there may be.
+    /// The maximum number of connections.
     pub max: u32,
-    /// How many there are.
+    /// The number of open connections.
     pub open: u32,
-    /// How many of them nobody uses.
+    /// The number of open connections that are not in use.
     pub idle: u32,
 }
 
-/// The tables of a store, by name and in order.
+/// The tables of a store, ordered by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tables {
     pub found: Vec<String>,
-    /// What the store needs and has not.
+    /// The required tables that do not exist.
     pub missing: Vec<String>,
 }
 
 #[async_trait]
 pub trait Layout: Send + Sync {
-    /// How many executions have a status; no more than `max` are counted.
+    /// Returns the number of executions with a status, counting at most `max`.
     async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError>;
 
-    /// The tables that are there and those that are missing; a store without tables has neither.
+    /// Returns the existing and the missing tables; both are empty for a store without tables.
     async fn tables(&self) -> Result<Tables, StoreError>;
 
-    /// Writes [`WRITE_CHECK_LEN`] bytes to every part of the store and waits until they are durable,
-    /// so that a full or read-only disk is found before work is taken on.
+    /// Writes [`WRITE_CHECK_LEN`] bytes durably to every part of the store, to find a full or
+    /// read-only disk before work is accepted.
     async fn check_writable(&self) -> Result<(), StoreError>;
 
-    /// The fault of the last write that failed since [`Layout::check_writable`] last succeeded.
+    /// Returns the fault of the last write that failed since [`Layout::check_writable`] last
+    /// succeeded.
     fn write_fault(&self) -> Option<String> {
         None
     }
 
-    /// Over how many databases executions are spread.
+    /// Returns the number of databases over which executions are sharded.
     fn shards(&self) -> usize {
         1
     }
 
-    /// The connections to them, if it has any.
+    /// Returns the state of the connection pool, if the store has one.
     fn connections(&self) -> Option<Connections> {
         None
     }

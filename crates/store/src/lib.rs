@@ -1,11 +1,10 @@
-//! What storage promises: the ports, a store in memory, and the suite every store passes.
+//! The storage interface: the ports, an in-memory store, and the conformance suite of all stores.
 //!
-//! A store keeps what it is given and answers questions; it decides nothing. All that one decision
-//! changes (events, summary, queue, timers, outbox, payloads) arrives as one [`Append`] and is
-//! written whole or not at all.
+//! A store keeps rows and answers queries; it decides nothing. All changes of one decision (events,
+//! summary, queue, timers, outbox, payloads) arrive as one [`Append`] and are written atomically.
 //!
 //! Invariants: an execution's events are numbered 1, 2, 3, … without a gap; a second writer at the
-//! same number is refused; what was answered survives the death of the process.
+//! same number is rejected; an acknowledged write survives the death of the process.
 
 mod append;
 mod blobs;
@@ -73,7 +72,7 @@ pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
 
 pub use shared::{FORKS_MAX, OwnEvents, read_shared};
 
-/// How many events one read returns at most.
+/// The maximum number of events that one read returns.
 pub const READ_EVENTS_MAX: usize = 1000;
-/// How many rows one listing returns at most.
+/// The maximum number of rows that one listing returns.
 pub const PAGE_MAX: usize = 500;

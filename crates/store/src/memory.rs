@@ -1,7 +1,7 @@
-//! A store in memory: the whole contract except durability.
+//! An in-memory store: the whole contract except durability.
 //!
-//! One lock guards all tables, so an append is seen whole or not at all. Every rule is checked
-//! before the first row changes; nothing is ever undone.
+//! One lock guards all tables, so an append is atomic. Every rule is checked before the first row
+//! changes; nothing is ever rolled back.
 
 mod bytes;
 mod catalog;
@@ -36,20 +36,20 @@ use records::RecordTables;
 use schedule::ScheduleTable;
 use subscription::SubscriptionTable;
 
-/// A store in memory. Everything ends with the process.
+/// An in-memory store. Its contents end with the process.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     tables: Mutex<Tables>,
 }
 
-/// Everything that a store in memory held at one moment.
+/// A copy of all contents of an in-memory store.
 pub struct MemoryBackup(Tables);
 
-/// A large value.
+/// A large payload.
 #[derive(Clone)]
 struct KeptPayload {
     bytes: Vec<u8>,
-    /// When a value that no log refers to was last given a name.
+    /// The time a payload that no event log refers to was last named; `None` if a log refers to it.
     loose_since: Option<Timestamp>,
 }
 
@@ -62,7 +62,7 @@ impl KeptPayload {
 #[derive(Clone, Default)]
 struct Tables {
     executions: BTreeMap<ExecutionId, ExecutionRow>,
-    /// Where each event is.
+    /// The execution and seq of each event.
     places: HashMap<EventId, (ExecutionId, Seq)>,
     children: HashMap<(ExecutionId, CommandId), ExecutionId>,
     commands: CommandTable,
@@ -72,7 +72,7 @@ struct Tables {
     subscriptions: SubscriptionTable,
     schedules: ScheduleTable,
     payloads: HashMap<Digest, KeptPayload>,
-    /// Each path's versions, the first at index zero.
+    /// The versions of each path, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
     snapshots: HashMap<ExecutionId, Snapshot>,
     replays: BTreeMap<(ExecutionId, String, Seq), SavedReplay>,
@@ -83,22 +83,22 @@ struct Tables {
 #[derive(Clone)]
 struct ExecutionRow {
     summary: Summary,
-    /// Its own events, without those of an execution whose past it shares.
+    /// The execution's own events, without the shared events of a fork's origin.
     log: Vec<Recorded>,
 }
 
 impl MemoryStore {
-    /// An empty store that compares leases with `clock`.
+    /// Creates an empty store that reads `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, tables: Mutex::new(Tables::default()) }
     }
 
-    /// Copies everything, as a backup of a database does.
+    /// Copies all contents, like a database backup.
     pub fn backup(&self) -> MemoryBackup {
         MemoryBackup(self.tables().clone())
     }
 
-    /// Goes back to a backup: what was written since is lost.
+    /// Replaces all contents with those of a backup; later writes are lost.
     pub fn restore(&self, backup: &MemoryBackup) {
         *self.tables() = backup.0.clone();
     }
@@ -169,7 +169,7 @@ impl Tables {
         own
     }
 
-    /// The append continues the log where it ends, without a gap, under ids nobody has used.
+    /// Checks that the append continues the log without a gap and with unused event ids.
     fn check_log(&self, append: &Append) -> Result<(), AppendError> {
         let row = self.executions.get(&append.execution);
         let begins_after = append.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
@@ -182,8 +182,7 @@ impl Tables {
         if continues && fresh { Ok(()) } else { Err(AppendError::Conflict) }
     }
 
-    /// Takes the key that the append starts an execution under, if nobody holds it; all else must
-    /// have been checked.
+    /// Takes the start key of the append unless it is held. Runs after all other checks.
     fn take_key(&mut self, append: &Append, now: Timestamp) -> Result<(), AppendError> {
         let Some(key) = append.starts_under() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What an execution has under way, as rows.
+//! The open work of an execution, as rows.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use noetl_model::{CommandId, TimerId, Timestamp};
 
 use crate::OpenCommand;
 
-/// The rows of the queue and of the timers that are an execution's.
+/// The queue rows and timer rows of one execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenWork {
     pub commands: BTreeMap<CommandId, OpenCommand>,
-    /// When each is due.
+    /// The due time of each timer.
     pub timers: BTreeMap<TimerId, Timestamp>,
 }

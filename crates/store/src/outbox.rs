@@ -1,7 +1,7 @@
-//! What may become of an owed message, as rules that every store keeps.
+//! The outbox rules that every store follows: takers, retries and dead messages.
 //!
-//! Invariants: a message is sent at least once or lies among the dead, where people see it; one that
-//! has been sent or dropped never comes back.
+//! Invariants: a message is sent at least once or becomes dead, where an operator sees it; a sent
+//! or dropped message never comes back.
 
 use std::time::Duration;
 
@@ -9,34 +9,34 @@ use noetl_model::{Message, Timestamp};
 
 use crate::OutboxRow;
 
-/// How many messages are taken or listed at once at most.
+/// The maximum number of messages in one take or listing.
 pub const OUTBOX_TAKE_MAX: usize = 1000;
-/// How often a message is tried before it is dead.
+/// The number of attempts after which a message is dead.
 pub const OUTBOX_ATTEMPTS_MAX: u32 = 20;
-/// How many characters of an error are kept.
+/// The number of characters of an error that are stored.
 pub const OUTBOX_ERROR_MAX: usize = 2000;
-/// Up to which power of two a failed message waits, in seconds.
+/// The exponent at which the backoff stops doubling: at most 2^8 seconds.
 const BACKOFF_POWER_MAX: u32 = 8;
-/// The part of a take that messages tried before may have while fresh ones wait.
+/// The divisor for the part of a take that retried messages may fill while fresh messages wait.
 const RETRY_SHARE: usize = 4;
 
-/// Who takes messages, and with that which ones.
+/// The program that takes messages, which selects the messages it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taker {
-    /// The control plane's own loop: everything, fresh ones first, in no order that matters.
+    /// The control plane's relay loop: all messages, fresh ones first, in no guaranteed order.
     Relay,
-    /// A program that sends notifications for us: those alone, and of one execution none before an
-    /// earlier one has been sent.
+    /// An external program that publishes notifications: only notifications, and in order within
+    /// one execution.
     Publisher,
 }
 
-/// What is to be taken.
+/// A request for messages to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Take {
     pub taker: Taker,
-    /// At most [`OUTBOX_TAKE_MAX`].
+    /// The number of messages, at most [`OUTBOX_TAKE_MAX`].
     pub limit: usize,
-    /// After how long without a word of the taker a message is somebody else's.
+    /// The time after which another taker may take a message that got no answer.
     pub hold: Duration,
 }
 
@@ -45,22 +45,22 @@ impl Take {
         self.limit.min(OUTBOX_TAKE_MAX)
     }
 
-    /// How many messages that were tried before go ahead of fresh ones, so that neither starves.
+    /// Returns how many retried messages go ahead of fresh ones, so that neither starves.
     pub fn retries_first(self) -> usize {
         self.limit() / RETRY_SHARE
     }
 }
 
-/// How an owed message stands.
+/// The state of an outbox message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageState {
-    /// Nobody has tried it.
+    /// No attempt has been made.
     Pending,
-    /// Somebody is at it, or has died over it.
+    /// A taker holds the message, or died while holding it.
     InFlight,
-    /// It could not be sent, and waits for the next try.
+    /// The last attempt failed; the message waits for the next one.
     Failed,
-    /// It is not tried again unless somebody says so.
+    /// No further attempt is made unless an operator revives the message.
     Dead,
 }
 
@@ -78,7 +78,7 @@ impl MessageState {
     }
 }
 
-/// The word names no state of a message.
+/// The error for a word that is not a message state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not PENDING, IN_FLIGHT, FAILED or DEAD")]
 pub struct UnknownMessageState(String);
@@ -92,50 +92,50 @@ impl std::str::FromStr for MessageState {
     }
 }
 
-/// A message as people look at it.
+/// An outbox message as shown to an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Letter {
     pub row: OutboxRow,
     pub state: MessageState,
-    /// When it may be taken next; nothing if it is dead or nobody has tried it.
+    /// The time of the next possible take; `None` if the message is dead or was never tried.
     pub available_at: Option<Timestamp>,
     pub last_error: Option<String>,
     pub created_at: Timestamp,
 }
 
-/// Which messages a listing shows, oldest first.
+/// The filter and page of a message listing, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LetterPage {
     pub state: Option<MessageState>,
-    /// Only messages after this one.
+    /// Lists only messages with a higher id.
     pub after: i64,
     pub limit: usize,
 }
 
-/// A message that could not be sent.
+/// A failed attempt to send a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub id: i64,
     pub error: String,
-    /// How often its sender says to have tried; the message's own count if it does not say.
+    /// The number of attempts according to the sender; by default the message's own count.
     pub attempts: Option<u32>,
-    /// The longest that it may wait for the next try.
+    /// The maximum wait before the next attempt.
     pub delay_max: Duration,
 }
 
-/// What becomes of a message that could not be sent.
+/// The consequence of a failed attempt for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     RetryIn(Duration),
     Dead,
-    /// It has been sent or dropped meanwhile, or was dead before: nothing changes.
+    /// The message was sent or dropped in the meantime, or was already dead: nothing changes.
     Over,
-    /// There never was such a message.
+    /// No message ever had this id.
     Unknown,
 }
 
 impl Failure {
-    /// What becomes of a message that has been taken so often.
+    /// Returns the consequence for a message that has been taken `taken` times.
     pub fn fate(&self, taken: u32) -> Fate {
         if taken >= OUTBOX_ATTEMPTS_MAX {
             return Fate::Dead;
@@ -143,28 +143,29 @@ impl Failure {
         Fate::RetryIn(backoff(self.attempts.unwrap_or(taken), self.delay_max))
     }
 
-    /// The error as it is kept.
+    /// Returns the error, cut to the stored length.
     pub fn kept_error(&self) -> String {
         self.error.chars().take(OUTBOX_ERROR_MAX).collect()
     }
 }
 
-/// How long a message waits after so many tries: twice as long each time.
+/// Returns the wait after a number of attempts, doubling each time.
 pub fn backoff(attempts: u32, max: Duration) -> Duration {
     let power = attempts.saturating_sub(1).min(BACKOFF_POWER_MAX);
     Duration::from_secs(1 << power).min(max)
 }
 
-/// What `sent` found.
+/// The result of marking messages as sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// How many messages were owed until now.
+    /// The number of messages that were pending before this call.
     pub marked: u64,
-    /// The ids that no message ever had. Messages that were sent before are in neither.
+    /// The ids that no message ever had. Messages that were sent before are counted in neither
+    /// field.
     pub unknown: Vec<i64>,
 }
 
-/// Whether a message goes onto the bus, where a program of somebody else can put it as well.
+/// True if the message goes to the bus, where an external program can publish it as well.
 pub fn is_for_bus(message: &Message) -> bool {
     match message {
         Message::CommandReady { .. } => true,

@@ -1,33 +1,33 @@
-//! Files and directories that only the user who runs noetl can read: mode 0600 and 0700. What an earlier
-//! version has left readable to others is restricted when it is used again.
+//! Files and directories that only the user who runs noetl can read (modes 0600 and 0700). Existing
+//! ones with wider permissions are restricted when they are opened.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// The mode of a file that its owner reads and writes.
+/// The mode of a file that only its owner reads and writes.
 const FILE: u32 = 0o600;
-/// The mode of a directory that its owner uses.
+/// The mode of a directory that only its owner uses.
 const DIRECTORY: u32 = 0o700;
-/// The bits of a mode that let other users in.
+/// The mode bits that grant access to other users.
 const OTHERS: u32 = 0o077;
 
-/// Makes a directory, and those above it that are missing, for the owner only. One that is there stays
-/// as it is.
+/// Creates a directory and its missing parents with owner-only mode. Existing directories keep
+/// their mode.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY).create(path)
 }
 
-/// Opens a file to be written, for the owner only from its first moment; made if there is none.
+/// Opens a file for writing with owner-only mode, creating it if it is missing.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let file = File::options().create(true).write(true).truncate(false).mode(FILE).open(path)?;
     restrict(path);
     Ok(file)
 }
 
-/// Makes an empty file for the owner only, unless there is a file; one that is there is restricted.
-/// It is not opened: closing it would end the locks of others in this process who have it open.
+/// Creates an empty file with owner-only mode; an existing file is restricted. An existing file is
+/// not opened, because closing it would release the locks that this process holds on it.
 pub fn create_file(path: &Path) -> io::Result<()> {
     match File::options().create_new(true).write(true).mode(FILE).open(path) {
         Ok(_) => Ok(()),
@@ -39,8 +39,7 @@ pub fn create_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes the access of other users to a file or directory away, if it is there and they have any, and
-/// says so in the log.
+/// Removes the access of other users to a file or directory, and logs the change.
 pub fn restrict(path: &Path) {
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
     let mode = metadata.permissions().mode();

@@ -1,8 +1,8 @@
-//! Which appends of a batch are accepted, and the rows they leave.
+//! Planning of a batch: the appends that are accepted, and the rows they write.
 //!
-//! A store reads what it holds of all that a batch touches ([`Known`]), keeps it from other writers
-//! until the batch is committed, and writes what the [`Plan`] says. Every rule is checked here, in
-//! memory, before the first row is written, so a refused append leaves nothing to undo.
+//! A store reads the rows that a batch touches ([`Known`]), locks them until the batch is
+//! committed, and writes the rows of the [`Plan`]. Every rule is checked here, in memory, before
+//! the first row is written, so a rejected append leaves nothing to undo.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,72 +13,72 @@ use noetl_model::{
 
 use crate::{Append, AppendError, KeptKey, OpenCommand, TimerChange, stage};
 
-/// A command among those of all executions.
+/// The key of a command across all executions.
 pub type CommandKey = (ExecutionId, CommandId);
-/// A timer among those of all executions.
+/// The key of a timer across all executions.
 pub type TimerKey = (ExecutionId, TimerId);
 
-/// A start key among those of all scopes: the scope and the name.
+/// The key of a start key: scope and name.
 pub type KeyName = (String, String);
 
-/// What a store holds of all that a batch touches. What a store leaves out is taken not to be there,
-/// and has to be refused by the keys of its tables.
+/// The stored rows that a batch touches. A row that a store leaves out counts as missing, and the
+/// unique keys of its tables have to reject duplicates.
 #[derive(Debug)]
 pub struct Known {
     /// The time by the store's clock.
     pub now: Timestamp,
     pub logs: HashMap<ExecutionId, LogEnd>,
-    /// Those of the batch that are used already.
+    /// The event ids of the batch that are already used.
     pub event_ids: HashSet<EventId>,
-    /// The executions that were started for a command.
+    /// The child executions of the parent commands in the batch.
     pub children: HashMap<CommandKey, ExecutionId>,
     pub commands: HashMap<CommandKey, OpenCommand>,
-    /// Those of the batch that are there, kept or not.
+    /// The start keys of the batch that have a row, expired or not.
     pub keys: HashMap<KeyName, KeptKey>,
 }
 
-/// Where an execution's log ends.
+/// The end of an execution's log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogEnd {
     pub seq: Seq,
     pub at: Timestamp,
-    /// The digest of its last event; none if that was written before there were digests.
+    /// The digest of the last event; `None` for an event that was written without a digest.
     pub head: Option<Digest>,
 }
 
-/// What becomes of an execution.
+/// The change to one execution row.
 #[derive(Debug)]
 pub struct ExecutionChange<'a> {
     pub summary: &'a Summary,
     pub end: LogEnd,
-    /// Where its log ended before the batch.
+    /// The end of the log before the batch.
     pub before: LogEnd,
-    /// Whether the batch starts it.
+    /// True if the batch starts the execution.
     pub is_new: bool,
 }
 
-/// What a batch comes to: an answer for each append, and the rows of those that are accepted.
+/// The result of planning a batch: an answer for each append, and the rows of the accepted ones.
 #[derive(Debug, Default)]
 pub struct Plan<'a> {
     pub answers: Vec<Result<(), AppendError>>,
     pub events: Vec<(ExecutionId, &'a Recorded)>,
     pub executions: BTreeMap<ExecutionId, ExecutionChange<'a>>,
-    /// The new executions that were started for a command.
+    /// The child executions that the batch starts.
     pub children: BTreeMap<CommandKey, ExecutionId>,
-    /// In the order in which they were added; `None` for those that are over.
+    /// The touched commands in the order they were added; `None` for ended ones.
     commands: Vec<(CommandKey, Option<OpenCommand>)>,
-    /// `None` for those that are over.
+    /// The touched timers; `None` for ended ones.
     timers: BTreeMap<TimerKey, Option<Timestamp>>,
     pub messages: Vec<(ExecutionId, &'a Message)>,
-    /// Each value once for its execution.
+    /// The large values, each once for its execution.
     pub payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
     stored: HashSet<(ExecutionId, &'a Digest)>,
-    /// The keys of the new executions, in order.
+    /// The start keys of the new executions, in order.
     pub keys: BTreeMap<KeyName, KeptKey>,
 }
 
 impl<'a> Plan<'a> {
-    /// Plans a batch, each append on what those before it leave.
+    /// Plans a batch; each append sees the changes of the appends before it.
     pub fn of(batch: impl IntoIterator<Item = &'a Append>, mut known: Known) -> Self {
         let mut plan = Plan::default();
         let mut touched = Touched::default();
@@ -91,15 +91,15 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Leaves the large values to the place that has them already: their rows are empty.
+    /// Empties the payload bodies, for a store whose blob storage already has the bytes.
     pub fn without_bodies(&mut self) {
         self.payloads.iter_mut().for_each(|(.., body)| *body = &[]);
     }
 
-    /// Plans a batch on what it says itself: that every log ends where it is expected to, that every
-    /// command it adds is new and that nobody holds the keys it starts executions under. The store has
-    /// to refuse all of it if that is not so. Nothing if more has to be known: whether a child is there,
-    /// or who holds a command.
+    /// Plans a batch without stored rows. The plan presumes that every log ends at the expected
+    /// seq, every added command is new and every start key is free; the store has to reject the
+    /// whole batch otherwise. Returns `None` if stored rows are needed, for a child execution or
+    /// the holder of a command.
     pub fn presumed(
         batch: impl IntoIterator<Item = &'a Append> + Clone,
         now: Timestamp,
@@ -126,7 +126,7 @@ impl<'a> Plan<'a> {
         };
         let plan = Plan::of(batch, known);
         let is_settled = |answer: &Result<(), AppendError>| match answer {
-            // The batch itself takes the key, for an earlier one of its appends.
+            // An earlier append of the same batch takes the key.
             Ok(()) | Err(AppendError::KeyTaken(_)) => true,
             Err(
                 AppendError::Conflict
@@ -137,22 +137,22 @@ impl<'a> Plan<'a> {
         plan.answers.iter().all(is_settled).then_some(plan)
     }
 
-    /// The commands that are new or changed, in the order in which they were added.
+    /// Returns the new and changed commands, in the order they were added.
     pub fn open_commands(&self) -> impl Iterator<Item = (CommandKey, &OpenCommand)> {
         self.commands.iter().filter_map(|(key, open)| Some((*key, open.as_ref()?)))
     }
 
-    /// The commands that are over.
+    /// Returns the ended commands.
     pub fn ended_commands(&self) -> impl Iterator<Item = CommandKey> {
         self.commands.iter().filter(|(_, open)| open.is_none()).map(|(key, _)| *key)
     }
 
-    /// The timers that are set, with when they come due.
+    /// Returns the set timers with their due times.
     pub fn set_timers(&self) -> impl Iterator<Item = (TimerKey, Timestamp)> {
         self.timers.iter().filter_map(|(key, due_at)| Some((*key, (*due_at)?)))
     }
 
-    /// The timers that are over.
+    /// Returns the ended timers.
     pub fn ended_timers(&self) -> impl Iterator<Item = TimerKey> {
         self.timers.iter().filter(|(_, due_at)| due_at.is_none()).map(|(key, _)| *key)
     }
@@ -210,12 +210,12 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The command that an append's execution was started for.
+/// Returns the parent command of an append's execution.
 fn parent_of(append: &Append) -> Option<CommandKey> {
     append.summary.parent.and_then(Parent::command).map(|it| (it.execution, it.command))
 }
 
-/// Which commands a batch touches, and in which order it adds those that are new.
+/// The commands that a batch touches, and the order in which new ones are added.
 #[derive(Default)]
 struct Touched {
     places: HashMap<CommandKey, usize>,
@@ -240,15 +240,15 @@ impl Touched {
 }
 
 impl Known {
-    /// Where the log of an append's execution ends before it.
+    /// Returns the end of the execution's log before the append.
     fn log_end(&self, append: &Append) -> LogEnd {
         let end = self.logs.get(&append.execution).copied();
         let at = append.summary.started_at;
         end.unwrap_or(LogEnd { seq: append.begins_after(), at, head: None })
     }
 
-    /// Where the log ends once `append` is written, if it continues the log without a gap and under
-    /// ids that are not known to be used.
+    /// Returns the end of the log after `append`. Conflicts unless the append continues the log
+    /// without a gap and with unused event ids.
     fn check_log(&self, append: &Append) -> Result<LogEnd, AppendError> {
         let end = self.log_end(append);
         let seq = append.last_seq().ok_or(AppendError::Conflict)?;
@@ -260,7 +260,7 @@ impl Known {
         Ok(LogEnd { seq, at, head: append.summary.head })
     }
 
-    /// The key that an append starts an execution under, if nobody holds it.
+    /// Returns the start key row of an append that starts an execution. Fails if the key is held.
     fn check_key(&self, append: &Append) -> Result<Option<(KeyName, KeptKey)>, AppendError> {
         let Some(key) = append.starts_under() else {
             return Ok(None);

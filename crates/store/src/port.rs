@@ -1,4 +1,4 @@
-//! The ports: one small trait per thing that is kept.
+//! The storage ports: one small trait for each kind of stored data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::{
 
 #[async_trait]
 pub trait EventLog: Send + Sync {
-    /// Writes many executions' decisions in one transaction, each whole or not at all, and answers
-    /// for each in order. When this returns, what was accepted is durable. A store of several parts
-    /// answers for those it reaches; it is an error only if none of them answers.
+    /// Writes the decisions of many executions in one transaction, each atomically, and returns an
+    /// answer for each in order. Accepted appends are durable when this returns. A sharded store
+    /// answers for the shards it reaches, and fails only if no shard answers.
     async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError>;
 
-    /// The events after `after`, in order, at most `limit` (and at most `READ_EVENTS_MAX`). A page
-    /// ends early with the event that brings it to `READ_BYTES_MAX`: only an empty one means that
-    /// there are no more.
+    /// Returns the events after `after`, in order, at most `limit` (and at most `READ_EVENTS_MAX`).
+    /// A page ends early with the event that brings it to `READ_BYTES_MAX`: only an empty page is
+    /// the end.
     async fn read(
         &self,
         execution: ExecutionId,
@@ -33,23 +33,23 @@ pub trait EventLog: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
 
-    /// Whether an execution of this id can be started under this key: those that cannot share a
-    /// transaction with it are refused as a conflict.
+    /// True if an execution with this id can be started under this key. An append whose key and
+    /// execution cannot share a transaction is rejected as a conflict.
     fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
         true
     }
 
-    /// The event with an id, and the execution it belongs to.
+    /// Returns the event with an id, and its execution.
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError>;
 }
 
 #[async_trait]
 pub trait CommandQueue: Send + Sync {
-    /// Commands of a pool that may be leased now, by the store's clock, in rounds: one of every
-    /// execution, then a second of every execution, and so on, so that no execution waits behind the
-    /// many commands of another. A round goes through the executions by id, beginning with the first
-    /// one after `after` and continuing with the lowest. Within an execution, commands whose lease ran
-    /// out come first, the one that ran out first before the others, then new ones as they were added.
+    /// Returns the commands of a pool that can be leased now, by the store's clock, in rounds: one
+    /// command of every execution, then a second of every execution, and so on, so that no
+    /// execution waits behind the many commands of another. A round visits executions by id, from
+    /// the first after `after`, and wraps around. Within an execution, commands with expired leases
+    /// come first (earliest expiry first), then new ones in insertion order.
     async fn ready(
         &self,
         pool: &Pool,
@@ -57,104 +57,105 @@ pub trait CommandQueue: Send + Sync {
         limit: usize,
     ) -> Result<Vec<ReadyCommand>, StoreError>;
 
-    /// Prolongs leases to `lease` from now, by the store's clock; an answer for each, in order.
+    /// Extends leases to `lease` from now, by the store's clock. Returns an answer for each, in
+    /// order.
     async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError>;
 
-    /// Prolongs every lease of a worker to `lease` from now, by the store's clock, also those that
-    /// ran out and were not taken over; the answer is how many there are.
+    /// Extends all leases of a worker to `lease` from now, by the store's clock, including expired
+    /// ones that were not taken over. Returns the number of leases.
     async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError>;
 
-    /// Ends all leases of a worker that is known to be gone; the answer is how many there were.
+    /// Ends all leases of a worker that is known to be gone. Returns the number of leases.
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError>;
 
-    /// Commands whose lease has run out and which have been leased `attempts` times or more.
+    /// Returns commands whose lease has expired and which were leased at least `attempts` times.
     async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError>;
 
-    /// The pools with a command that may be leased now, at most `PAGE_MAX` of them.
+    /// Returns the pools with a command that can be leased now, at most `PAGE_MAX`.
     async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError>;
 
-    /// How many commands of a pool may be leased now.
+    /// Returns the number of commands of a pool that can be leased now.
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
 
-    /// How many executions have a command in a pool that nobody has leased yet; not counted beyond
+    /// Returns the number of executions with a never-leased command in a pool, counting at most
     /// `count_max`, which bounds the cost.
     async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError>;
 }
 
-/// The one clock that stored instants are compared with.
+/// Access to the one clock that stored instants are compared with.
 #[async_trait]
 pub trait StoreTime: Send + Sync {
-    /// The store's clock, as far as this process knows it without asking.
+    /// Returns this process's estimate of the store's clock, without asking the store.
     fn clock(&self) -> Arc<dyn Clock>;
 
-    /// Asks the store for the time by its clock. The clock of a store elsewhere is known better after
-    /// it.
+    /// Asks the store for its time, which also improves the estimate of a remote clock.
     async fn time(&self) -> Result<Timestamp, StoreError>;
 }
 
 #[async_trait]
 pub trait Timers: Send + Sync {
-    /// Timers due at `now` or before, earliest first.
+    /// Returns the timers due at `now` or before, earliest first.
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError>;
 
-    /// When the earliest timer of all is due.
+    /// Returns the due time of the earliest timer.
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
 }
 
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Takes messages that nobody else is sending, to be sent; one whose taker has not said a word for
-    /// the length of its hold may be taken again, and one that was taken too often is dead.
+    /// Takes messages for sending that no other taker holds. A message whose hold has passed may be
+    /// taken again; a message that was taken too often becomes dead.
     async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError>;
 
-    /// These have been sent, and are gone for good. Saying so twice is fine.
+    /// Deletes sent messages. Deleting a message twice is allowed.
     async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError>;
 
-    /// These could not be sent; an answer for each, in order.
+    /// Records failed attempts. Returns an answer for each, in order.
     async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError>;
 
-    /// These were taken in vain and not tried: they wait for so long, and the try does not count.
+    /// Returns taken messages that were not tried: they wait for `delay`, and the attempt does not
+    /// count.
     async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError>;
 
-    /// How many messages are owed; the dead are not.
+    /// Returns the number of pending messages, without dead ones.
     async fn owed(&self) -> Result<u64, StoreError>;
 
-    /// How many messages may be taken now.
+    /// Returns the number of messages that can be taken now.
     async fn pending(&self) -> Result<u64, StoreError>;
 
-    /// Messages to look at, oldest first.
+    /// Lists messages for an operator, oldest first.
     async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError>;
 
-    /// Has failed and dead messages tried again at once, with all their attempts; the answer is how
-    /// many there were.
+    /// Makes failed and dead messages available at once, with all their attempts. Returns their
+    /// number.
     async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError>;
 
-    /// Drops dead messages for good; the answer is how many there were.
+    /// Deletes dead messages. Returns their number.
     async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError>;
 }
 
 #[async_trait]
 pub trait Payloads: Send + Sync {
-    /// The JSON bytes of a large value.
+    /// Returns the JSON bytes of a large payload.
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
 #[async_trait]
 pub trait Catalog: Send + Sync {
-    /// Keeps a playbook: as the path's next version, or, if its content is that of the newest
-    /// version, not again.
+    /// Registers a playbook as the next version of its path. Returns the newest version instead if
+    /// its content is the same.
     async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError>;
 
     async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError>;
 
-    /// A version of a path; the newest if none is named.
+    /// Returns a version of a path; the newest if `version` is `None`.
     async fn by_path(
         &self,
         path: &str,
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError>;
 
-    /// Every path at its newest version, in order, without contents; only what comes after a path.
+    /// Returns every path after `after` at its newest version, ordered by path, without contents.
     async fn paths(
         &self,
         after: Option<&str>,
@@ -164,7 +165,7 @@ pub trait Catalog: Send + Sync {
 
 #[async_trait]
 pub trait Snapshots: Send + Sync {
-    /// Saves a fold, unless a later one is there.
+    /// Saves a snapshot unless a later one exists.
     async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError>;
 
     async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError>;
@@ -172,7 +173,7 @@ pub trait Snapshots: Send + Sync {
 
 #[async_trait]
 pub trait SavedReplays: Send + Sync {
-    /// Saves a replay of one projection, in place of one that goes as far.
+    /// Saves a replay of one projection, replacing one at the same seq.
     async fn save_replay(
         &self,
         execution: ExecutionId,
@@ -180,7 +181,7 @@ pub trait SavedReplays: Send + Sync {
         replay: &SavedReplay,
     ) -> Result<(), StoreError>;
 
-    /// The replay of a projection that goes furthest within a bound.
+    /// Returns the replay of a projection with the highest seq within a bound.
     async fn furthest_replay(
         &self,
         execution: ExecutionId,
@@ -188,7 +189,7 @@ pub trait SavedReplays: Send + Sync {
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError>;
 
-    /// What replays of an execution are saved, in the order of projection and seq, at most `PAGE_MAX`.
+    /// Lists the saved replays of an execution, ordered by projection and seq, at most `PAGE_MAX`.
     async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError>;
 }
 
@@ -196,18 +197,18 @@ pub trait SavedReplays: Send + Sync {
 pub trait Executions: Send + Sync {
     async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError>;
 
-    /// Newest first.
+    /// Lists executions, newest first.
     async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError>;
 
-    /// Running executions that have neither an open command nor a timer nor an owed message, and
-    /// whose last event is older than `before`: nothing can move them.
+    /// Returns running executions without open commands, timers and pending messages whose last
+    /// event is older than `before`: nothing can move them.
     async fn stalled(
         &self,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError>;
 
-    /// The execution that was started for a command of another.
+    /// Returns the child execution of a command.
     async fn child_of(
         &self,
         parent: ExecutionId,
@@ -217,11 +218,11 @@ pub trait Executions: Send + Sync {
 
 #[async_trait]
 pub trait OpenRows: Send + Sync {
-    /// The rows of the queue and of the timers that are an execution's.
+    /// Returns the queue rows and timer rows of an execution.
     async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError>;
 }
 
-/// Everything the control plane keeps.
+/// All ports that the control plane needs.
 pub trait Store:
     EventLog
     + StoreTime

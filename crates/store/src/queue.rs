@@ -1,4 +1,4 @@
-//! An open command and what may happen to it: the rules every store's queue follows.
+//! The queue rules that every store follows: open commands, their leases, and staged changes.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use noetl_model::{Attempt, CommandId, Pool, Timestamp, WorkerId};
 
 use crate::{AppendError, HeldAnswer, QueueChange};
 
-/// A command that is not over.
+/// A command that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenCommand {
     pub pool: Pool,
-    /// For people.
+    /// The name of the step, for display.
     pub step: String,
-    /// How often it has been leased.
+    /// The number of times the command has been leased.
     pub attempt: Attempt,
     pub holder: Holder,
 }
 
-/// Who has an open command.
+/// The holder of an open command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody yet: it waits for a worker.
+    /// No worker has leased the command yet.
     Nobody {
         since: Timestamp,
     },
@@ -28,12 +28,13 @@ pub enum Holder {
         worker: WorkerId,
         lease_until: Timestamp,
     },
-    /// Something other than a worker.
+    /// The command waits for something other than a worker.
     Parked,
 }
 
 impl OpenCommand {
-    /// Since when the command can be leased; `None` if it cannot be at `now`.
+    /// Returns the time since which the command can be leased; `None` if it cannot be leased at
+    /// `now`.
     pub fn ready_since(&self, now: Timestamp) -> Option<Timestamp> {
         match self.holder {
             Holder::Nobody { since } => Some(since),
@@ -42,8 +43,8 @@ impl OpenCommand {
         }
     }
 
-    /// What the holder of `attempt` is told; an attempt that ran out is welcome until it is
-    /// superseded.
+    /// Returns the answer to a heartbeat of `attempt`. An expired attempt is extended unless
+    /// another attempt or a park has replaced it.
     pub fn answer(&self, attempt: Attempt) -> HeldAnswer {
         match self.holder {
             Holder::Worker { .. } if self.attempt == attempt => HeldAnswer::Extended,
@@ -54,12 +55,12 @@ impl OpenCommand {
     }
 }
 
-/// What becomes of some commands of one execution: their last state, or `None` for those that are
-/// over, in the order in which they were first touched.
+/// The resulting state of some commands of one execution, in the order they were first touched;
+/// `None` for ended ones.
 pub type StagedCommands = Vec<(CommandId, Option<OpenCommand>)>;
 
-/// What `changes` make of the commands of one execution, or a conflict if they rest on a command
-/// that is not so. `current` answers for the commands as they are.
+/// Applies `changes` to the commands of one execution and returns their resulting states. Conflicts
+/// if a change presumes another state. `current` looks up the stored commands.
 pub fn stage<'a>(
     changes: &[QueueChange],
     current: impl Fn(CommandId) -> Option<&'a OpenCommand>,

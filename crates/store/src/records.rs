@@ -1,6 +1,7 @@
-//! What is kept beside the log: secrets, variables, runtimes, named results, objects.
+//! Records outside the event log: secrets, variables, runtimes, named results, objects.
 //!
-//! No execution depends on it: it can be changed and deleted, and what has an end is collected.
+//! Replay of an execution does not read them: records can be changed and deleted, and expired ones
+//! are collected.
 
 mod audit;
 mod cleanup;
@@ -28,7 +29,7 @@ pub use sealed::{Rewrap, Sealed, SealedRow, SealedTable};
 pub use turns::Turns;
 pub use variables::{VARIABLES_MAX, Variable, VariableType, Variables};
 
-/// Everything that is kept beside the log.
+/// All ports for records outside the event log.
 pub trait Records:
     Credentials
     + Keychain

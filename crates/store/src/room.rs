@@ -1,14 +1,14 @@
-//! How much one page of events holds: so many events, and so many bytes of them.
+//! The size limit of one page of events, in bytes.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// A page of events ends with the one that brings its bodies to this many bytes, so that reading a
-/// log takes no more memory for large events than for small ones.
+/// A page of events ends with the event that brings its bodies to this many bytes, so that reading
+/// a log with large events takes bounded memory.
 pub const READ_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// The room that is left in a page of events.
+/// The space that is left in a page of events.
 #[derive(Debug)]
 pub struct PageRoom {
     left: usize,
@@ -21,7 +21,7 @@ impl Default for PageRoom {
 }
 
 impl PageRoom {
-    /// Takes the room of a body; whether there is some left for another.
+    /// Subtracts the length of a body. Returns true if there is space for another event.
     #[must_use]
     pub fn take(&mut self, len: usize) -> bool {
         self.left = self.left.saturating_sub(len);
@@ -29,7 +29,7 @@ impl PageRoom {
     }
 }
 
-/// The length of a value's JSON.
+/// Returns the length of a value's JSON.
 pub fn json_len(value: &impl Serialize) -> usize {
     let mut counted = Counted(0);
     serde_json::to_writer(&mut counted, value).expect("counting does not fail");

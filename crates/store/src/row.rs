@@ -1,4 +1,4 @@
-//! Rows that stores hand out.
+//! Row types that stores return.
 
 use noetl_model::{
     Attempt, CatalogId, CommandId, EventId, ExecutionId, ExecutionStatus, Message, Pool, Seq,
@@ -7,17 +7,17 @@ use noetl_model::{
 
 use crate::PAGE_MAX;
 
-/// A command that may be leased: never taken, or its lease has run out.
+/// A command that can be leased: never leased, or with an expired lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadyCommand {
     pub execution: ExecutionId,
     pub command: CommandId,
     pub pool: Pool,
-    /// How often it has been leased.
+    /// The number of times the command has been leased.
     pub attempt: Attempt,
 }
 
-/// A lease somebody believes to hold.
+/// A lease that a caller claims to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub execution: ExecutionId,
@@ -25,13 +25,13 @@ pub struct Held {
     pub attempt: Attempt,
 }
 
-/// What became of a lease that was to be prolonged.
+/// The answer to a request to extend a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldAnswer {
     Extended,
-    /// The command is not this attempt's any more: someone else holds it, or it is parked.
+    /// Another attempt holds the command, or the command is parked.
     Superseded,
-    /// The command is over: completed, failed or cancelled.
+    /// The command has completed, failed or been cancelled.
     Gone,
 }
 
@@ -42,21 +42,21 @@ pub struct TimerRow {
     pub due_at: Timestamp,
 }
 
-/// A message that is owed.
+/// A pending message of the outbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxRow {
-    /// Grows with time within a store; the message's identity towards others.
+    /// The id of the message, also towards other systems; increases within a store.
     pub id: i64,
     pub execution: ExecutionId,
     pub message: Message,
-    /// How often it has been taken to be sent, this time included.
+    /// The number of times the message has been taken for sending, including this one.
     pub attempts: u32,
 }
 
-/// A playbook to be kept.
+/// A playbook to register.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPlaybook {
-    /// Used only if the content is new.
+    /// The id for a new version; unused if the content is that of the newest version.
     pub catalog_id: CatalogId,
     pub path: String,
     pub kind: String,
@@ -75,28 +75,28 @@ pub struct CatalogEntry {
     pub created_at: Timestamp,
 }
 
-/// A saved fold.
+/// A saved fold of an execution's events up to `seq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub seq: Seq,
-    /// What wrote it; one of another shape is of no use.
+    /// The version of the format; a snapshot with another version is ignored.
     pub shape: u32,
     pub body: Vec<u8>,
 }
 
-/// A replay as far as an event, to go on from.
+/// A saved replay up to an event, from which a replay can continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedReplay {
     pub seq: Seq,
-    /// The largest id and the latest time among the events up to there.
+    /// The largest id among the replayed events; `last_at` is their latest time.
     pub last_id: EventId,
     pub last_at: Timestamp,
-    /// What wrote it; one of another shape is of no use.
+    /// The version of the format; a replay with another version is ignored.
     pub shape: u32,
     pub body: Vec<u8>,
 }
 
-/// Where a replay is saved.
+/// The key and format of a saved replay, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayMark {
     pub projection: String,
@@ -104,19 +104,19 @@ pub struct ReplayMark {
     pub shape: u32,
 }
 
-/// How far a saved replay may go.
+/// The upper bound for a saved replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplayBound {
     pub shape: u32,
     pub seq: Seq,
-    /// No event in it has a larger id.
+    /// The maximum event id in the replay.
     pub last_id: Option<EventId>,
-    /// No event in it is later.
+    /// The maximum event time in the replay.
     pub last_at: Option<Timestamp>,
 }
 
 impl ReplayBound {
-    /// Whether a replay goes no further.
+    /// True if the replay has the right format and does not exceed the bound.
     pub fn admits(&self, saved: &SavedReplay) -> bool {
         saved.shape == self.shape
             && saved.seq <= self.seq
@@ -125,7 +125,7 @@ impl ReplayBound {
     }
 }
 
-/// Which executions a listing shows.
+/// The filter of an execution listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionFilter {
     pub status: Option<ExecutionStatus>,
@@ -134,21 +134,21 @@ pub struct ExecutionFilter {
     pub parent: Option<ExecutionId>,
 }
 
-/// What a listing is looked up by; what else it asks for is checked row by row.
+/// The index that a listing uses; the other conditions are checked row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
     Parent,
     Catalog,
-    /// A whole path.
+    /// The complete path.
     Path,
-    /// A part of paths.
+    /// A substring of the path.
     Part,
     Status,
     All,
 }
 
 impl ExecutionFilter {
-    /// What leaves the fewest executions to look at.
+    /// Returns the most selective index for the filter.
     pub fn lookup(&self) -> Lookup {
         match (&self.parent, &self.catalog_id, &self.path, &self.status) {
             (Some(_), ..) => Lookup::Parent,
@@ -160,18 +160,18 @@ impl ExecutionFilter {
         }
     }
 
-    /// The statuses that are shown.
+    /// Returns the statuses that the listing includes.
     pub fn statuses(&self) -> &[ExecutionStatus] {
         self.status.as_ref().map_or(ExecutionStatus::ALL, std::slice::from_ref)
     }
 }
 
-/// Which paths a listing shows.
+/// The path condition of an execution listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathFilter {
-    /// This one, letter for letter.
+    /// Exactly this path.
     Whole(String),
-    /// Those that contain this, whatever its case.
+    /// Paths that contain this text, ignoring case.
     Part(String),
 }
 
@@ -183,14 +183,14 @@ impl PathFilter {
         }
     }
 
-    /// What a path that is admitted contains once it is in lower case.
+    /// Returns the lower-case text that the lower-case form of a matching path contains.
     pub fn folded(&self) -> String {
         match self {
             Self::Whole(text) | Self::Part(text) => text.to_lowercase(),
         }
     }
 
-    /// The path, if only one is admitted.
+    /// Returns the path if the filter matches exactly one.
     pub fn whole(&self) -> Option<&str> {
         match self {
             Self::Whole(whole) => Some(whole),
@@ -199,16 +199,16 @@ impl PathFilter {
     }
 }
 
-/// Which part of a listing, newest first.
+/// A page of a listing, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// Only what is older than this execution.
+    /// Lists only executions older than this one.
     pub before: Option<ExecutionId>,
     pub limit: usize,
 }
 
 impl Page {
-    /// This page of a listing, from the same page of each of its parts.
+    /// Merges the same page of each part of a listing into one page.
     pub fn of(self, parts: Vec<Vec<Summary>>) -> Vec<Summary> {
         let mut listed = parts.concat();
         listed.sort_by_key(|summary| std::cmp::Reverse(summary.execution));

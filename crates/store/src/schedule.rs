@@ -1,26 +1,26 @@
-//! Schedules as they are kept: their events, and with each the row that follows from it.
+//! Storage of schedules: their events, and the row that results from each event.
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, ScheduleStanding, Seq, Timestamp};
 
 use crate::StoreError;
 
-/// One schedule at a glance.
+/// The current state of one schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleRow {
     pub path: String,
-    /// How many events it has.
+    /// The number of events of the schedule.
     pub seq: Seq,
     pub standing: ScheduleStanding,
-    /// What it starts, and when, as its document says.
+    /// The path of the playbook to start; with `timing`, copied from the document.
     pub playbook: String,
     pub timing: String,
-    /// When it is to be looked at; never, if nothing comes.
+    /// The time of the next check; `None` if nothing is scheduled.
     pub next_at: Option<Timestamp>,
     pub updated_at: Timestamp,
 }
 
-/// Something that happened to a schedule.
+/// An event of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleRecord {
     pub seq: Seq,
@@ -28,11 +28,11 @@ pub struct ScheduleRecord {
     pub at: Timestamp,
 }
 
-/// What has happened to schedules, and how they stand.
+/// Storage of schedules and their events.
 #[async_trait]
 pub trait Schedules: Send + Sync {
-    /// Writes down the first event of a schedule, or the next of one that stands at `row.seq - 1`;
-    /// `false`, and nothing is written, if it does not.
+    /// Appends an event to a schedule and stores its row. Returns false and writes nothing unless
+    /// the schedule is at `row.seq - 1`.
     async fn record_schedule(
         &self,
         row: &ScheduleRow,
@@ -41,24 +41,25 @@ pub trait Schedules: Send + Sync {
 
     async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError>;
 
-    /// Those after a path, in the order of paths, at most `PAGE_MAX`.
+    /// Lists the schedules after a path, ordered by path, at most `PAGE_MAX`.
     async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError>;
 
-    /// Those to be looked at by now, the longest due first, at most `limit` (and `PAGE_MAX`).
+    /// Returns the schedules that are due at `now`, longest due first, at most `limit` (and
+    /// `PAGE_MAX`).
     async fn due_schedules(
         &self,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<ScheduleRow>, StoreError>;
 
-    /// When the first of all is to be looked at.
+    /// Returns the earliest due time of all schedules.
     async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Those with instants that wait for an execution to end, after a path, in the order of paths, at
-    /// most `PAGE_MAX`.
+    /// Lists the schedules with instants that wait for an execution to end, after a path and
+    /// ordered by path, at most `PAGE_MAX`.
     async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError>;
 
-    /// What has happened to one before an event, newest first, at most `limit` (and
+    /// Returns the events of a schedule before `before`, newest first, at most `limit` (and
     /// `READ_EVENTS_MAX`).
     async fn schedule_events(
         &self,

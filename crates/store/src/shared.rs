@@ -1,24 +1,24 @@
-//! Logs that begin with another's: a fork has its own events only, and shares those before.
+//! Reading the logs of forks: a fork stores only its own events and shares the earlier ones.
 
 use noetl_model::{ExecutionId, ForkPoint, Recorded, Seq};
 
 use crate::{READ_EVENTS_MAX, StoreError};
 
-/// How many forks of forks a log may be behind the first execution.
+/// The maximum depth of forks of forks.
 pub const FORKS_MAX: usize = 64;
 
-/// What one execution's own log has to say to a read.
+/// The part of a page that comes from one execution's own log.
 #[derive(Debug, Default)]
 pub struct OwnEvents {
-    /// Up to where another execution's events come before these, if any of them were asked for.
+    /// The fork point, if the page also needs events of the origin.
     pub shared: Option<ForkPoint>,
     pub events: Vec<Recorded>,
-    /// The events were too large for one page: more of them come after these.
+    /// True if the page size limit cut the events off, so that more of them follow.
     pub is_cut: bool,
 }
 
-/// Reads a log that may begin with another's: at most `limit` events after `after`, in order. `own`
-/// reads what an execution has itself.
+/// Reads at most `limit` events after `after`, in order, of a log that may share the past of other
+/// executions. `own` reads the events that an execution stores itself.
 pub async fn read_shared<F>(
     execution: ExecutionId,
     after: Seq,
@@ -33,7 +33,7 @@ where
     let (mut execution, mut until) = (execution, None);
     loop {
         let OwnEvents { shared, mut events, is_cut } = own(execution, after, limit).await?;
-        // What an execution did after a fork had left it is not the fork's.
+        // Events of the origin after the fork point do not belong to the fork.
         events.retain(|recorded| until.is_none_or(|until| recorded.seq <= until));
         parts.push((events, is_cut));
         let Some(fork) = shared.filter(|_| parts.len() <= FORKS_MAX) else {
@@ -45,7 +45,7 @@ where
     let mut page = Vec::new();
     for (events, is_cut) in parts.into_iter().rev() {
         page.extend(events);
-        // What is missing comes before whatever the forks did.
+        // The events that were cut off come before the events of the forks.
         if is_cut {
             break;
         }

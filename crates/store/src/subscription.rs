@@ -1,4 +1,4 @@
-//! Subscriptions as they are kept: their events, and with each the row that follows from it.
+//! Storage of subscriptions: their events, and the row that results from each event.
 
 use async_trait::async_trait;
 use noetl_model::{
@@ -7,14 +7,15 @@ use noetl_model::{
 
 use crate::StoreError;
 
-/// One subscription at a glance.
+/// The current state of one subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionRow {
-    /// Also what executions that its messages start have for a parent.
+    /// The id of the subscription, which is also the parent of the executions that its messages
+    /// start.
     pub id: ExecutionId,
     pub path: String,
     pub catalog_id: CatalogId,
-    /// How many events it has.
+    /// The number of events of the subscription.
     pub seq: Seq,
     pub last_event: SubscriptionEvent,
     pub updated_at: Timestamp,
@@ -26,7 +27,7 @@ impl SubscriptionRow {
     }
 }
 
-/// Something that happened to a subscription.
+/// An event of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionRecord {
     pub seq: Seq,
@@ -35,26 +36,26 @@ pub struct SubscriptionRecord {
     pub at: Timestamp,
 }
 
-/// What has happened to subscriptions, and how they stand.
+/// Storage of subscriptions and their events.
 #[async_trait]
 pub trait Subscriptions: Send + Sync {
-    /// Writes down the first event of a subscription, or the next of one that stands at
-    /// `row.seq - 1`; `false`, and nothing is written, if it does not, or if its path has another
-    /// that is not deactivated.
+    /// Appends an event to a subscription and stores its row. Returns false and writes nothing
+    /// unless the subscription is at `row.seq - 1`, or if its path has another subscription that is
+    /// not deactivated.
     async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError>;
 
     async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError>;
 
-    /// The one of a path that is not deactivated, else the newest.
+    /// Returns the active subscription of a path, else the newest.
     async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError>;
 
-    /// All of them, newest first, at most `PAGE_MAX`; those before one of them if it is named.
+    /// Lists subscriptions older than `before`, newest first, at most `PAGE_MAX`.
     async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
     ) -> Result<Vec<SubscriptionRow>, StoreError>;
 
-    /// What has happened to one, oldest first, at most `READ_EVENTS_MAX`.
+    /// Returns the events of a subscription after `after`, oldest first, at most `READ_EVENTS_MAX`.
     async fn subscription_events(
         &self,
         id: ExecutionId,

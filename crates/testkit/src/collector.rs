@@ -1,4 +1,4 @@
-//! A collector of spans, as OTLP over HTTP speaks to one, for one test.
+//! An OTLP span collector over HTTP for one test.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,19 +14,19 @@ use tokio::net::TcpListener;
 
 type Received = Arc<Mutex<Vec<(Option<String>, Value)>>>;
 
-/// Takes spans on a port of its own until the test is over.
+/// A collector on its own port until the end of the process.
 pub struct Collector {
     address: SocketAddr,
     received: Received,
 }
 
 impl Collector {
-    /// Starts it on a free port of this machine.
+    /// Starts a collector on a free local port.
     pub fn start() -> Self {
         let received = Received::default();
         let router = Router::new().route("/v1/traces", post(take)).with_state(received.clone());
         let (found, address) = std::sync::mpsc::channel();
-        // Ends with the process: nobody waits for it.
+        // The thread ends with the process.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime starts").block_on(async move {
@@ -43,7 +43,7 @@ impl Collector {
         format!("http://{}", self.address)
     }
 
-    /// Every span that has come so far.
+    /// Returns every span received so far.
     pub fn spans(&self) -> Vec<Value> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let batches = received.iter().map(|(_, batch)| batch);
@@ -53,7 +53,7 @@ impl Collector {
         scopes.flat_map(|scope| of(&scope, "spans")).collect()
     }
 
-    /// What each request has shown.
+    /// Returns the `Authorization` header of each request.
     pub fn authorizations(&self) -> Vec<String> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         received.iter().filter_map(|(shown, _)| shown.clone()).collect()

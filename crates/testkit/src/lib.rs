@@ -1,10 +1,10 @@
-//! Stories of executions, told by the engine alone: no store, no clock, no worker but a function; and
+//! Test support: executions driven by the engine alone, without store, clock or real worker; and
 //! servers that live for one test.
 //!
-//! A [`Story`] is the shell around the engine at its smallest. Tests of the rules use it to give a
-//! playbook and reports and to read the history that follows. Tests of adapters start the real thing:
-//! a [`NatsServer`], a [`PostgresServer`]; those of tools a web service to call, a [`MockApi`];
-//! and spans go to a [`Collector`]. A [`Proxy`] is a network that can go silent.
+//! A [`Story`] is the smallest shell around the engine: tests of the rules give it a playbook and
+//! reports, and read the resulting history. Tests of adapters start real servers, [`NatsServer`]
+//! and [`PostgresServer`]; tests of tools call a web service, [`MockApi`]; spans go to a
+//! [`Collector`]. A [`Proxy`] simulates a network that can go silent.
 
 mod collector;
 mod mock_api;

@@ -1,7 +1,7 @@
 //! A web service with pages, failures, rate limits and delays, for playbooks that call one.
 //!
-//! What it answers is a function of what it is asked, apart from counters that can be reset, windows
-//! of one second, and text whose content nobody reads.
+//! Answers depend only on the request, apart from resettable counters, one-second windows and
+//! random filler text.
 
 mod chain;
 mod failures;
@@ -28,10 +28,10 @@ use tokio::sync::oneshot;
 use failures::{Attempts, Window};
 use probe::Probe;
 
-/// How many requests a second the patient records and the flow's routes accept, unless told otherwise.
+/// The default number of requests a second on the patient records and flow routes.
 const RATE_LIMIT: i64 = 50;
 
-/// The service, on a port of its own until it is dropped.
+/// The service, on its own port until it is dropped.
 pub struct MockApi {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -39,7 +39,7 @@ pub struct MockApi {
 }
 
 impl MockApi {
-    /// Starts it on a free port of this machine.
+    /// Starts the service on a free local port.
     pub fn start() -> Self {
         let (stop, stopped) = oneshot::channel();
         let (found, address) = std::sync::mpsc::channel();
@@ -50,7 +50,7 @@ impl MockApi {
                 found.send(listener.local_addr()).expect("its starter waits");
                 let stopped = async { drop(stopped.await) };
                 let served = axum::serve(listener, router()).with_graceful_shutdown(stopped);
-                // Whoever asked before waits for an answer; nobody waits for this thread.
+                // Open requests still get an answer; nothing joins this thread.
                 let _ended = served.await;
             });
         });
@@ -58,7 +58,7 @@ impl MockApi {
         Self { address, stop: Some(stop), serving: Some(serving) }
     }
 
-    /// Where it listens, without a slash at the end.
+    /// Returns the base URL, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -71,7 +71,7 @@ impl Drop for MockApi {
     }
 }
 
-/// What it remembers between requests.
+/// The state of the service between requests.
 #[derive(Default)]
 struct Memory {
     attempts: Mutex<Attempts>,
@@ -121,7 +121,7 @@ fn router() -> Router {
         .with_state(Arc::default())
 }
 
-/// An answer: JSON with a status, and when to come back if that is said.
+/// A JSON response with a status and an optional `Retry-After`.
 #[derive(Debug)]
 struct Reply {
     status: StatusCode,
@@ -129,7 +129,7 @@ struct Reply {
     body: Value,
 }
 
-/// A refusal ends a handler early.
+/// The result of a handler; an error response ends it early.
 type Answer = Result<Reply, Reply>;
 
 impl Reply {
@@ -163,12 +163,12 @@ impl IntoResponse for Reply {
     }
 }
 
-/// The MD5 of a text as one number: what looks random and is the same every time.
+/// Returns the MD5 of a text as a number: random-looking but deterministic.
 fn seed(text: &str) -> u128 {
     u128::from_be_bytes(Md5::digest(text.as_bytes()).into())
 }
 
-/// A number from `low` to `high`, chosen by a text.
+/// Returns a number from `low` to `high`, derived from a text.
 fn chosen(text: &str, low: u128, high: u128) -> i64 {
     let number = low + seed(text) % (high - low + 1);
     i64::try_from(number).expect("bounds are small")

@@ -1,4 +1,4 @@
-//! A NATS server for one test: on a port of its own, with JetStream in a directory that goes with it.
+//! A NATS server for one test: on its own port, with JetStream in a temporary directory.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -10,25 +10,25 @@ use std::time::Duration;
 use async_nats::jetstream::stream;
 use tempfile::TempDir;
 
-/// How long a server may take to be ready.
+/// The time within which a server has to be ready.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// A NATS server, killed when dropped.
 pub struct NatsServer {
     directory: TempDir,
     credentials: Option<(String, String)>,
-    /// Given by the system at the first start; the same ever after.
+    /// The address that the system assigned at the first start, kept across restarts.
     address: SocketAddr,
     running: Option<Child>,
 }
 
 impl NatsServer {
-    /// A server that lets everybody in.
+    /// Starts a server without authentication.
     pub fn start() -> Self {
         Self::start_for(None)
     }
 
-    /// A server that lets only this user in.
+    /// Starts a server that accepts only this user.
     pub fn start_with_password(user: &str, password: &str) -> Self {
         Self::start_for(Some((user.to_owned(), password.to_owned())))
     }
@@ -41,15 +41,15 @@ impl NatsServer {
         server
     }
 
-    /// Where it listens, without credentials.
+    /// Returns the URL of the server, without credentials.
     pub fn url(&self) -> String {
         format!("nats://{}", self.address)
     }
 
-    /// Makes sure that there is a bucket for keys.
+    /// Creates a key-value bucket if it is missing.
     ///
-    /// Made as the stream it is: what the client asks first to make one, servers before 2.11 do not
-    /// answer in a form it understands.
+    /// The bucket is created as its underlying stream, because servers before 2.11 answer the
+    /// client's bucket request in a form that the client does not understand.
     pub async fn make_bucket(&self, name: &str) {
         let client = async_nats::connect(self.url()).await.expect("it runs");
         let config = stream::Config {
@@ -65,7 +65,7 @@ impl NatsServer {
         async_nats::jetstream::new(client).get_or_create_stream(config).await.expect("it has room");
     }
 
-    /// Ends it as a crash would; what is on disk stays.
+    /// Kills the server, like a crash; the files stay.
     pub fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
             running.kill().expect("a child of ours can be killed");
@@ -73,7 +73,7 @@ impl NatsServer {
         }
     }
 
-    /// Starts it where it was before, with what is on disk.
+    /// Starts the server at the same address, with the files on disk.
     pub fn start_again(&mut self) {
         assert!(self.running.is_none(), "it runs already");
         let mut command = Command::new("nats-server");
@@ -96,7 +96,7 @@ impl NatsServer {
         self.address = ready_at(log);
     }
 
-    /// Loses everything it has kept.
+    /// Deletes everything the server has stored.
     pub fn wipe(&mut self) {
         assert!(self.running.is_none(), "kill it first");
         self.directory = TempDir::with_prefix("noetl-nats-").expect("a temporary directory");
@@ -109,8 +109,8 @@ impl Drop for NatsServer {
     }
 }
 
-/// Reads the log to its end, so that the server never waits for a reader, and answers as soon as it
-/// says where it is ready.
+/// Reads the log to its end, so that the server never blocks on it, and returns the address as soon
+/// as the server is ready.
 fn ready_at(log: ChildStderr) -> SocketAddr {
     let (found, ready) = mpsc::channel();
     let reader = move || {
@@ -121,7 +121,7 @@ fn ready_at(log: ChildStderr) -> SocketAddr {
                 address = text.trim().parse().ok();
             }
             if line.contains("Server is ready") {
-                // Nobody waits any more if it took too long.
+                // The receiver is gone if the start took too long.
                 let _late = found.send(address.ok_or_else(|| seen.clone()));
             }
             seen.push_str(&line);
@@ -129,7 +129,7 @@ fn ready_at(log: ChildStderr) -> SocketAddr {
         }
         let _late = found.send(Err(seen));
     };
-    // Ends with the server.
+    // The thread ends with the server.
     drop(thread::spawn(reader));
     match ready.recv_timeout(READY_WITHIN) {
         Ok(Ok(address)) => address,

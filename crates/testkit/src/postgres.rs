@@ -1,9 +1,9 @@
-//! A PostgreSQL server for tests: one for all test processes that run at the same time, or one for a
-//! test that does something to it.
+//! PostgreSQL servers for tests: one shared by all concurrent test processes, or a private one for
+//! a test that stops or changes it.
 //!
-//! It is started by whoever comes first, on a socket in a directory of its own, and ended by a watcher
-//! a few seconds after the last user is gone, however that one ended. The data of the one that is
-//! shared is not worth keeping, so nothing is flushed to the disk.
+//! The first user starts the server, on a socket in its own directory, and a watcher stops it a few
+//! seconds after the last user has ended in any way. The data of the shared server is disposable,
+//! so nothing is flushed to disk.
 
 use std::env;
 use std::fs::{self, File, Permissions};
@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Proxy;
 
-/// How the server runs. The time zone is one that nobody can mistake for UTC, and statistics change
-/// only when a test says so.
+/// The settings of every server. The time zone differs clearly from UTC, and statistics change only
+/// when a test says so.
 const SETTINGS: &[&str] =
     &["autovacuum=off", "max_connections=400", "shared_buffers=64MB", "timezone=America/St_Johns"];
 
-/// What makes a server fast that nobody will miss.
+/// Settings that trade durability for speed.
 const CARELESS: &[&str] = &["fsync=off", "full_page_writes=off"];
 
-/// Ends the server once nobody has held the file `users` for three seconds on end.
+/// Stops the server once no process has held the file `users` for three seconds.
 const WATCH: &str = r#"
 cd "$1" || exit 1
 while :; do
@@ -46,33 +46,33 @@ pub struct PostgresServer {
     sharing: Sharing,
     owner: Owner,
     reach: Reach,
-    /// What it is told beside [`SETTINGS`], and above them.
+    /// Settings that override [`SETTINGS`].
     settings: &'static [&'static str],
-    /// Locked, shared with other users, for as long as this value lives.
+    /// The file with a shared lock, held while this value lives.
     _use: File,
 }
 
-/// Who uses a server.
+/// The users of a server.
 #[derive(Debug, Clone, Copy)]
 enum Sharing {
     Shared,
     Private,
 }
 
-/// How a server is reached.
+/// The address of a server.
 #[derive(Debug, Clone, Copy)]
 enum Reach {
-    /// Only through the socket in its directory.
+    /// Only the socket in its directory.
     Socket,
-    /// Also at this port of this machine.
+    /// Also this local port.
     Port(u16),
 }
 
 impl PostgresServer {
-    /// The superuser of the server, let in without a password.
+    /// The superuser of the server, accepted without a password.
     pub const USER: &'static str = "noetl";
 
-    /// The server that all tests of this user share; started if it does not run.
+    /// Returns the server that all tests of this user share, starting it if needed.
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<PostgresServer> = OnceLock::new();
         SERVER.get_or_init(|| {
@@ -82,17 +82,17 @@ impl PostgresServer {
         })
     }
 
-    /// A server of one's own, which keeps what it has acknowledged.
+    /// Starts a private server with durable commits.
     pub fn private() -> Self {
         Self::private_reached(Reach::Socket, &[])
     }
 
-    /// A server of one's own with settings such as `autovacuum=on`, which win over the usual ones.
+    /// Starts a private server with settings such as `autovacuum=on`, which override the defaults.
     pub fn private_with(settings: &'static [&'static str]) -> Self {
         Self::private_reached(Reach::Socket, settings)
     }
 
-    /// A server of one's own that is reached at a port, for programs that know no sockets.
+    /// Starts a private server that listens on a port, for programs without socket support.
     pub fn private_on_a_port() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         Self::private_reached(Reach::Port(free.expect("there is a free port").port()), &[])
@@ -106,11 +106,11 @@ impl PostgresServer {
         Self::join(directory, Sharing::Private, Owner::of_this_process(), reach, settings)
     }
 
-    /// The port it has on this machine.
+    /// Returns the local port of the server.
     ///
     /// # Panics
     ///
-    /// If it is only reached through its socket.
+    /// If the server only listens on its socket.
     pub fn port(&self) -> u16 {
         match self.reach {
             Reach::Port(port) => port,
@@ -118,7 +118,7 @@ impl PostgresServer {
         }
     }
 
-    /// Its first process, whose children are all the others.
+    /// Returns the id of the postmaster, the parent of all server processes.
     pub fn pid(&self) -> u32 {
         let text = fs::read_to_string(self.data().join("postmaster.pid"));
         let text = text.expect("a server that runs says so");
@@ -126,7 +126,7 @@ impl PostgresServer {
         first.trim().parse().expect("processes have numbers")
     }
 
-    /// Where a database of this server is found.
+    /// Returns the URL of a database on this server.
     pub fn url(&self, database: &str) -> String {
         let directory = self.directory.display();
         let user = Self::USER;
@@ -137,7 +137,7 @@ impl PostgresServer {
         format!("postgres://{user}@localhost/{database}?host={directory}{port}")
     }
 
-    /// The socket it listens on.
+    /// Returns the path of the socket.
     pub fn socket(&self) -> PathBuf {
         let port = match self.reach {
             Reach::Socket => 5432,
@@ -146,35 +146,35 @@ impl PostgresServer {
         self.directory.join(format!(".s.PGSQL.{port}"))
     }
 
-    /// Where a database of this server is found through a proxy.
+    /// Returns the URL of a database on this server through a proxy.
     pub fn url_through(&self, proxy: &Proxy, database: &str) -> String {
         format!("postgres://{}@127.0.0.1:{}/{database}", Self::USER, proxy.port())
     }
 
-    /// Ends the server without a chance to tidy up, and starts it again.
+    /// Stops the server without a clean shutdown, and starts it again.
     pub fn crash(&self) {
         self.end("immediate");
         self.start();
     }
 
-    /// Ends the server as an operator would, whoever is connected.
+    /// Stops the server like an operator, disconnecting all clients.
     pub fn stop(&self) {
         self.end("fast");
     }
 
-    /// Stops every process of the server where it is: connections are accepted, and nothing is answered.
+    /// Pauses every process of the server: connections are accepted, but not answered.
     pub fn pause(&self) {
         let first = self.pid().to_string();
         run(Command::new("kill").args(["-STOP", &first]));
-        // Stopped, it starts no others.
+        // A paused postmaster starts no other processes.
         for process in children_of(&first) {
-            // Some may have ended by themselves.
+            // Some processes may have ended on their own.
             let _ended =
                 Command::new("kill").args(["-STOP", &process]).stderr(Stdio::null()).status();
         }
     }
 
-    /// Lets every process go on after [`PostgresServer::pause`].
+    /// Resumes every process after [`PostgresServer::pause`].
     pub fn unpause(&self) {
         let first = self.pid().to_string();
         let mut all = children_of(&first);
@@ -185,31 +185,31 @@ impl PostgresServer {
         }
     }
 
-    /// Kills every process of the server at once, as a loss of power would.
+    /// Kills every process of the server at once, like a power loss.
     pub fn kill(&self) {
         let file = self.data().join("postmaster.pid");
         let text = fs::read_to_string(&file).expect("a server that runs says so");
         let first = text.lines().next().expect("it begins with the process").to_owned();
-        // Stopped, it starts no others.
+        // A paused postmaster starts no other processes.
         run(Command::new("kill").args(["-STOP", &first]));
         let mut all = children_of(&first);
         all.push(first);
         for process in &all {
-            // Some may have ended by themselves.
+            // Some processes may have ended on their own.
             let _ended =
                 Command::new("kill").args(["-KILL", process]).stderr(Stdio::null()).status();
         }
         while all.iter().any(|process| stat_of(process).is_some_and(|(state, _)| state != "Z")) {
             std::thread::yield_now();
         }
-        // Nobody may have buried the first process, and its number would pass for a server that runs.
+        // The postmaster may remain as a zombie, whose process id would count as a running server.
         let lock = self.socket().with_added_extension("lock");
         for file in [file, lock] {
             fs::remove_file(&file).expect("a dead server's file can be removed");
         }
     }
 
-    /// Starts the server where it was before, with what it has kept.
+    /// Starts the server again with its data.
     pub fn start_again(&self) {
         self.start();
     }
@@ -219,7 +219,7 @@ impl PostgresServer {
         run(stop.arg("-D").arg(self.data()).args(["-w", "-m", mode, "stop"]));
     }
 
-    /// Turns the server into a standby: it can be read and not written to.
+    /// Turns the server into a standby, which is read-only.
     pub fn become_standby(&self) {
         let signal = self.data().join("standby.signal");
         File::create(&signal).expect("a file can be made");
@@ -303,7 +303,7 @@ impl PostgresServer {
     }
 }
 
-/// The state of a process and its parent.
+/// Returns the state of a process and its parent.
 fn stat_of(process: &str) -> Option<(String, String)> {
     let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(") ")?;
@@ -317,14 +317,15 @@ fn children_of(parent: &str) -> Vec<String> {
     names.filter(|name| stat_of(name).is_some_and(|(_, its)| its == parent)).collect()
 }
 
-/// Runs a command that may leave a process behind, so it gets none of our streams.
+/// Runs a command without inherited streams, because it may leave a process behind.
 fn run(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?}: {status}");
 }
 
-/// Where the server's programs are. Debian keeps those of each version off the path.
+/// Returns the directory of the server's programs. Debian keeps the programs of each version
+/// outside `PATH`.
 fn programs() -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<PathBuf> = Path::new("/usr/lib/postgresql")
@@ -340,11 +341,12 @@ fn programs() -> PathBuf {
         .expect("PostgreSQL is installed: `cargo xtask test` does it")
 }
 
-/// Whose the server is: this process's user, or, since it refuses to run as root, somebody else.
+/// The owner of the server: the user of this process or, since PostgreSQL refuses to run as root,
+/// another one.
 struct Owner {
     uid: u32,
     gid: u32,
-    /// Whether that is somebody else.
+    /// True if the owner is not the user of this process.
     other: bool,
 }
 
@@ -372,7 +374,7 @@ impl Owner {
         }
     }
 
-    /// A command that runs as the owner.
+    /// Returns a command that runs as the owner.
     fn command(&self, program: &Path) -> Command {
         if !self.other {
             return Command::new(program);

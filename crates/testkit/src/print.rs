@@ -1,11 +1,11 @@
-//! Events as lines a person reads, for expectations in tests.
+//! Events as readable lines, for expectations in tests.
 
 use std::sync::Arc;
 
 use noetl_model::{Event, ItemSource, Payload, Place, ScopeTarget, TimerPurpose};
 use serde_json::Value;
 
-/// One event as a line; nothing for those that every story has alike.
+/// Returns an event as a line; `None` for events that every story has.
 #[expect(clippy::too_many_lines, reason = "one short arm per event")]
 pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Option<String> {
     let line = match event {

@@ -1,5 +1,5 @@
-//! A network between a client and a server that can go silent: bytes are accepted and not passed on, as
-//! when a server is stopped or a router drops packets.
+//! A proxy between a client and a server that can go silent: it accepts bytes and does not forward
+//! them, as when a server is paused or a router drops packets.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// A proxy from a port of this machine to a socket. It ends with its value.
+/// A proxy from a local port to a socket. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -21,12 +21,12 @@ pub struct Proxy {
 #[derive(Debug, Clone, Copy)]
 struct Network {
     is_silent: bool,
-    /// Connections that were made before this many losses stay silent for ever.
+    /// The number of losses; connections opened before the last loss stay silent for ever.
     losses: u64,
 }
 
 impl Proxy {
-    /// Passes on everything that comes to a free port.
+    /// Starts a proxy on a free port that forwards everything.
     ///
     /// # Panics
     ///
@@ -48,17 +48,17 @@ impl Proxy {
         self.address.port()
     }
 
-    /// Passes on nothing more. Connections are still accepted.
+    /// Stops forwarding. Connections are still accepted.
     pub fn silence(&self) {
         self.network.send_modify(|network| network.is_silent = true);
     }
 
-    /// Passes on everything again, also what was held back.
+    /// Resumes forwarding, including the bytes that were held back.
     pub fn resume(&self) {
         self.network.send_modify(|network| network.is_silent = false);
     }
 
-    /// Never passes on anything more on the connections there are; new ones work.
+    /// Stops forwarding on the existing connections for ever; new ones work.
     pub fn lose_connections(&self) {
         self.network.send_modify(|network| network.losses += 1);
     }
@@ -90,7 +90,7 @@ async fn pass_on(
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         let passes = |state: &Network| !state.is_silent && state.losses == losses;
-        // The proxy is gone with its value, and the network with it.
+        // The proxy was dropped.
         let is_gone = network.wait_for(passes).await.is_err();
         if is_gone || to.write_all(&bytes[..count]).await.is_err() {
             break;

@@ -1,4 +1,4 @@
-//! Somebody who puts messages into streams of a broker, and does not give up when it is away.
+//! A client that publishes messages to streams of a broker, and retries while the broker is away.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::{self, Context, stream};
 use async_nats::{ConnectOptions, HeaderMap, HeaderName, HeaderValue};
 
-/// How long one answer of the broker is waited for.
+/// The timeout of one answer from the broker.
 const ANSWER_WAIT: Duration = Duration::from_millis(500);
-/// How long to wait before the same message is sent again.
+/// The pause before a message is sent again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How often a message is sent at most.
+/// The maximum number of attempts for a message.
 const TRIES_MAX: u32 = 600;
 
 pub struct Publisher {
@@ -18,7 +18,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Connects to a broker, once it is there.
+    /// Connects to a broker as soon as it is reachable.
     pub async fn connect(url: &str) -> Self {
         let options = ConnectOptions::new()
             .retry_on_initial_connect()
@@ -31,14 +31,14 @@ impl Publisher {
         Self { context }
     }
 
-    /// Makes a stream of everything below a subject.
+    /// Creates a stream of everything below a subject.
     pub async fn make_stream(&self, name: &str, subject: &str) {
         let (name, subjects) = (name.to_owned(), vec![format!("{subject}.>")]);
         let config = stream::Config { name, subjects, ..stream::Config::default() };
         self.context.create_stream(config).await.expect("it has room");
     }
 
-    /// Makes a durable consumer that delivers a message again after `ack_wait`.
+    /// Creates a durable consumer that redelivers a message after `ack_wait`.
     pub async fn make_consumer(&self, stream: &str, name: &str, ack_wait: Duration) {
         let config = pull::Config {
             durable_name: Some(name.to_owned()),
@@ -51,7 +51,7 @@ impl Publisher {
         made.expect("there is the stream");
     }
 
-    /// Stores a message, once, however often it has to be sent; the answer is how often that was.
+    /// Stores a message once, sending it as often as needed. Returns the number of attempts.
     pub async fn publish(
         &self,
         subject: &str,
@@ -81,7 +81,7 @@ impl Publisher {
         panic!("message {id} was sent {TRIES_MAX} times and not stored");
     }
 
-    /// How many messages of a stream a consumer has not been told to be done with.
+    /// Returns the number of messages in a stream that a consumer has not acknowledged.
     pub async fn left(&self, stream: &str, consumer: &str) -> Option<u64> {
         let stream = self.context.get_stream(stream).await.ok()?;
         let mut consumer: jetstream::consumer::PullConsumer =
@@ -90,7 +90,7 @@ impl Publisher {
         Some(info.num_pending + u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX))
     }
 
-    /// How many messages a stream has.
+    /// Returns the number of messages in a stream.
     pub async fn count(&self, stream: &str) -> Option<u64> {
         let mut stream = self.context.get_stream(stream).await.ok()?;
         Some(stream.info().await.ok()?.state.messages)

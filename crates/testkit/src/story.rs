@@ -1,4 +1,4 @@
-//! An execution from its start to its end, in memory, one input after another.
+//! A story: an execution from its start to its end, in memory, one input after another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use serde_json::{Map, Value};
 use crate::print::history_line;
 use crate::worker::ScriptedWorker;
 
-/// How many commands a story may run before it counts as endless.
+/// The number of commands after which a story counts as endless.
 const COMMANDS_MAX: usize = 10_000;
 
-/// How a story is told.
+/// The options of a story.
 #[derive(Debug, Clone)]
 pub struct StoryOptions {
     pub payload: Map<String, Value>,
     pub error_mode: Option<ErrorMode>,
     pub origin: Origin,
-    /// Payloads longer than this are stored and referred to.
+    /// The maximum size of an inline payload; larger ones are stored by reference.
     pub inline_max: usize,
     pub runs_max: u64,
     pub events_max: u64,
@@ -48,7 +48,7 @@ impl Default for StoryOptions {
     }
 }
 
-/// An execution, everything it has recorded, and the queue and timers that follow from it.
+/// An execution with its log, and the resulting queue and timers.
 #[derive(Debug)]
 pub struct Story {
     pub playbook: Playbook,
@@ -67,7 +67,7 @@ pub struct Story {
 impl Story {
     pub const EXECUTION: ExecutionId = ExecutionId(7);
 
-    /// Starts an execution of a playbook that must be valid.
+    /// Starts an execution of a playbook, which has to be valid.
     pub fn begin(yaml: &str, options: StoryOptions) -> Self {
         let playbook = match noetl_playbook::parse("test.yaml", yaml.as_bytes()) {
             Ok(checked) => checked.playbook,
@@ -132,7 +132,8 @@ impl Story {
         story
     }
 
-    /// Gives the engine an input; refusals are returned, what it lacks is fetched.
+    /// Gives the engine an input and loads the values it asks for. Returns the events or the
+    /// refusal.
     pub fn tell(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
         let mut loaded = Loaded::default();
         loop {
@@ -157,13 +158,14 @@ impl Story {
         }
     }
 
-    /// Runs everything that can run, the oldest first; when only timers are left, lets time pass to
-    /// the next.
+    /// Runs all commands, oldest first; when only timers are left, advances the time to the next
+    /// one.
     pub fn run(&mut self) -> &mut Self {
         self.run_choosing(|_| 0)
     }
 
-    /// The same in another order: of so many commands that are ready, `choose` says which is next.
+    /// Runs all commands like [`Story::run`], in the order given by `choose`, which picks one of
+    /// the ready commands by index.
     pub fn run_choosing(&mut self, mut choose: impl FnMut(usize) -> usize) -> &mut Self {
         for _ in 0..COMMANDS_MAX {
             if self.state.status().is_terminal() {
@@ -182,12 +184,12 @@ impl Story {
         panic!("the story does not end");
     }
 
-    /// The oldest command that a worker may take.
+    /// Returns the oldest command that a worker may take.
     pub fn next_ready(&self) -> Option<CommandId> {
         self.ready().next()
     }
 
-    /// The oldest command that the control plane has to carry out.
+    /// Returns the oldest command that the control plane has to run.
     pub fn next_child(&self) -> Option<CommandId> {
         self.queue
             .iter()
@@ -238,7 +240,7 @@ impl Story {
         })
     }
 
-    /// A claimed command as its worker gets it.
+    /// Returns the lease of a claimed command, as its worker gets it.
     pub fn lease(&self, command: CommandId) -> Lease {
         lease_of(&self.state, &self.playbook, command).expect("the command is claimed")
     }
@@ -250,7 +252,7 @@ impl Story {
         }
     }
 
-    /// What a later template would see of a step.
+    /// Returns the output of a step, as later templates see it.
     pub fn output(&self, step: &str) -> Value {
         self.state.step_output(step).map_or(Value::Null, |payload| (*self.resolve(payload)).clone())
     }
@@ -259,7 +261,7 @@ impl Story {
         self.state.status()
     }
 
-    /// The history, a line per event; claims and start left out.
+    /// Returns the history, one line for each event, without claims and the start.
     pub fn history(&self) -> String {
         let resolve = |payload: &Payload| self.resolve(payload);
         self.log.iter().filter_map(|recorded| history_line(&recorded.event, &resolve)).collect()
@@ -322,7 +324,7 @@ impl Story {
         Payload::Ref(PayloadRef { digest, size: bytes.len() as u64 })
     }
 
-    /// Puts events into the log, folding each and carrying out its effects.
+    /// Appends events to the log, and applies each event and its effects.
     fn record(&mut self, events: Vec<Event>) -> Vec<Event> {
         let mut kept = Vec::new();
         for mut event in events {

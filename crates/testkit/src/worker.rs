@@ -1,4 +1,4 @@
-//! A worker that is a function: it does what a task's own configuration tells it to.
+//! A scripted worker, which reads the outcome of a command from its configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use noetl_expr::{Template, Variables};
 use noetl_model::{ErrorKind, Lease, Outcome, Payload, ToolError};
 use serde_json::{Map, Value, json};
 
-/// A command that was run, for tests to look at.
+/// A command that was run, for assertions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
     pub step: String,
@@ -15,8 +15,8 @@ pub struct Ran {
     pub config: Value,
 }
 
-/// Runs any tool by reading what to do from its configuration: `result` is the output; `fail` is
-/// an error, for the first `times` runs of the task if it says so.
+/// Runs any tool by reading its outcome from the configuration: `result` is the output; `fail` is
+/// an error, limited to the first `times` runs of the task if given.
 #[derive(Debug, Default)]
 pub struct ScriptedWorker {
     pub ran: Vec<Ran>,
@@ -60,7 +60,7 @@ fn error_of(fail: &Value) -> ToolError {
     error
 }
 
-/// A lease's configuration with its templates rendered, `input` first.
+/// Returns the configuration of a lease with its templates rendered, `input` first.
 pub fn rendered(lease: &Lease, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Result<Value, String> {
     let mut variables = Bound(
         lease.bindings.0.iter().map(|(name, payload)| (name.clone(), resolve(payload))).collect(),

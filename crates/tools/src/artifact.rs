@@ -1,4 +1,4 @@
-//! `artifact` and `result_fetch`: the whole of a result that is kept elsewhere.
+//! The tools `artifact` and `result_fetch`: load a result that is stored outside the event log.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::call::{Call, Ended, Tool};
 use crate::keys::Keys;
 use crate::results::{Reference, Results};
 
-/// Where a reference may be written, in the input or among the tool's own keys.
+/// The keys that may hold the reference, in the input or in the tool's configuration.
 const SPELLINGS: &[&str] = &["result_ref", "ref", "uri"];
 
 pub(crate) struct Artifact {
@@ -18,7 +18,7 @@ pub(crate) struct Artifact {
 }
 
 impl Artifact {
-    /// The tool under one of its names.
+    /// Creates the tool under one of its two names.
     pub(crate) fn new(name: &'static str, results: Arc<dyn Results>) -> Self {
         Self { name, results }
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::testing::{call_with, show};
 
-    /// One value that is kept.
+    /// A store with a single value.
     struct One(Digest);
 
     #[async_trait]

@@ -1,4 +1,4 @@
-//! What a tool is asked to do, and what it answers.
+//! The interface of a tool: the call it receives and the outcome it returns.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,42 +14,44 @@ use crate::credentials::UsedCredentials;
 use crate::memory::CallMemory;
 use crate::redactor::Redactor;
 
-/// One kind of work a worker can do.
+/// A kind of work that a worker can do.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Works until done, or until `call.cancel` is cancelled: then it stops what it started and
-    /// answers soon with whatever logs it has. Who cancelled says how the command ended.
+    /// Runs until done or until `call.cancel` is cancelled. On cancellation the tool stops
+    /// everything it started and returns soon with the logs so far; the caller knows why it
+    /// cancelled and sets the outcome.
     async fn run(&self, call: &Call) -> Ended;
 }
 
-/// A command, ready to run: nothing in it is a template any more.
+/// A command ready to run, with all templates rendered.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The tool's own keys.
+    /// The tool's configuration.
     pub config: Map<String, Value>,
     /// The arguments: `input` and `args`.
     pub input: Map<String, Value>,
-    /// Every value that came with the command, by name.
+    /// All values that came with the command, by name.
     pub variables: BTreeMap<String, Arc<Value>>,
     pub execution: ExecutionId,
     pub step: StepName,
     /// The task's name in its pipeline; the step's name for a single tool.
     pub label: String,
     pub attempt: Attempt,
-    /// The same for every attempt and every retry of one run of a task.
+    /// A key that is the same for every attempt and retry of one run of a task.
     pub idempotency_key: String,
-    /// The number of this attempt among all with the same key, from 1.
+    /// The number of this attempt among all attempts with the same key, from 1.
     pub key_attempt: u32,
     pub timeout: Duration,
     pub cancel: CancellationToken,
-    /// The credentials that the tool has been given so far.
+    /// The credentials that the tool has received so far.
     pub used: UsedCredentials,
-    /// The memory that its values may take.
+    /// The memory account of the call.
     pub memory: CallMemory,
 }
 
 impl Call {
-    /// What a process that runs for this call finds in its environment, beside what it inherits.
+    /// Returns the environment variables set for a process of this call, in addition to the
+    /// inherited ones.
     pub(crate) fn environment(&self) -> [(&'static str, String); 4] {
         [
             ("NOETL_EXECUTION_ID", self.execution.to_string()),
@@ -60,7 +62,7 @@ impl Call {
     }
 }
 
-/// How a run ended, and what was printed meanwhile.
+/// The outcome and the logs of a tool run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     pub outcome: Outcome,
@@ -72,7 +74,7 @@ impl Ended {
         Self::completed_with(Arc::new(output))
     }
 
-    /// A success with an output that others hold, too.
+    /// Returns a success with a shared output.
     pub fn completed_with(output: Arc<Value>) -> Self {
         Self { outcome: Outcome::Completed { output }, logs: Logs::default() }
     }
@@ -81,13 +83,13 @@ impl Ended {
         Self { outcome: Outcome::failed(error), logs: Logs::default() }
     }
 
-    /// A failure that left something to look at, such as the body of a 404.
+    /// Returns a failure with an output, such as the body of a 404 response.
     pub fn failed_with(error: ToolError, output: Value) -> Self {
         let output = Some(Arc::new(output));
         Self { outcome: Outcome::Failed { error, output }, logs: Logs::default() }
     }
 
-    /// The answer of a tool that was told to stop.
+    /// Returns the result of a tool that was cancelled.
     pub fn stopped(logs: Logs) -> Self {
         Self::failed(ToolError::new(ErrorKind::Unknown, "stopped before it was done"))
             .with_logs(logs)
@@ -99,8 +101,8 @@ impl Ended {
         self
     }
 
-    /// Takes every secret out of the output, the error and the logs, then cuts the logs to their
-    /// limit. The order matters: of a secret that is cut first, a part would stay.
+    /// Removes all secrets from the output, the error and the logs, then truncates the logs. In
+    /// this order, because truncating first could leave part of a secret.
     #[must_use]
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         if !redactor.is_idle() {

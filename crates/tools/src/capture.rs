@@ -1,4 +1,4 @@
-//! What a process prints, kept within bounds: the beginning and the end, however much it is.
+//! Captures the output of a process with bounded memory: the beginning and the end are kept.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::redactor::{Redaction, Redactor};
 
-/// What is kept of one output stream; beyond it the middle is left out.
+/// The maximum number of bytes kept of one output stream; beyond it the middle is dropped.
 pub(crate) const CAPTURE_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 const CHUNK_BYTES: usize = 16 * 1024;
-/// How long output is waited for once there is no reason for it to be late.
+/// How long to wait for the remaining output after the work has ended.
 const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
-/// The beginning and the end of some bytes, without the secrets in them.
+/// The beginning and the end of a byte stream, with secrets removed.
 #[derive(Debug)]
 pub(crate) struct Capture {
     redaction: Redaction,
-    /// Redacted bytes on their way to `head` and `tail`.
+    /// Redacted bytes that are not yet in `head` or `tail`.
     redacted: Vec<u8>,
     half_max: usize,
     head: Vec<u8>,
@@ -58,7 +58,7 @@ impl Capture {
         }
     }
 
-    /// The text, leaving nothing; bytes that are not UTF-8 become replacement characters.
+    /// Returns the captured text and clears the capture. Invalid UTF-8 is replaced.
     pub(crate) fn take_text(&mut self) -> String {
         let mut rest = std::mem::take(&mut self.redacted);
         self.redaction.finish(&mut rest);
@@ -76,7 +76,7 @@ impl Capture {
     }
 }
 
-/// What several commands or many prints leave together, per stream.
+/// The captured output of several commands or prints, per stream.
 #[derive(Debug)]
 pub(crate) struct Printed {
     pub(crate) stdout: Capture,
@@ -89,18 +89,18 @@ impl Printed {
         Self { stdout: capture(), stderr: capture() }
     }
 
-    /// The texts, leaving nothing.
+    /// Returns the captured logs and clears them.
     pub(crate) fn take(&mut self) -> Logs {
         Logs { stdout: self.stdout.take_text(), stderr: self.stderr.take_text() }
     }
 }
 
-/// An output stream that is read into a [`Capture`]. Reading may be given up at any point and taken
-/// up again; what was read is kept.
+/// An output stream that is read into a [`Capture`]. A read can be cancelled at any point and
+/// resumed later; the bytes already read are kept.
 #[derive(Debug)]
 pub(crate) struct Captured<R> {
     reader: Option<R>,
-    /// Read, but perhaps the beginning of a mark.
+    /// Bytes read that may be the beginning of a mark.
     pending: Vec<u8>,
     capture: Capture,
 }
@@ -111,12 +111,12 @@ impl<R: AsyncRead + Unpin> Captured<R> {
         Self { reader: Some(reader), pending: Vec::new(), capture }
     }
 
-    /// Takes the secrets of a redactor out of the output from now on.
+    /// Removes the secrets of a redactor from all later output.
     pub(crate) fn redact(&mut self, redactor: &Redactor) {
         self.capture.redaction = redactor.begin();
     }
 
-    /// Reads until the stream ends. A stream that cannot be read has ended.
+    /// Reads until the stream ends. A read error counts as the end.
     pub(crate) async fn read_to_end(&mut self) {
         while self.read_chunk().await {
             self.capture.push(&self.pending);
@@ -124,7 +124,7 @@ impl<R: AsyncRead + Unpin> Captured<R> {
         }
     }
 
-    /// Reads up to `mark`, which is dropped; or until the stream ends.
+    /// Reads up to `mark`, which is dropped, or until the stream ends.
     pub(crate) async fn read_to_mark(&mut self, mark: &[u8]) {
         loop {
             if let Some(at) = find(&self.pending, mark) {
@@ -147,7 +147,7 @@ impl<R: AsyncRead + Unpin> Captured<R> {
         self.capture.take_text()
     }
 
-    /// Appends what is there to `pending`; false at the end of the stream.
+    /// Appends available bytes to `pending`. Returns false at the end of the stream.
     async fn read_chunk(&mut self) -> bool {
         let Some(reader) = &mut self.reader else { return false };
         self.pending.reserve(CHUNK_BYTES);
@@ -161,8 +161,8 @@ impl<R: AsyncRead + Unpin> Captured<R> {
     }
 }
 
-/// Carries `work` to its end while output is read; then gives the rest of the output a moment. What
-/// has not come by then may never come: a process beyond our reach may hold the stream open.
+/// Runs `work` to its end while its output is read, then waits [`OUTPUT_WAIT`] for the rest. The
+/// wait is bounded because a process outside the group may hold the stream open.
 pub(crate) async fn while_reading<T>(
     work: impl Future<Output = T>,
     reading: impl Future<Output = ((), ())>,
@@ -173,7 +173,7 @@ pub(crate) async fn while_reading<T>(
         done = &mut work => done,
         ((), ()) = &mut reading => return work.await,
     };
-    // Late or not, what was read is kept.
+    // A timeout is ignored: the output read so far is kept.
     let _ = tokio::time::timeout(OUTPUT_WAIT, reading).await;
     done
 }

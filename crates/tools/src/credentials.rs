@@ -1,4 +1,4 @@
-//! Where secrets come from that a playbook names by alias.
+//! The sources of the credentials that a playbook names by alias.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,23 +13,23 @@ use crate::redactor::Redactor;
 /// Finds credentials by alias.
 #[async_trait]
 pub trait Credentials: Send + Sync {
-    /// The credential's fields, `type` among them, for a tool that runs `call`; a config error if
-    /// there is none of that name.
+    /// Returns the fields of a credential, including `type`, for the tool that runs `call`. Fails
+    /// with a config error if there is no credential of that name.
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError>;
 }
 
-/// The keys of a map under `auth` by which it names a credential and does not describe one.
+/// The keys under `auth` that refer to a credential instead of describing one.
 pub(crate) const ALIAS_WORDS: &[&str] = &["credential", "source", "key"];
 
-/// The alias that a map under `auth` names: `{credential: alias}`, or `{source: credential, key:
-/// alias}`. A `key` without a source is a secret itself.
+/// Returns the alias in a map under `auth`: `{credential: alias}` or `{source: credential, key:
+/// alias}`. A `key` without a `source` is itself a secret.
 pub(crate) fn alias_within(said: &Map<String, Value>) -> Option<&str> {
     let key = || said.get("key").filter(|_| said.get("source").is_some_and(Value::is_string));
     said.get("credential").or_else(key).and_then(Value::as_str)
 }
 
-/// The credentials that a command has been given, so that its output can be searched for them.
-/// Clones share their list.
+/// The credentials that a command has received, so that its output can be searched for them. Clones
+/// share the list.
 #[derive(Clone, Default)]
 pub struct UsedCredentials {
     used: Arc<Mutex<Used>>,
@@ -37,21 +37,21 @@ pub struct UsedCredentials {
 
 #[derive(Default)]
 struct Used {
-    /// The fields of each credential, in the order they were asked for.
+    /// The fields of each credential, in the order of the requests.
     fields: Vec<Map<String, Value>>,
-    /// Searches for all of them, once it is needed.
+    /// The redactor for all of `fields`, created on first use.
     redactor: Option<Redactor>,
 }
 
 impl UsedCredentials {
-    /// Notes what a tool was given, or has got with what it was given.
+    /// Adds a credential that the tool received, or a token obtained with one.
     pub(crate) fn note(&self, fields: &Map<String, Value>) {
         let mut used = self.lock();
         used.fields.push(fields.clone());
         used.redactor = None;
     }
 
-    /// Takes the secrets of the credentials noted so far out of texts and values.
+    /// Returns a redactor for the secrets of all credentials added so far.
     pub fn redactor(&self) -> Redactor {
         let Used { fields, redactor } = &mut *self.lock();
         redactor.get_or_insert_with(|| Redactor::of_credentials(fields.iter())).clone()
@@ -61,7 +61,7 @@ impl UsedCredentials {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fields of each credential, in the order they were asked for.
+    /// The fields of each credential, in the order of the requests.
     #[cfg(test)]
     pub(crate) fn fields(&self) -> Vec<Map<String, Value>> {
         self.lock().fields.clone()
@@ -74,7 +74,7 @@ impl std::fmt::Debug for UsedCredentials {
     }
 }
 
-/// Notes with the call what its tool is given.
+/// Records every resolved credential in the call's [`UsedCredentials`].
 pub(crate) struct Noted(pub(crate) Arc<dyn Credentials>);
 
 #[async_trait]
@@ -86,8 +86,7 @@ impl Credentials for Noted {
     }
 }
 
-/// Credentials known from the start, each a JSON map given in a variable of the environment:
-/// `NOETL_CREDENTIAL_<ALIAS>`.
+/// Credentials from environment variables named `NOETL_CREDENTIAL_<ALIAS>`, each a JSON map.
 #[derive(Default)]
 pub struct FixedCredentials {
     by_variable: BTreeMap<String, String>,
@@ -96,24 +95,25 @@ pub struct FixedCredentials {
 impl FixedCredentials {
     const PREFIX: &'static str = "NOETL_CREDENTIAL_";
 
-    /// Takes from `variables` those that hold credentials.
+    /// Selects the variables that hold credentials.
     pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let by_variable =
             variables.into_iter().filter(|(name, _)| name.starts_with(Self::PREFIX)).collect();
         Self { by_variable }
     }
 
-    /// Whether one of them has this alias.
+    /// True if there is a credential with this alias.
     pub fn has(&self, alias: &str) -> bool {
         self.by_variable.contains_key(&Self::variable(alias))
     }
 
-    /// The fields of a credential, if there is one that can be read.
+    /// Returns the fields of a credential; `None` if it is missing or not a JSON map.
     pub fn get(&self, alias: &str) -> Option<Map<String, Value>> {
         fields_of(self.by_variable.get(&Self::variable(alias))?)
     }
 
-    /// The variable that holds a credential: its alias in upper case, `_` for other characters.
+    /// Returns the variable name of a credential: its alias in upper case, with `_` for all
+    /// characters that are not alphanumeric.
     pub fn variable(alias: &str) -> String {
         let name = alias.chars().map(|c| match c.to_ascii_uppercase() {
             c if c.is_ascii_alphanumeric() => c,
@@ -133,7 +133,7 @@ impl Credentials for FixedCredentials {
                 format!("there is no credential `{alias}`: set the variable {variable}"),
             ));
         };
-        // The reason of a parse error would quote the secret, so it is not told.
+        // The parse error is not included, because it would quote the secret.
         fields_of(text).ok_or_else(|| {
             ToolError::new(
                 ErrorKind::Config,
@@ -143,7 +143,7 @@ impl Credentials for FixedCredentials {
     }
 }
 
-/// The fields that a text holds; those below `data` are the credential's own.
+/// Parses the fields of a credential; the members of `data` are merged into the top level.
 fn fields_of(text: &str) -> Option<Map<String, Value>> {
     let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
     if let Some(Value::Object(data)) = fields.remove("data") {

@@ -1,4 +1,4 @@
-//! `duckdb`: a script of statements on a DuckDB file, or on a database that lives for one call.
+//! The tool `duckdb`: runs a script of statements on a DuckDB file or an in-memory database.
 
 pub(crate) mod engine;
 mod failure;
@@ -79,7 +79,7 @@ fn query(
     bound: &Bound,
     budget: &mut Budget<'_>,
 ) -> Result<Produced, ToolError> {
-    // This is a thread that may wait.
+    // Runs on a blocking thread, so `block_on` is allowed.
     let runtime = Handle::current();
     let mut rows = Vec::new();
     let mut spent = Ok(());

@@ -1,7 +1,7 @@
-//! A child process with everything it starts: a process group that ends as one.
+//! A child process together with all processes it starts, in one process group.
 //!
-//! Invariant: dropping a [`Group`] kills every process in it, and so does the end of this process. A process that leaves the group by
-//! making its own session is out of reach.
+//! Invariant: dropping a [`Group`] kills every process in it, and so does the end of this process.
+//! A process that leaves the group by starting its own session is not killed.
 
 mod watchdog;
 
@@ -14,13 +14,13 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::capture::Captured;
 use watchdog::Watched;
 
-/// A process group, led by a child of ours.
+/// A process group whose leader is a child of this process.
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: Box<dyn ChildWrapper>,
-    /// Once its leader is gone, a group's number may be given to another.
+    /// Prevents a kill after the leader has ended: the group's number may then be reused.
     state: State,
-    /// Until the group has ended.
+    /// The watchdog registration; removed when the group has ended.
     watched: Option<Watched>,
 }
 
@@ -31,7 +31,7 @@ enum State {
 }
 
 impl Group {
-    /// Starts `command` as the leader of a new group, with its outputs captured.
+    /// Starts `command` as the leader of a new group and captures its output streams.
     pub(crate) fn spawn(
         mut command: Command,
     ) -> io::Result<(Self, Captured<ChildStdout>, Captured<ChildStderr>)> {
@@ -48,7 +48,7 @@ impl Group {
         self.leader.stdin().take()
     }
 
-    /// Waits for the leader, then ends what it left behind.
+    /// Waits for the leader, then kills the remaining processes of the group.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.leader.wait().await;
         self.kill();
@@ -57,7 +57,7 @@ impl Group {
         status
     }
 
-    /// Whether the leader has ended.
+    /// True if the leader has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.leader.try_wait(), Ok(None))
     }
@@ -67,7 +67,7 @@ impl Group {
             return;
         }
         if let Err(error) = self.leader.start_kill() {
-            // The usual reason is that the whole group has ended already.
+            // Usually the whole group has already ended.
             tracing::trace!(%error, "process group not killed");
         }
     }
@@ -79,7 +79,7 @@ impl Drop for Group {
     }
 }
 
-/// How a process ended, in words and as a shell would number it.
+/// Returns a description of an exit status and its number in the shell's convention.
 pub(crate) fn describe(status: ExitStatus) -> (String, i32) {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {

@@ -1,5 +1,5 @@
-//! `http`: one request, one response. A response that is not a success fails the call, with its
-//! output kept.
+//! The tool `http`: sends one request and returns the response. A response with an error status
+//! fails the call; its output is kept.
 
 mod auth;
 mod keychain;
@@ -26,7 +26,7 @@ pub(crate) use keychain::Keychain;
 use oauth::{Grant, Tokens};
 use response::Wanted;
 
-/// Clones share their tokens.
+/// The tool. Clones share their OAuth2 tokens.
 #[derive(Clone)]
 pub(crate) struct Http {
     outgoing: Arc<Outgoing>,
@@ -34,7 +34,7 @@ pub(crate) struct Http {
     tokens: Arc<Tokens>,
 }
 
-/// A request with what its token was got with, if it has one.
+/// A request, with the grant by which its token was obtained, if any.
 struct Ready {
     request: Request,
     grant: Option<Box<Grant>>,
@@ -45,7 +45,7 @@ impl Http {
         Self { outgoing, credentials, tokens: Arc::default() }
     }
 
-    /// The body of a response, which must be JSON.
+    /// Sends a request and returns the body of the response, which must be JSON.
     pub(crate) async fn json(
         &self,
         call: &Call,
@@ -73,7 +73,7 @@ impl Http {
         Ok(Ready { request: request::build(keys, proof, call).await?, grant })
     }
 
-    /// The token of a grant, noted with the call that gets to see it.
+    /// Obtains the token of a grant and records it as a secret of the call.
     async fn token(&self, call: &Call, grant: &Grant) -> Result<String, ToolError> {
         let token = self.tokens.get(grant, &self.outgoing, &call.memory).await?;
         call.used.note(&Map::from_iter([("token".to_owned(), token.clone().into())]));
@@ -116,7 +116,7 @@ impl Http {
         match (error, output) {
             (None, Ok(output)) => Ok(Ended::completed(output)),
             (Some(error), Ok(output)) => Ok(Ended::failed_with(error, output)),
-            // The status matters more than a body that cannot be kept.
+            // The error status is more useful than the error about the body.
             (Some(error), Err(_)) => Err(error),
             (None, Err(reason)) => Err(response::not_as_wanted(&name, &reason)),
         }

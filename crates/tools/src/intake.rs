@@ -1,7 +1,7 @@
-//! Sources of messages: one small port, and what stands behind it.
+//! Message sources of subscriptions: the trait and the built-in sources.
 //!
-//! Invariant: a message that was fetched comes again unless its source is told what became of it, so
-//! nothing is lost with whoever fetched it.
+//! Invariant: a fetched message is delivered again unless it is settled, so a message is not lost
+//! if its consumer fails.
 
 mod nats;
 
@@ -19,36 +19,36 @@ use crate::credentials::{Credentials, UsedCredentials};
 use crate::memory::MemoryBudget;
 use crate::nats::connection::Connections;
 
-/// What messages are fetched from.
+/// A source from which messages are fetched.
 #[async_trait]
 pub trait Source: Send + Sync {
-    /// Fetches messages in their order, at most so many; waits for the first, and for no other.
+    /// Fetches at most `max` messages, in order. Waits for the first message only.
     async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<Fetched>, ToolError>;
 
-    /// The message has been dealt with.
+    /// Acknowledges a message that was processed.
     async fn ack(&self, receipt: &Receipt) -> Result<(), ToolError>;
 
-    /// The message should come again, not before this delay.
+    /// Returns a message for redelivery after at least this delay.
     async fn nak(&self, receipt: &Receipt, delay: Duration) -> Result<(), ToolError>;
 
-    /// The message is kept elsewhere among the dead, and should not come again.
+    /// Settles a message that was stored as a dead letter; it is not delivered again.
     async fn dead(&self, receipt: &Receipt) -> Result<(), ToolError>;
 
-    /// The message is still being dealt with.
+    /// Extends the acknowledgement deadline of a message that is still being processed.
     async fn hold(&self, receipt: &Receipt) -> Result<(), ToolError>;
 
-    /// After how long without a word a message comes again.
+    /// The time after which an unacknowledged message is delivered again.
     fn patience(&self) -> Duration;
 }
 
-/// A message in hand.
+/// A fetched message, not yet settled.
 #[derive(Debug, Clone)]
 pub struct Fetched {
     pub arrival: Arrival,
     pub receipt: Receipt,
 }
 
-/// What a source knows a delivery by.
+/// The source's identifier of one delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt(String);
 
@@ -62,11 +62,11 @@ impl Receipt {
     }
 }
 
-/// Opens sources.
+/// Opens message sources.
 #[async_trait]
 pub trait Sources: Send + Sync {
-    /// Opens the source of a subscription: its kind, and the keys of its document. `broker_url` is the
-    /// broker of the control plane, for a document that names none.
+    /// Opens the source of a subscription, by its kind and the settings of its document.
+    /// `broker_url` is the control plane's broker, used if the document names none.
     async fn open(
         &self,
         subscription: ExecutionId,
@@ -79,11 +79,11 @@ pub trait Sources: Send + Sync {
 /// The keys by which a document names its broker.
 const BROKER_KEYS: &[&str] = &["url", "nats_url", "server", "servers", "auth", "credential"];
 
-/// The sources that are built in.
+/// The built-in sources.
 pub struct StandardSources {
     connections: Connections,
     credentials: Arc<dyn Credentials>,
-    /// Where NATS is, for subscriptions that do not say; wins over the control plane's.
+    /// The NATS server for subscriptions that name none; takes precedence over the control plane's.
     nats_url: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Sources for StandardSources {
     }
 }
 
-/// A subscription as those see it who give out credentials.
+/// Builds the call for which the credentials of a subscription are resolved.
 fn call_of(subscription: ExecutionId, config: Map<String, Value>) -> Call {
     Call {
         config,

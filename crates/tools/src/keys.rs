@@ -1,6 +1,6 @@
-//! Reading a rendered configuration: one spelling table per question, one wording for what is wrong.
+//! Typed access to a rendered configuration, with alternative spellings of keys and uniform errors.
 //!
-//! A key whose value is null counts as absent, so that a template may leave a key out.
+//! A key whose value is null counts as absent, so that a template can leave a key out.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
 
-/// No tool runs longer than a week.
+/// The maximum duration in seconds: one week.
 const SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
 
-/// A tool's configuration, with the tool's name for messages.
+/// A tool's configuration, with the tool's name for error messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     tool: &'static str,
-    /// The key that this map stands under, if it is not the configuration itself.
+    /// The key of this map in the configuration; `None` for the configuration itself.
     under: Option<&'static str>,
     config: &'a Map<String, Value>,
 }
@@ -25,12 +25,12 @@ impl<'a> Keys<'a> {
         Self { tool, under: None, config }
     }
 
-    /// The keys of a map that stands under a key of this one.
+    /// Returns the keys of a map nested under a key of this one.
     pub(crate) fn below<'b>(&self, key: &'static str, config: &'b Map<String, Value>) -> Keys<'b> {
         Keys { tool: self.tool, under: Some(key), config }
     }
 
-    /// The first of the spellings that is given, with its value.
+    /// Returns the first spelling that is present, with its value.
     pub(crate) fn find(&self, spellings: &[&'static str]) -> Option<(&'static str, &'a Value)> {
         spellings
             .iter()
@@ -72,7 +72,7 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// A map of texts; entries that are null are left out, numbers and booleans are written out.
+    /// Reads a map of strings; null entries are skipped, numbers and booleans are converted.
     pub(crate) fn texts(
         &self,
         spellings: &[&'static str],
@@ -89,7 +89,7 @@ impl<'a> Keys<'a> {
             .collect()
     }
 
-    /// A number of seconds, or a text such as `500ms`, `30s`, `5m`, `1h`.
+    /// Reads a number of seconds, or a text such as `500ms`, `30s`, `5m`, `1h`.
     pub(crate) fn duration(
         &self,
         spellings: &[&'static str],
@@ -109,7 +109,7 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// A whole number from 1 to `max`.
+    /// Reads an integer from 1 to `max`.
     pub(crate) fn count(
         &self,
         spellings: &[&'static str],
@@ -130,7 +130,7 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// A directory that exists, from the root.
+    /// Reads an existing directory and returns its absolute path.
     pub(crate) fn directory(
         &self,
         spellings: &[&'static str],
@@ -145,7 +145,7 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// The error for a value of the wrong shape.
+    /// Returns the error for a value of the wrong type.
     pub(crate) fn wrong(&self, key: &str, expected: &str, found: &Value) -> ToolError {
         self.error(format!("`{key}` must be {expected}, but is {}", describe(found)))
     }
@@ -156,7 +156,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// A scalar as text; nothing for a list, a map and null.
+/// Converts a scalar to text; `None` for a list, a map and null.
 pub(crate) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,12 +1,12 @@
-//! One module per tool kind, and how a command's templates become a tool's configuration.
+//! The tools that a worker can run, one module per tool kind.
 //!
-//! A [`Registry`] holds the tools a worker has. It renders a lease's templates, runs the tool and
-//! ends it when its time is over. What a tool needs of its surroundings (environment, credentials,
-//! network policy) comes in through [`Settings`].
+//! A [`Registry`] holds the tools of a worker. It renders the templates of a lease, runs the tool
+//! and stops it at its timeout. The environment, credentials and network policy of a tool are
+//! passed in through [`Settings`].
 //!
-//! Invariant: whatever a tool started has ended once its run has ended, be it by itself, by
-//! time-out or by cancellation. Output, errors and logs leave a [`Registry`] without the secrets that the
-//! tool was given, and are cut to their limits only after that.
+//! Invariant: everything that a tool started has ended when its run ends, whether by itself, by
+//! timeout or by cancellation. A [`Registry`] removes the tool's secrets from output, errors and
+//! logs before it truncates them.
 
 mod artifact;
 mod call;

@@ -1,9 +1,9 @@
-//! The memory budget of a process: the values that its tool calls hold at once.
+//! The memory budget of a process, which limits the values held by all tool calls together.
 //!
-//! A call reserves room before it reads a body or builds a value, keeps it until its report has been
-//! answered, and waits while others hold the room. One call at a time may go on without room, up to
-//! the limit of a call: so calls that all hold some and want more never wait for each other in a
-//! circle. That part is set aside, so the total is never exceeded.
+//! A call reserves memory before it reads a body or builds a value, holds it until its report has
+//! been answered, and waits while other calls hold the memory. One call at a time may proceed
+//! without waiting, up to the limit of a call, from an amount set aside for that. So calls that
+//! each hold some memory and want more cannot deadlock, and the total is never exceeded.
 
 use std::sync::Arc;
 
@@ -15,29 +15,30 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::call::Ended;
 
-/// The budget of a process, unless it is told another one.
+/// The default budget, in bytes.
 pub(crate) const MEMORY_DEFAULT: usize = 1024 * 1024 * 1024;
-/// The smallest budget.
+/// The smallest budget, in bytes.
 pub(crate) const MEMORY_MIN: usize = 16 * 1024 * 1024;
-/// The bytes that a call may hold without room of the budget, so that small ones never wait.
+/// The number of bytes that a call may hold without a reservation, so that small calls never wait.
 const FREE_BYTES_MAX: usize = 256 * 1024;
-/// The bytes of one permit.
+/// The number of bytes of one semaphore permit.
 const UNIT_BYTES: usize = 1024;
-/// How many times the length of its JSON a value takes at most: `0,` is two bytes and one value.
+/// The maximum ratio of a value's memory to the length of its JSON: `0,` is two bytes and one
+/// value.
 const GROWTH_MAX: usize = size_of::<Value>() / 2;
 
-/// The memory budget of a process; clones share it.
+/// The memory budget of a process. Clones share it.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget {
-    /// The room that all calls share.
+    /// The memory shared by all calls, in permits of [`UNIT_BYTES`].
     room: Arc<Semaphore>,
-    /// The right to go on without room, set aside from the total.
+    /// The single permit to proceed without shared memory; its memory is set aside from the total.
     aside: Arc<Semaphore>,
     call_max: usize,
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes; one call may hold half of it.
+    /// Creates a budget of `bytes`; one call may hold half of it.
     pub fn new(bytes: usize) -> Self {
         let bytes = bytes.max(MEMORY_MIN);
         let call_max = bytes / 2;
@@ -45,18 +46,19 @@ impl MemoryBudget {
         Self { room: Arc::new(room), aside: Arc::new(Semaphore::new(1)), call_max }
     }
 
-    /// The usual budget, or half of the memory that this machine or container has if that is less.
+    /// Returns the default budget, or half of the memory of this machine or container if that is
+    /// less.
     pub fn of_machine() -> Self {
         Self::new(memory_of_machine().map_or(MEMORY_DEFAULT, |all| (all / 2).min(MEMORY_DEFAULT)))
     }
 
-    /// The account of a call that is about to run.
+    /// Returns the account of a call that is about to run.
     pub fn call(&self) -> CallMemory {
         let held = Held { bytes: 0, room: None, aside: None };
         CallMemory { budget: self.clone(), held: Arc::new(Mutex::new(held)) }
     }
 
-    /// The room that nobody holds, in bytes.
+    /// The unreserved shared memory, in bytes.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         self.room.available_permits() * UNIT_BYTES
@@ -69,7 +71,7 @@ impl Default for MemoryBudget {
     }
 }
 
-/// The memory that one call holds. Clones share it; it is free when the last is dropped.
+/// The memory held by one call. Clones share it; it is released when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct CallMemory {
     budget: MemoryBudget,
@@ -84,12 +86,12 @@ struct Held {
 }
 
 impl CallMemory {
-    /// The limits for a value of this call.
+    /// The limits for one value of this call.
     pub(crate) fn limits(&self) -> ValueLimits {
         ValueLimits { elements_max: VALUE_ELEMENTS_MAX, memory_max: self.budget.call_max }
     }
 
-    /// Waits until there is room for so many bytes more.
+    /// Reserves `bytes` more; waits until they are available. Fails if the call exceeds its limit.
     pub(crate) async fn reserve(&self, bytes: usize) -> Result<(), TooLarge> {
         let mut held = self.held.lock().await;
         let total = held.bytes.saturating_add(bytes);
@@ -120,8 +122,8 @@ impl CallMemory {
         }
     }
 
-    /// Waits for the room of stored values that are about to be fetched, by the length of their JSON.
-    /// A call that holds nothing yet never goes on without room.
+    /// Reserves memory for stored values that are about to be fetched, by the length of their JSON.
+    /// Always waits for shared memory, since a call that holds none yet cannot cause a deadlock.
     pub async fn reserve_inputs(&self, length: usize) {
         let mut held = self.held.lock().await;
         let total = length.saturating_mul(GROWTH_MAX).min(self.budget.call_max / 2);
@@ -133,7 +135,7 @@ impl CallMemory {
         held.bytes = total;
     }
 
-    /// Holds the inputs of a call, now that they are there.
+    /// Adjusts the reservation to the actual size of the inputs.
     pub async fn hold_inputs<'v>(
         &self,
         inputs: impl Iterator<Item = &'v Value>,
@@ -142,7 +144,7 @@ impl CallMemory {
         self.hold(found.memory).await.map_err(|limit| too_large("the inputs", &limit))
     }
 
-    /// Room for the configuration and the arguments that templates have made.
+    /// Reserves memory for the rendered configuration and arguments.
     pub(crate) async fn reserve_rendered(
         &self,
         config: &Map<String, Value>,
@@ -153,7 +155,7 @@ impl CallMemory {
         self.reserve(found.memory).await.map_err(|limit| too_large("the inputs", &limit))
     }
 
-    /// Holds so many bytes from now on, no more and no less.
+    /// Sets the reservation to exactly `bytes`.
     async fn hold(&self, bytes: usize) -> Result<(), TooLarge> {
         self.shrink_to(bytes).await;
         let has = self.held.lock().await.bytes;
@@ -172,8 +174,8 @@ impl CallMemory {
         }
     }
 
-    /// The value of a JSON text, of which the output will hold so many. The text is measured, waits
-    /// for the room of its value, and only then becomes one.
+    /// Parses JSON text of which the output will hold `copies` copies. The text is measured and the
+    /// memory reserved before the value is built.
     pub(crate) async fn json(&self, text: &[u8], copies: usize) -> Result<Value, Unmeasured> {
         let found = Footprint::of_json(text, self.limits())?.times(copies);
         self.limits().check(found).map_err(Unmeasured::TooLarge)?;
@@ -181,7 +183,7 @@ impl CallMemory {
         serde_json::from_slice(text).map_err(Unmeasured::NotJson)
     }
 
-    /// The value of a text that is JSON if it can be read as such, else the text itself.
+    /// Parses JSON text; returns a string if it is not valid JSON.
     pub(crate) async fn json_or_text(&self, text: &[u8]) -> Result<Value, ToolError> {
         match self.json(text, 1).await {
             Ok(value) => Ok(value),
@@ -193,8 +195,8 @@ impl CallMemory {
         }
     }
 
-    /// Holds the output that a call has ended with and nothing else. An output beyond the limits is a failure,
-    /// and one that came with a failure is left out.
+    /// Reduces the reservation to the output of a finished call. Turns the result into a failure if
+    /// the output exceeds the limits; the output of a failure is dropped instead.
     pub(crate) async fn settle(&self, mut ended: Ended) -> Ended {
         let output = match &ended.outcome {
             Outcome::Completed { output } => Some(output),
@@ -223,7 +225,7 @@ impl Held {
         self.room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
     }
 
-    /// The permits that so many bytes take beyond those that are here.
+    /// Returns the permits needed for `bytes` in addition to those held.
     fn more_for(&self, bytes: usize) -> u32 {
         u32::try_from(units(bytes).saturating_sub(self.has())).unwrap_or(u32::MAX)
     }
@@ -236,12 +238,12 @@ impl Held {
     }
 }
 
-/// The permits of so many bytes.
+/// Returns the number of permits for `bytes`.
 fn units(bytes: usize) -> usize {
     bytes.saturating_sub(FREE_BYTES_MAX).div_ceil(UNIT_BYTES)
 }
 
-/// The memory of this machine, or of the container if it is limited, in bytes.
+/// Returns the memory of this machine, or of the container if it is limited, in bytes.
 fn memory_of_machine() -> Option<usize> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| {
@@ -252,7 +254,7 @@ fn memory_of_machine() -> Option<usize> {
     machine.into_iter().chain(container).min()
 }
 
-/// The error of a call that a limit ends. `thing` is what was too large.
+/// Returns the error of a call that exceeds a limit; `thing` names the value that is too large.
 pub(crate) fn too_large(thing: &str, limit: &TooLarge) -> ToolError {
     let message = format!(
         "{thing} cannot be held: {limit}; ask for less at once, or raise `tools.memory_mb`"
@@ -269,7 +271,7 @@ mod tests {
 
     const MIB: usize = 1024 * 1024;
 
-    /// 16 MiB: a call may hold 8 MiB, and all others share 8 MiB.
+    /// 16 MiB: one call may hold 8 MiB, and all others share 8 MiB.
     fn budget() -> MemoryBudget {
         MemoryBudget::new(16 * MIB)
     }
@@ -279,7 +281,7 @@ mod tests {
         let budget = budget();
         let (first, second, third) = (budget.call(), budget.call(), budget.call());
         first.reserve(7 * MIB).await.unwrap();
-        // One goes on without room, which is set aside for it.
+        // One call proceeds with the memory that is set aside.
         second.reserve(7 * MIB).await.unwrap();
         let waiting = third.reserve(7 * MIB);
         tokio::pin!(waiting);
@@ -295,7 +297,7 @@ mod tests {
         for call in &calls {
             call.reserve(2 * MIB).await.unwrap();
         }
-        // Each wants more than is left, and lets go of everything once it has it.
+        // Each call wants more than is left, and releases everything once it has it.
         let growing = calls.into_iter().map(|call| async move { call.reserve(4 * MIB).await });
         assert!(futures::future::join_all(growing).await.into_iter().all(|grown| grown.is_ok()));
         assert_eq!(budget.free(), 8 * MIB);

@@ -1,5 +1,5 @@
-//! `nats`: messages, keys and objects of a NATS server. Buckets, streams and consumers are used, never
-//! made.
+//! The tool `nats`: messages, key-value buckets and object stores of a NATS server. Buckets,
+//! streams and consumers must exist.
 
 pub(crate) mod connection;
 pub(crate) mod keys;
@@ -59,13 +59,14 @@ impl Tool for Nats {
     }
 }
 
-/// The error of an operation that NATS refused or did not answer.
+/// Returns the error of an operation that NATS rejected or did not answer.
 pub(crate) fn failed(kind: ErrorKind, doing: &str, error: &impl std::error::Error) -> ToolError {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     ToolError::new(kind, format!("nats: {doing}: {error}{cause}"))
 }
 
-/// The error of something that is not there, with the way out.
+/// Returns the error for a stream, consumer, bucket or other item that does not exist; `way_out` is
+/// advice for the user.
 pub(crate) fn missing(what: &str, name: &str, way_out: &str) -> ToolError {
     ToolError::new(ErrorKind::NotFound, format!("nats: there is no {what} `{name}`; {way_out}"))
 }

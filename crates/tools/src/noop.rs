@@ -1,4 +1,4 @@
-//! `noop`: does nothing, and says what it was told to say.
+//! The tool `noop`: does nothing and returns the configured result or message.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The one client for outgoing HTTP. Everything the tools fetch goes through here, so that the
-//! network policy, the bounds and the handling of redirects hold everywhere.
+//! The HTTP client of all tools. It enforces the network policy, the size limits and the handling
+//! of redirects for every request.
 
 mod egress;
 mod save;
@@ -25,21 +25,20 @@ pub(crate) use save::Saved;
 
 pub use egress::{Egress, Exception, NoException};
 
-/// The longest body that is read, after decompression.
+/// The maximum length of a body, after decompression.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The most redirects that are followed.
+/// The maximum number of redirects followed.
 pub(crate) const REDIRECTS_MAX: usize = 10;
-/// The headers that a redirect carries to another origin. Any other may hold a secret.
+/// The headers that are sent along to another origin on a redirect. Any other may hold a secret.
 const ACROSS_ORIGINS: &[HeaderName] =
     &[ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CACHE_CONTROL, RANGE, USER_AGENT];
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to fetch, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
-    /// A redirect to another origin carries few of them: see [`ACROSS_ORIGINS`].
+    /// The headers; a redirect to another origin keeps only [`ACROSS_ORIGINS`].
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) redirects: Redirects,
@@ -71,7 +70,7 @@ pub(crate) enum Certificates {
     Ignore,
 }
 
-/// How a connection is made.
+/// The settings of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Connection {
     pub(crate) certificates: Certificates,
@@ -90,7 +89,7 @@ impl Default for Connection {
     }
 }
 
-/// A whole response.
+/// A response with its whole body.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
@@ -110,7 +109,7 @@ impl Outgoing {
         Self { egress, proxy_from_environment, usual: OnceCell::new() }
     }
 
-    /// Sends a request, follows its redirects if asked to, and reads the whole response.
+    /// Sends a request, follows redirects if allowed, and reads the whole response.
     pub(crate) async fn send(
         &self,
         request: Request,
@@ -120,7 +119,7 @@ impl Outgoing {
         read(&request, response, memory).await
     }
 
-    /// The same, with the body of a success put into a file, whole or not at all.
+    /// Sends a request and saves the body of a success to a file, completely or not at all.
     pub(crate) async fn save(
         &self,
         request: Request,
@@ -134,7 +133,7 @@ impl Outgoing {
         save::save(&request, response, path).await
     }
 
-    /// The response that a request leads to in the end, before its body.
+    /// Sends a request and follows redirects. Returns the final response with its body unread.
     async fn open(&self, mut request: Request) -> Result<(Request, reqwest::Response), ToolError> {
         let client = self.client(request.connection).await?;
         for _ in 0..=REDIRECTS_MAX {
@@ -166,7 +165,7 @@ impl Outgoing {
     }
 
     fn build(&self, connection: Connection) -> Result<Client, ToolError> {
-        // An error means that a provider is there already, which is as good.
+        // An error means that a provider is already installed, which is sufficient.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("noetl/", env!("CARGO_PKG_VERSION")))
@@ -190,7 +189,7 @@ impl Outgoing {
     }
 }
 
-/// Where a response sends us, if it does and we go.
+/// Returns the URL that a response redirects to, if redirects are followed.
 fn redirect_target(
     request: &Request,
     response: &reqwest::Response,
@@ -208,8 +207,8 @@ fn redirect_target(
     })
 }
 
-/// Turns a request into the one its redirect asks for. Another origin gets no body and no header
-/// but the [`ACROSS_ORIGINS`]; a redirect that asks to send the body there is refused.
+/// Changes a request into the one that its redirect asks for. Another origin gets no body and only
+/// the headers [`ACROSS_ORIGINS`]; fails if the redirect asks to send the body to another origin.
 fn follow(request: &mut Request, target: Url, status: StatusCode) -> Result<(), ToolError> {
     let becomes_get = match status.as_u16() {
         303 => request.method != Method::HEAD,
@@ -250,7 +249,7 @@ fn body_withheld(request: &Request, target: &Url, status: StatusCode) -> ToolErr
     ToolError::new(ErrorKind::Connection, message)
 }
 
-/// Reads the whole body, or fails: part of a body is no body. Each part waits for its room in memory.
+/// Reads the whole body; an incomplete body is an error. Memory is reserved for each part.
 async fn read(
     request: &Request,
     mut response: reqwest::Response,
@@ -271,7 +270,7 @@ async fn read(
     Ok(Response { status, headers, body })
 }
 
-/// `GET https://host/path`: without query and user, which may hold secrets.
+/// Returns `GET https://host/path` without query and user, which may hold secrets.
 pub(crate) fn named(request: &Request) -> String {
     let url = &request.url;
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -294,7 +293,7 @@ fn failed(request: &Request, error: &reqwest::Error) -> ToolError {
     ToolError::new(ErrorKind::Connection, format!("{}: {doing}: {}", named(request), reason(error)))
 }
 
-/// The innermost cause, which says what the outer ones only wrap.
+/// Returns the innermost cause, which is the most specific.
 fn reason(error: &reqwest::Error) -> String {
     sources(error).last().map_or_else(|| "unknown reason".into(), ToString::to_string)
 }

@@ -1,8 +1,8 @@
-//! `postgres`: a script of statements on a PostgreSQL server, each on its own unless a transaction
-//! is asked for.
+//! The tool `postgres`: runs a script of statements on a PostgreSQL server, each in its own
+//! transaction unless one transaction is requested.
 //!
-//! Values come back in the server's own text form, so that no type loses anything on the way; what
-//! JSON can hold exactly becomes JSON. A call that is stopped stops its statement on the server.
+//! Values are received in the server's text format, so that no type loses precision, and become
+//! JSON where JSON can hold them exactly. Cancelling a call cancels its statement on the server.
 
 pub(crate) mod array;
 pub(crate) mod failure;
@@ -32,7 +32,7 @@ use crate::sql::result::{Budget, Produced, RowForm, output};
 use crate::sql::script;
 use crate::sql::split::{left_open, statements};
 
-/// How long the server may take to confirm that a statement was stopped.
+/// The time that the server may take to confirm a cancelled statement.
 const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Postgres {
@@ -40,7 +40,7 @@ pub(crate) struct Postgres {
     credentials: Arc<dyn Credentials>,
 }
 
-/// A call's configuration, read.
+/// The parsed configuration of a call.
 struct Work {
     target: Target,
     limits: PoolLimits,
@@ -100,7 +100,7 @@ impl Postgres {
     }
 }
 
-/// Runs the statements in order, up to the first that fails.
+/// Runs the statements in order until one fails.
 async fn run(
     keys: Keys<'_>,
     work: &Work,
@@ -139,13 +139,13 @@ impl Tool for Postgres {
         tokio::select! {
             biased;
             ended = self.carry_out(call) => ended.into(),
-            // Only while there is no statement to stop: a session stops its own.
+            // Applies only while no statement is running: a session cancels its own statement.
             () = stopped_for(call, CANCEL_WAIT) => Ended::stopped(Logs::default()),
         }
     }
 }
 
-/// Ends once the call was cancelled and had `wait` to come to an end by itself.
+/// Returns once the call was cancelled and had `wait` to end by itself.
 async fn stopped_for(call: &Call, wait: Duration) {
     call.cancel.cancelled().await;
     tokio::time::sleep(wait + Duration::from_millis(200)).await;

@@ -1,6 +1,6 @@
-//! From a lease to a call: a command's templates are rendered with the values that came with it.
+//! Prepares the call of a lease by rendering the command's templates with its values.
 //!
-//! The arguments (`input`, `args`) are rendered first; each then is a variable for the rest.
+//! The arguments (`input`, `args`) are rendered first; each is then a variable for the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -19,33 +19,34 @@ use crate::keys::Keys;
 use crate::memory::CallMemory;
 use crate::settings::Whereabouts;
 
-/// How many configurations are kept parsed.
+/// The maximum number of parsed configurations kept.
 const TEMPLATES_MAX: NonZeroUsize = NonZeroUsize::new(512).expect("not zero");
 
 const ARGUMENT_KEYS: [&str; 2] = ["args", "input"];
 
-/// The parsed configurations that were used last. The same step of the same playbook is leased over
-/// and over.
+/// A cache of recently used parsed configurations, since the same step is leased many times.
 pub(crate) struct Templates {
     parsed: Mutex<LruCache<Digest, Arc<Config>>>,
 }
 
-/// A tool's configuration, parsed.
+/// A parsed configuration of a tool.
 struct Config {
-    /// `args`, then `input`, which wins where both name the same argument.
+    /// The templates of `args`, then of `input`, which takes precedence if both name the same
+    /// argument.
     arguments: Vec<(&'static str, Template)>,
     rest: Template,
-    /// The credentials that templates name: `api` for `keychain.api.token`.
+    /// The credentials that templates refer to: `api` for `keychain.api.token`.
     aliases: BTreeSet<String>,
 }
 
-/// The keys of a tool that hold values for its templates. The arguments of a program are its own.
+/// Returns the keys that hold template variables. For `script`, `args` is the program's argument
+/// list instead.
 fn argument_keys(tool: ToolKind) -> &'static [&'static str] {
     if tool == ToolKind::Script { &ARGUMENT_KEYS[1..] } else { &ARGUMENT_KEYS }
 }
 
-/// The values a template can name: the arguments, then what came with the command, then credentials,
-/// then words about the command itself.
+/// The variables of a template, by precedence: the arguments, the values of the command, the
+/// credentials, and facts about the command itself.
 struct Scope<'a> {
     arguments: &'a Map<String, Value>,
     bindings: &'a BTreeMap<String, Arc<Value>>,
@@ -54,10 +55,10 @@ struct Scope<'a> {
     whereabouts: &'a Whereabouts,
 }
 
-/// What the credentials of a command are called in its templates.
+/// The template variable that holds the credentials.
 const KEYCHAIN: &str = "keychain";
 
-/// Whom a command is for, and what cuts it short.
+/// The inputs of [`Templates::prepare`] that do not come from the lease.
 pub(crate) struct Circumstances<'a> {
     pub(crate) timeout_default: Duration,
     pub(crate) cancel: CancellationToken,
@@ -71,8 +72,9 @@ impl Templates {
         Self { parsed: Mutex::new(LruCache::new(TEMPLATES_MAX)) }
     }
 
-    /// The call a lease asks for. `bindings` are the lease's, with references resolved. Credentials
-    /// that templates name are asked for here, and are no variable of the tool itself.
+    /// Builds the call of a lease. `bindings` are the lease's values with references resolved. The
+    /// credentials that templates refer to are resolved here, and are not passed to the tool as
+    /// variables.
     pub(crate) async fn prepare(
         &self,
         lease: &Lease,
@@ -142,7 +144,7 @@ impl Config {
         let mut arguments = Vec::new();
         if let Value::Object(config) = &mut rest {
             for &key in argument_keys {
-                // A list is a program's argument vector, which is the tool's own affair.
+                // A list is the argument list of a program, which the tool reads itself.
                 if let Some(value) = config.get(key).filter(|value| !value.is_array()) {
                     arguments.push((key, parse(value.clone())?));
                     config.shift_remove(key);
@@ -156,7 +158,8 @@ impl Config {
         Ok(Self { arguments, rest, aliases })
     }
 
-    /// The credentials that templates name, by alias. A variable of that name is the playbook's own.
+    /// Resolves the credentials that templates refer to, by alias. A playbook variable named
+    /// `keychain` takes precedence.
     async fn keychain(
         &self,
         call: &Call,
@@ -204,7 +207,7 @@ impl Variables for Scope<'_> {
 }
 
 impl Scope<'_> {
-    /// What a command is called, and who runs it.
+    /// Returns a variable about the command or the worker that runs it.
     fn about_command(&self, name: &str) -> Option<String> {
         match name {
             "worker_id" => self.whereabouts.worker.clone(),
@@ -217,16 +220,16 @@ impl Scope<'_> {
     }
 }
 
-/// The alias in `keychain.alias` and in `keychain.alias.field`.
+/// Returns the alias in `keychain.alias` or `keychain.alias.field`.
 fn alias_in(path: &str) -> Option<&str> {
     path.strip_prefix(KEYCHAIN)?.strip_prefix('.')?.split('.').next()
 }
 
-/// The shorter of what the lease and the tool's own keys say.
+/// Returns the shorter of the timeouts of the lease and of the tool's configuration.
 fn timeout(lease: &Lease, config: &Map<String, Value>) -> Result<Option<Duration>, ToolError> {
     let leased = lease.timeout_ms.map(Duration::from_millis);
     let keys = Keys::new(lease.tool.as_str(), config);
-    // A map tells apart connecting and reading; that is for the tool.
+    // A map holds separate connect and read timeouts, which the tool applies itself.
     let own = match keys.value(&["timeout"]) {
         Some(Value::Object(_)) => keys.duration(&["timeout_seconds"])?,
         _ => keys.duration(&["timeout", "timeout_seconds"])?,

@@ -1,8 +1,8 @@
-//! `python`: runs code in a warm interpreter, with a fresh namespace for every call.
+//! The tool `python`: runs code in a pooled interpreter, with a fresh namespace for every call.
 //!
-//! The interpreter runs our own `runner.py`, handed over at its start; nothing is written to disk. A
-//! call that is stopped, crashes its interpreter or leaves threads or processes behind costs the
-//! interpreter; the next call gets another.
+//! The interpreter runs `runner.py`, which is sent to it at its start; nothing is written to disk.
+//! An interpreter is not reused if its call was stopped, crashed, or left threads or processes
+//! behind.
 
 mod interpreter;
 mod pool;
@@ -24,7 +24,7 @@ use crate::source::Source;
 use interpreter::Talk;
 use pool::Pool;
 
-/// How many interpreters other than the usual one a worker keeps apart.
+/// The maximum number of interpreters, other than the default one, that have a pool.
 const POOLS_MAX: usize = 16;
 
 pub(crate) struct Python {
@@ -32,11 +32,11 @@ pub(crate) struct Python {
     idle_max: usize,
     environment: BTreeMap<String, String>,
     outgoing: Arc<Outgoing>,
-    /// By interpreter.
+    /// The pools, by interpreter program.
     pools: Mutex<BTreeMap<String, Arc<Pool>>>,
 }
 
-/// What an interpreter is asked to run.
+/// A request to run code in an interpreter.
 #[derive(Debug, Serialize)]
 struct Request<'a> {
     code: String,
@@ -50,15 +50,15 @@ struct Request<'a> {
     cwd: Option<PathBuf>,
 }
 
-/// How the code of a request ended.
+/// The end of a request.
 #[derive(Debug)]
 enum End {
-    /// Null if there was no result.
+    /// The result of the code; null if there is none.
     Value(Value),
     Error(Raised),
 }
 
-/// What was raised, ready for a reader.
+/// An exception raised by the code.
 #[derive(Debug, Deserialize)]
 struct Raised {
     kind: ErrorKind,
@@ -78,7 +78,7 @@ impl Python {
         }
     }
 
-    /// Everything up to the point where the code can run.
+    /// Reads the configuration and loads the code.
     async fn prepare<'a>(&self, call: &'a Call) -> Result<(Arc<Pool>, Request<'a>), ToolError> {
         let keys = Keys::new("python", &call.config);
         let program = interpreter_named(keys)?.unwrap_or_else(|| self.usual.clone());
@@ -152,7 +152,8 @@ impl Tool for Python {
     }
 }
 
-/// The interpreter that the configuration asks for: a program, or that of a virtual environment.
+/// Returns the interpreter that the configuration names: a program, or the one of a virtual
+/// environment.
 fn interpreter_named(keys: Keys<'_>) -> Result<Option<String>, ToolError> {
     let Some(venv) = keys.text(&["venv", "virtualenv"])? else { return keys.text(&["python"]) };
     if keys.value(&["python"]).is_some() {
@@ -169,7 +170,7 @@ fn interpreter_named(keys: Keys<'_>) -> Result<Option<String>, ToolError> {
     Ok(Some(program.display().to_string()))
 }
 
-/// Code that leaves no result has what it printed for one.
+/// Converts the end of a request; code without a result returns its printed output.
 fn ended(end: End, logs: Logs) -> Ended {
     match end {
         End::Value(Value::Null) => {

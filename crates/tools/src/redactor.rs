@@ -1,9 +1,9 @@
-//! Takes secrets out of the output of tools, by their value and never by the name of a field:
-//! `author` is not a secret, and a token is one wherever it appears.
+//! Removes secrets from the output of tools. Secrets are found by value and never by the name of a
+//! field: `author` is not a secret, and a token is one wherever it appears.
 //!
-//! A text is searched in three readings at once: as it is written, with percent-encoding and JSON
-//! escapes decoded, and without white space, as base64 and hex are wrapped. Each reading is one pass of
-//! an Aho-Corasick automaton, so the cost is linear in the text.
+//! A text is searched in three readings at once: as written, with percent-encoding and JSON escapes
+//! decoded, and without white space, for wrapped base64 and hex. Each reading is one pass of an
+//! Aho-Corasick automaton, so the cost is linear in the length of the text.
 
 mod reading;
 mod scan;
@@ -21,10 +21,11 @@ use secrets::Patterns;
 
 /// The text that replaces a secret.
 pub const REDACTED: &str = "[REDACTED]";
-/// The least bytes of a secret that is searched for: a shorter one is part of ordinary text.
+/// The minimum length in bytes of a secret that is searched for; a shorter one could be ordinary
+/// text.
 pub const SECRET_MIN: usize = 6;
 
-/// Replaces the secrets of some credentials. Clones share the automata.
+/// Replaces the secrets of credentials in texts and values. Clones share the automata.
 #[derive(Clone, Default)]
 pub struct Redactor {
     searchers: Arc<[Searcher]>,
@@ -33,7 +34,8 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Searches for every secret of some credentials, and for the passwords within their URLs.
+    /// Creates a redactor for all secrets of some credentials, including the passwords in their
+    /// URLs.
     pub fn of_credentials<'a>(
         credentials: impl IntoIterator<Item = &'a Map<String, Value>>,
     ) -> Self {
@@ -51,12 +53,12 @@ impl Redactor {
         Self { searchers: searchers.collect(), is_numeric }
     }
 
-    /// Returns whether there is nothing to search for.
+    /// True if there is nothing to search for.
     pub fn is_idle(&self) -> bool {
         self.searchers.is_empty()
     }
 
-    /// Returns a text without the secrets.
+    /// Returns a text with the secrets replaced.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if text.len() < SECRET_MIN || self.is_idle() {
             return Cow::Borrowed(text);
@@ -72,7 +74,7 @@ impl Redactor {
         Cow::Owned(into_text(kept))
     }
 
-    /// Takes the secrets out of a value, names of fields included.
+    /// Replaces the secrets in a value, including the names of fields.
     pub fn json(&self, value: &mut Value) {
         if self.is_idle() {
             return;
@@ -104,7 +106,7 @@ impl Redactor {
         }
     }
 
-    /// Begins the redaction of a text that comes in pieces.
+    /// Begins the redaction of a text that arrives in pieces.
     pub(crate) fn begin(&self) -> Redaction {
         Redaction {
             scans: self.searchers.iter().map(Scan::new).collect(),
@@ -124,26 +126,26 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
-/// The redaction of one text that comes in pieces. A byte is released once no secret that has begun
-/// can still contain it, so a secret is found however the pieces are cut.
+/// The redaction of one text that arrives in pieces. A byte is released once no partially matched
+/// secret can still contain it, so a secret is found however the text is split.
 #[derive(Debug)]
 pub(crate) struct Redaction {
     redactor: Redactor,
     scans: Vec<Scan>,
     /// The bytes from `released` on.
     pending: Vec<u8>,
-    /// The number of bytes that were scanned.
+    /// The number of bytes scanned.
     scanned: usize,
-    /// The number of bytes that were released or replaced.
+    /// The number of bytes released or replaced.
     released: usize,
     /// The end of the last replaced secret.
     covered: usize,
-    /// The places of secrets that are not replaced yet.
+    /// The positions of secrets that are not yet replaced.
     found: Vec<Range<usize>>,
 }
 
 impl Redaction {
-    /// Takes the next piece and appends to `kept` what is settled.
+    /// Scans the next piece and appends the bytes that are final to `kept`.
     pub(crate) fn push(&mut self, piece: &[u8], kept: &mut Vec<u8>) {
         if self.scans.is_empty() {
             kept.extend_from_slice(piece);
@@ -155,7 +157,7 @@ impl Redaction {
         self.release_pending(settled.unwrap_or(self.scanned), kept);
     }
 
-    /// Ends the text and appends the rest of it to `kept`; the next piece begins another text.
+    /// Ends the text and appends its rest to `kept`. The next piece begins a new text.
     pub(crate) fn finish(&mut self, kept: &mut Vec<u8>) {
         self.end_scans();
         self.release_pending(self.scanned, kept);
@@ -185,8 +187,8 @@ impl Redaction {
         self.pending.drain(..self.released - from);
     }
 
-    /// Appends the bytes from `released` to `until`, with the secrets among them replaced. `bytes`
-    /// begins at `released`.
+    /// Appends the bytes from `released` to `until`, with secrets replaced. `bytes` begins at
+    /// `released`.
     fn release(&mut self, bytes: &[u8], until: usize, kept: &mut Vec<u8>) {
         let base = self.released;
         let mut at = base;
@@ -207,7 +209,8 @@ impl Redaction {
     }
 }
 
-/// Secrets are texts, so what is left between them is one too.
+/// Converts the remaining bytes to text. Secrets are texts, so the bytes between them are valid
+/// UTF-8.
 fn into_text(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
         Ok(text) => text,

@@ -1,4 +1,4 @@
-//! The tools a worker has, and the one place where a tool is given its time and no more.
+//! The tools of a worker. Runs a command's tool and enforces its timeout.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,29 +32,29 @@ use crate::sqlite::Sqlite;
 use crate::subscription::Subscription;
 use crate::transfer::Transfer;
 
-/// How long a tool may run if nobody says.
+/// The default timeout of a tool.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
-/// How long a tool that was told to stop may take to hand over its logs.
+/// How long a cancelled tool may take to return its logs.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
 /// The tools of a worker, by kind.
 pub struct Registry {
     tools: BTreeMap<ToolKind, Arc<dyn Tool>>,
     templates: Templates,
-    /// For templates that name them.
+    /// The source of credentials for templates.
     credentials: Arc<dyn Credentials>,
     whereabouts: Whereabouts,
     memory: MemoryBudget,
 }
 
-/// Why a tool was stopped.
+/// The reason why a tool was stopped.
 enum Stop {
     Timeout,
     Cancelled,
 }
 
 impl Registry {
-    /// A registry without tools and without credentials.
+    /// Creates a registry without tools and credentials.
     pub fn empty() -> Self {
         let credentials = Arc::new(FixedCredentials::default());
         Self {
@@ -66,7 +66,7 @@ impl Registry {
         }
     }
 
-    /// The tools that every worker has.
+    /// Creates a registry with the built-in tools.
     pub fn standard(settings: Settings) -> Self {
         let credentials: Arc<dyn Credentials> = Arc::new(Noted(settings.credentials));
         let settings = Settings { credentials, ..settings };
@@ -107,14 +107,14 @@ impl Registry {
             .with(ToolKind::Transfer, transfer)
     }
 
-    /// Adds a tool, or replaces the one of that kind.
+    /// Adds a tool; replaces one of the same kind.
     #[must_use]
     pub fn with(mut self, kind: ToolKind, tool: impl Tool + 'static) -> Self {
         self.tools.insert(kind, Arc::new(tool));
         self
     }
 
-    /// The memory budget that all calls share.
+    /// The memory budget shared by all calls.
     pub fn memory(&self) -> &MemoryBudget {
         &self.memory
     }
@@ -123,9 +123,9 @@ impl Registry {
         self.tools.keys().copied()
     }
 
-    /// Runs the command of a lease to its end. `bindings` are the lease's, with references resolved;
-    /// the credentials that the tool asks for are noted in `used`, and their secrets are taken out of
-    /// everything that is returned. What is returned is held by `memory`.
+    /// Runs the command of a lease to its end. `bindings` are the lease's values with references
+    /// resolved. Credentials that the tool requests are recorded in `used`, and their secrets are
+    /// removed from the result. The memory of the result is held by `memory`.
     pub async fn run(
         &self,
         lease: &Lease,
@@ -162,7 +162,7 @@ impl Registry {
         }
     }
 
-    /// Runs a call in which nothing is a template.
+    /// Runs a call whose templates are already rendered.
     pub async fn call(&self, kind: ToolKind, call: &Call) -> Ended {
         let ended = match self.tools.get(&kind) {
             Some(tool) => run_in_time(tool.as_ref(), call, &call.cancel.clone()).await,
@@ -180,9 +180,9 @@ impl Registry {
     }
 }
 
-/// Runs a tool until it is done, its time is over or its command is cancelled.
+/// Runs a tool until it ends, its timeout passes or its command is cancelled.
 async fn run_in_time(tool: &dyn Tool, call: &Call, cancel: &CancellationToken) -> Ended {
-    // Also when nobody waits for this run any more, nothing of it goes on.
+    // Cancels the call if this future is dropped, so that nothing keeps running.
     let _stop_at_the_end = call.cancel.clone().drop_guard();
     let running = tool.run(call);
     tokio::pin!(running);

@@ -1,4 +1,4 @@
-//! Results that are kept elsewhere: how a reference is written, and where its value comes from.
+//! References to results that are stored outside the event log, and the trait that fetches them.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use async_trait::async_trait;
 use noetl_model::{Digest, ErrorKind, ToolError};
 use serde_json::Value;
 
-/// The beginning of a reference by content.
+/// The prefix of a reference by content.
 const BY_CONTENT: &str = "noetl://payload/";
 const SCHEME: &str = "noetl://";
 
-/// Where a result is.
+/// The location of a stored result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// Content is its own address.
+    /// The digest of the content.
     Content(Digest),
-    /// By a name that the control plane knows: `noetl://execution/…`.
+    /// A name known to the control plane: `noetl://execution/…`.
     Name(String),
 }
 
 impl Reference {
-    /// Reads `_ref` of a result, or the text in it.
+    /// Parses a reference: a text, or a map with `ref` or `_ref`.
     pub fn read(value: &Value) -> Option<Self> {
         let text = match value {
             Value::String(text) => text.as_str(),
@@ -34,14 +34,14 @@ impl Reference {
     }
 }
 
-/// Finds results by reference.
+/// Fetches results by reference.
 #[async_trait]
 pub trait Results: Send + Sync {
-    /// The value; a `not_found` error if there is none any more.
+    /// Fetches a result. Fails with `not_found` if it does not exist.
     async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError>;
 }
 
-/// A worker without a control plane has no results but its own.
+/// The results of a worker without a control plane: every fetch fails.
 pub struct NoResults;
 
 #[async_trait]

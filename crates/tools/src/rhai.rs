@@ -1,7 +1,8 @@
-//! `rhai`: a small script in this process, on a thread for scripts and within tight bounds.
+//! The tool `rhai`: runs a small script inside this process, on a separate thread and with tight
+//! limits.
 //!
-//! A script reaches its variables, and the network as far as the `http` tool does: no files, no
-//! modules, no `eval`. Threads, interpreters and compiled scripts are used again; variables are not.
+//! A script can use its variables, and the network under the rules of the `http` tool: no files, no
+//! modules, no `eval`. Threads, interpreters and compiled scripts are reused; variables are not.
 
 mod engine;
 mod functions;
@@ -42,7 +43,7 @@ impl Rhai {
     }
 }
 
-/// A script with everything it can reach.
+/// A script with its variables and its access to the network.
 struct Work {
     code: String,
     variables: BTreeMap<String, Arc<Value>>,
@@ -76,7 +77,7 @@ impl Tool for Rhai {
         let scripts = self.scripts.clone();
         let started = self.threads.run(Box::new(move |interpreter| {
             let ended = evaluate(work, &scripts, interpreter);
-            // Nobody listens any more if the command was given up.
+            // The receiver is gone if the command was abandoned.
             Box::new(move || drop(done.send(ended)))
         }));
         if let Err(error) = started {
@@ -111,7 +112,7 @@ fn evaluate(work: Work, scripts: &Scripts, interpreter: &Interpreter) -> Ended {
 }
 
 impl Work {
-    /// Everything the command came with, then the arguments, which win.
+    /// Returns the values of the command, then the arguments, which take precedence.
     fn variables(&self) -> Result<Vec<(String, Dynamic)>, Box<EvalAltResult>> {
         let all = to_dynamic(&self.input)?;
         let mut variables = Vec::with_capacity(self.variables.len() + self.input.len() + 3);

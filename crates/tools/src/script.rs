@@ -1,7 +1,7 @@
-//! `script`: a script of any language, in a process of its own on the worker.
+//! The tool `script`: runs a script in any language as a process on the worker.
 //!
-//! The code is put into a file that is gone afterwards, and run by the interpreter that is named, or
-//! that its first line or the ending of its name asks for.
+//! The code is written to a temporary file and run by the configured interpreter, or else by the
+//! one that its first line (`#!`) or its file extension selects.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl Script {
         Ok(ended)
     }
 
-    /// The program, with its own arguments, that a script is handed to.
+    /// Returns the interpreter to run a script with, and its arguments.
     fn interpreter(
         &self,
         keys: Keys<'_>,
@@ -93,7 +93,7 @@ impl Script {
     }
 }
 
-/// A list is taken in order; a map becomes `--name value`, without those that are null.
+/// Reads the arguments: a list in order, or a map as `--name value` without null entries.
 fn arguments(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
     match keys.find(&["args", "arguments"]) {
         None => Ok(Vec::new()),
@@ -121,7 +121,7 @@ fn written(code: &str) -> Result<tempfile::NamedTempFile, ToolError> {
     })
 }
 
-/// What was printed, as JSON where it is some.
+/// Returns the printed output, parsed if it is JSON.
 async fn printed(stdout: Option<&Value>, memory: &CallMemory) -> Result<Value, ToolError> {
     let text = stdout.and_then(Value::as_str).unwrap_or_default().trim();
     memory.json_or_text(text.as_bytes()).await

@@ -1,5 +1,5 @@
-//! `secrets`: whether a credential is there and has what is needed, before anything is begun. It tells
-//! names, never values: what a step needs of a secret it takes by `auth`, and no output shows it.
+//! The tool `secrets`: checks that a credential exists and has the required fields. The output
+//! contains names, never values; a step uses a secret through `auth`.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Secrets {
     }
 }
 
-/// The fields that must be there.
+/// Reads the names of the fields that must exist.
 fn required(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
     match keys.find(&["fields", "required"]) {
         None => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! What the tools need to know of the worker they run in.
+//! The settings of a worker's tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,8 @@ use crate::memory::MemoryBudget;
 use crate::outgoing::Egress;
 use crate::results::{NoResults, Results};
 
-/// The variables that processes started by a tool inherit; all others are the worker's own affair.
+/// The environment variables that the processes of tools inherit. Other variables of the worker are
+/// not passed on.
 const INHERITED: &[&str] = &[
     "HOME",
     "LANG",
@@ -26,40 +27,40 @@ const INHERITED: &[&str] = &[
 ];
 const INHERITED_PREFIX: &str = "LC_";
 
-/// Who runs a command, as its templates know it: `worker_id` and `server_url`.
+/// The worker and the server of a command, available to templates as `worker_id` and `server_url`.
 #[derive(Debug, Clone, Default)]
 pub struct Whereabouts {
     pub worker: Option<String>,
     pub server_url: Option<String>,
 }
 
-/// How the tools of a worker are set up.
+/// The configuration of a worker's tools.
 #[derive(Clone)]
 pub struct Settings {
-    /// What processes started by a tool find in their environment, beside what the call says.
+    /// The environment of processes started by a tool, without the variables that the call adds.
     pub environment: BTreeMap<String, String>,
     /// The Python interpreter: a name on the path or a file.
     pub python: String,
-    /// How many Python processes are kept waiting for work.
+    /// The maximum number of idle Python processes.
     pub python_idle_max: usize,
-    /// Where the `http` tool may connect to.
+    /// The network policy for outgoing HTTP.
     pub egress: Egress,
-    /// Whether `HTTP_PROXY` and its kin are heeded.
+    /// True if `HTTP_PROXY` and similar variables are used.
     pub proxy_from_environment: bool,
     pub credentials: Arc<dyn Credentials>,
-    /// Where results come from that are too large to travel with a command.
+    /// The source of results that are too large to be sent with a command.
     pub results: Arc<dyn Results>,
-    /// The file of DuckDB's library, if it was named.
+    /// The configured file of the DuckDB library, if any.
     pub duckdb_library: Option<PathBuf>,
-    /// Where libraries that were installed for this user are.
+    /// The directories of libraries installed for this user.
     pub library_places: Vec<PathBuf>,
     pub whereabouts: Whereabouts,
-    /// How much memory the values of all calls may take together.
+    /// The memory budget for the values of all calls.
     pub memory: MemoryBudget,
 }
 
 impl Settings {
-    /// The settings that `variables`, the environment of the worker, ask for.
+    /// Reads the settings from the environment variables of the worker.
     pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let variables: BTreeMap<String, String> = variables.into_iter().collect();
         let said = |name: &str| variables.get(name).filter(|value| !value.is_empty());
@@ -91,7 +92,7 @@ impl Settings {
     }
 }
 
-/// The directory that `noetl tools install` puts libraries into, below the user's cache.
+/// Returns the directory for `noetl tools install`, below the user's cache.
 pub fn library_place(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let cache = match variable("XDG_CACHE_HOME") {
         Some(cache) => PathBuf::from(cache),

@@ -1,7 +1,7 @@
-//! `shell`: runs commands in processes of their own.
+//! The tool `shell`: runs commands as processes.
 //!
-//! A command sees the inherited environment, `env` and what identifies the call; never the worker's
-//! secrets. Commands run in order, each in a fresh shell, up to the first that fails.
+//! A command sees the inherited environment, `env` and the identifiers of the call, but not the
+//! worker's secrets. Commands run in order, each in a new shell, until one fails.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ pub(crate) struct Shell {
     environment: BTreeMap<String, String>,
 }
 
-/// What is to be run.
+/// The commands of a call, with their environment and input.
 pub(crate) struct Script {
-    /// The tool that runs it.
+    /// The name of the tool, for messages.
     pub(crate) tool: &'static str,
-    /// Program and arguments of each command.
+    /// The program and arguments of each command.
     pub(crate) commands: Vec<Vec<String>>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) env: Vec<(String, String)>,
@@ -39,14 +39,14 @@ impl Shell {
         Self { environment }
     }
 
-    /// Runs the commands in order, up to the first that fails.
+    /// Runs the commands in order until one fails.
     pub(crate) async fn run_script(
         &self,
         script: &Script,
         call: &Call,
     ) -> Result<Ended, ToolError> {
         let redactor = call.used.redactor();
-        // What is added to it is redacted already.
+        // Output is redacted before it is added.
         let mut printed = Printed::new(&Redactor::default());
         for argv in &script.commands {
             let Some(status) =
@@ -62,7 +62,8 @@ impl Shell {
         Ok(Ended::completed(output(0, &logs)).with_logs(logs))
     }
 
-    /// Runs one command to its end and adds to what is printed; nothing if it was told to stop.
+    /// Runs one command to its end and adds its output to `printed`. Returns `None` if it was
+    /// cancelled.
     async fn run_command(
         &self,
         script: &Script,
@@ -132,8 +133,8 @@ impl Script {
     }
 }
 
-/// `command` as a text is for the shell, as a list it is a program with its arguments; each of
-/// `cmds` is for the shell.
+/// Reads the commands. A `command` string runs in the shell, a `command` list is a program with its
+/// arguments; each item of `cmds` runs in the shell.
 fn commands(keys: Keys<'_>, shell: &str) -> Result<Vec<Vec<String>>, ToolError> {
     let in_shell = |text: String| vec![shell.to_owned(), "-c".to_owned(), text];
     let (key, value) = keys
@@ -156,7 +157,7 @@ fn commands(keys: Keys<'_>, shell: &str) -> Result<Vec<Vec<String>>, ToolError> 
     Ok(if key == "command" { vec![texts] } else { texts.into_iter().map(in_shell).collect() })
 }
 
-/// A text as it is, anything else as JSON.
+/// Reads the input: a string as it is, any other value as JSON.
 fn stdin(keys: Keys<'_>) -> Option<String> {
     keys.value(&["stdin"]).map(|value| match value {
         Value::String(text) => text.clone(),
@@ -168,7 +169,7 @@ async fn feed(stdin: Option<ChildStdin>, text: &str) {
     if let Some(mut stdin) = stdin
         && let Err(error) = stdin.write_all(text.as_bytes()).await
     {
-        // A process need not read its input to the end.
+        // A process may end without reading all of its input.
         tracing::debug!(%error, "a command closed its input early");
     }
 }
@@ -200,7 +201,7 @@ fn failed(
     Ended::failed_with(error, output(exit_code, &logs)).with_logs(logs)
 }
 
-/// The command as a person would recognise it, without secrets, cut to a line.
+/// Returns the first line of a command for messages, with secrets removed.
 fn first_line(argv: &[String], redactor: &Redactor) -> String {
     let text = match argv {
         [_, flag, script] if flag == "-c" => script.clone(),

@@ -1,4 +1,4 @@
-//! Where the code of a script is: in the playbook, in a file, or behind a URL.
+//! The source of a script's code: inline in the playbook, a file, or a URL.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::keys::Keys;
 use crate::memory::CallMemory;
 use crate::outgoing::{Outgoing, Request};
 
-/// The largest script that is run.
+/// The maximum length of a script.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How code inside `script` is spelt.
+/// The keys of inline code in `script`.
 const CODE: &[&str] = &["code", "content"];
-/// How long a script that is fetched may take to arrive.
+/// The default timeout for downloading a script.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Code with the name that its tracebacks show.
+/// Code with the file name shown in its tracebacks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) code: String,
     pub(crate) filename: String,
 }
 
-/// Where to take a script from.
+/// The location of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Inline(Script),
@@ -34,7 +34,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// From `code`, or from `script`: a place, or `{uri, source: {type, …}}`.
+    /// Reads `code`, or `script`: a path or URL, or `{uri, source: {type, …}}`.
     pub(crate) fn read(keys: Keys<'_>, cwd: Option<&Path>, label: &str) -> Result<Self, ToolError> {
         let inline = |code: String| Source::Inline(Script { code, filename: format!("<{label}>") });
         if let Some(code) = keys.text(&["code"])? {
@@ -116,7 +116,7 @@ impl Source {
     }
 }
 
-/// The type of a source that does not say it.
+/// Returns the type of a source that has no `type`.
 fn guess(script: Keys<'_>, uri: Option<&str>) -> String {
     let uri = uri.unwrap_or_default();
     let kind = if uri.starts_with("http://") || uri.starts_with("https://") {

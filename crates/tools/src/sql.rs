@@ -1,5 +1,5 @@
-//! What the SQL tools share: how a script falls into statements, how parameters reach them, and
-//! what their results look like to a playbook.
+//! Parts shared by the SQL tools: splitting a script into statements, binding parameters, and the
+//! format of results.
 
 use noetl_model::ToolError;
 
@@ -10,7 +10,7 @@ pub(crate) mod result;
 pub(crate) mod script;
 pub(crate) mod split;
 
-/// Says which of several statements failed.
+/// Adds the number and line of the failed statement to an error, if there are several.
 pub(crate) fn statement_failed(
     mut error: ToolError,
     index: usize,

@@ -1,4 +1,4 @@
-//! `sqlite`: a script of statements on an SQLite file, or on a database that lives for one call.
+//! The tool `sqlite`: runs a script of statements on an SQLite file or an in-memory database.
 
 pub(crate) mod database;
 mod failure;

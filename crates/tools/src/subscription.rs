@@ -1,5 +1,5 @@
-//! `subscription`: takes what waits at a source once, and says what became of it. The source is a
-//! JetStream consumer, which is used and never made.
+//! The tool `subscription`: polls a JetStream consumer once, or settles messages polled before. The
+//! consumer must exist.
 
 mod order;
 
@@ -23,7 +23,7 @@ use crate::nats::messages::shown;
 use crate::nats::missing;
 use order::{Acknowledge, Disposal, Order, Poll};
 
-/// How long the broker may take to confirm what became of one message.
+/// How long the broker may take to confirm the acknowledgement of one message.
 const CONFIRM_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Subscription {
@@ -59,8 +59,8 @@ impl Tool for Subscription {
     }
 }
 
-/// Takes messages until the batch is full or the time is over. They are acknowledged only once all of
-/// them are here.
+/// Fetches messages until the batch is full or the time has passed. They are acknowledged only when
+/// all have been received.
 async fn take(client: &Client, poll: &Poll, memory: &CallMemory) -> Result<Value, ToolError> {
     let context = jetstream::new(client.clone());
     let stream = context
@@ -131,7 +131,7 @@ async fn told(message: &Message, memory: &CallMemory) -> Result<Value, ToolError
     Ok(told)
 }
 
-/// Tells the broker what became of messages that were taken before, one by one.
+/// Settles messages that were fetched before, one by one.
 async fn dispose(
     client: &Client,
     disposal: Disposal,

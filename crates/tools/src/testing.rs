@@ -1,4 +1,4 @@
-//! Calls and runs for the tests of the tools: a configuration in, a short text out.
+//! Helpers for the tests of the tools: build a call from a configuration, show the result as text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Call, Ended, MemoryBudget, Settings};
 
-/// The settings of the machine the tests run on.
+/// The settings of the machine on which the tests run.
 pub(crate) fn settings() -> Settings {
     Settings::from_environment(std::env::vars())
 }
@@ -67,7 +67,7 @@ pub(crate) fn bindings(values: Value) -> BTreeMap<String, Arc<Value>> {
     values.into_iter().map(|(name, value)| (name, Arc::new(value))).collect()
 }
 
-/// What a run came to, one fact per line.
+/// Formats the result of a run, one fact per line.
 pub(crate) fn show(ended: &Ended) -> String {
     let mut text = match &ended.outcome {
         Outcome::Completed { output } => format!("completed {output}\n"),
@@ -93,7 +93,7 @@ pub(crate) fn show(ended: &Ended) -> String {
     text
 }
 
-/// Waits for a condition that another process brings about.
+/// Waits until a condition holds that another process causes.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     while !holds() {
@@ -102,7 +102,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process is there and not just waiting to be reaped.
+/// True if a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,5 +1,5 @@
-//! `transfer`: rows from one place to another, a chunk at a time, so that memory stays flat however
-//! many there are.
+//! The tool `transfer`: copies rows from a source to a target in chunks. Memory use does not depend
+//! on the number of rows, except for an HTTP response, which is read as a whole.
 
 mod chunk;
 mod file;
@@ -25,13 +25,13 @@ use crate::http::Http;
 use crate::keys::Keys;
 use crate::postgres::pool::Pools;
 
-/// How many rows are moved at a time, if nobody says.
+/// The default number of rows per chunk.
 const CHUNK_ROWS_DEFAULT: usize = 1000;
 const CHUNK_ROWS_MAX: usize = 100_000;
-/// How many chunks may wait between reader and writer.
+/// The maximum number of chunks queued between reader and writer.
 const CHUNKS_WAITING_MAX: usize = 2;
 
-/// What reading and writing need of the worker.
+/// The resources for reading and writing.
 pub(crate) struct Transfer {
     pub(crate) pools: Arc<Pools>,
     pub(crate) duckdb: Arc<Engine>,
@@ -39,13 +39,13 @@ pub(crate) struct Transfer {
     pub(crate) credentials: Arc<dyn Credentials>,
 }
 
-/// What becomes of the rows that are there already.
+/// The treatment of rows that already exist in the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Append,
-    /// All of them go, and the new ones come, at once.
+    /// Existing rows are deleted and the new ones inserted atomically.
     Replace,
-    /// Those with the same key are changed.
+    /// Existing rows with the same key are updated.
     Upsert,
 }
 
@@ -71,7 +71,7 @@ impl Mode {
     }
 }
 
-/// How far the work is.
+/// The number of rows and chunks written so far.
 #[derive(Default)]
 struct Progress {
     rows: AtomicU64,
@@ -106,7 +106,7 @@ impl Transfer {
         let reading = source.pump(sender, rows_max, call);
         let writing = target.drain(receiver, progress.clone(), call);
         let (read, written) = tokio::join!(reading, writing);
-        // A reader whose writer has gone just ends; the writer says why.
+        // A reader stops silently when its writer is gone; the writer returns the error.
         let columns = match (read, written) {
             (Ok(()), Ok(columns)) => columns,
             (Err(error), _) | (Ok(()), Err(error)) => return Err(told(error, mode, &progress)),
@@ -130,7 +130,7 @@ fn section<'a>(keys: Keys<'a>, name: &'static str) -> Result<&'a Map<String, Val
         .ok_or_else(|| keys.error(format!("`{name}` is missing: a map with its `type`")))
 }
 
-/// The error, and what is left of the work.
+/// Adds the number of rows already written to an error.
 fn told(mut error: ToolError, mode: Mode, progress: &Progress) -> ToolError {
     let rows = match mode {
         Mode::Append | Mode::Upsert => progress.rows(),

@@ -1,4 +1,4 @@
-//! What goes on beside the work: heartbeats, and hearing of cancellations.
+//! Background tasks of a worker: heartbeats, notices about itself, and cancellations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::holding::Holding;
 
-/// Extends all leases in one call per `interval`, for ever.
+/// Extends all leases in one call per `interval`, forever.
 pub(crate) async fn heartbeat(
     control: Arc<dyn ControlPlane>,
     worker: WorkerId,
@@ -45,7 +45,7 @@ pub(crate) async fn heartbeat(
     }
 }
 
-/// Tells the control plane about a worker, once per `interval`, for ever.
+/// Sends the notice about a worker to the control plane once per `interval`, forever.
 pub(crate) async fn announce(
     control: Arc<dyn ControlPlane>,
     notice: WorkerNotice,
@@ -55,14 +55,15 @@ pub(crate) async fn announce(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        // Work does not depend on it.
+        // Not fatal: the notice only lists the worker.
         if let Err(error) = control.announce(&notice).await {
             tracing::debug!(%error, "the worker is not listed");
         }
     }
 }
 
-/// Stops commands as soon as they are cancelled. What is missed here, a heartbeat tells.
+/// Stops commands as soon as they are cancelled. A missed cancellation is found by the next
+/// heartbeat.
 pub(crate) async fn hear_cancellations(
     mut cancellations: broadcast::Receiver<Cancellation>,
     holding: Arc<Holding>,

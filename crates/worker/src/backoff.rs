@@ -1,4 +1,4 @@
-//! How long to wait before asking again.
+//! Exponential backoff between retries.
 
 use std::time::Duration;
 

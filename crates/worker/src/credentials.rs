@@ -1,4 +1,5 @@
-//! Credentials by alias: those given to this worker, then those that the control plane keeps.
+//! Resolves credentials by alias: first those configured on this worker, then those of the control
+//! plane.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,16 +15,16 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 
-/// How long a credential is used again before it is asked for again.
+/// How long a fetched credential is cached.
 const FRESH: Duration = Duration::from_secs(30);
-/// How many credentials are remembered.
+/// The most credentials cached.
 const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
-/// How often a control plane that cannot be reached is asked.
+/// The most attempts while the control plane is unavailable.
 const ASKS_MAX: usize = 5;
 
 type Remembered = LruCache<(ExecutionId, String), (Instant, Map<String, Value>)>;
 
-/// Asks a control plane, unless the worker was given the credential itself.
+/// Credentials configured on the worker, else fetched from the control plane and cached.
 pub struct PlaneCredentials {
     fixed: FixedCredentials,
     control: Arc<dyn ControlPlane>,
@@ -60,7 +61,7 @@ impl PlaneCredentials {
     }
 }
 
-/// Why there is no credential, for whoever wrote the playbook.
+/// The error message for the author of the playbook.
 fn told(alias: &str, error: &ControlError) -> ToolError {
     match error {
         ControlError::CredentialMissing(_) => ToolError::new(
@@ -89,7 +90,8 @@ impl Credentials for PlaneCredentials {
         if self.fixed.has(alias) {
             return self.fixed.resolve(call, alias).await;
         }
-        // The keychain is the playbook's, so what one execution finds is not another's.
+        // The cache key has the execution: which credential an alias resolves to depends on the
+        // playbook.
         let key = (call.execution, alias.to_owned());
         if let Some((at, fields)) = self.remembered().get(&key)
             && at.elapsed() < FRESH

@@ -1,4 +1,4 @@
-//! The commands in this worker's hands.
+//! The commands that this worker holds.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,22 +7,22 @@ use noetl_api::{Cancellation, Held};
 use noetl_model::{Lease, Report};
 use tokio_util::sync::CancellationToken;
 
-/// What is held, and how to stop each.
+/// The commands held, each with the token that stops it.
 #[derive(Default)]
 pub(crate) struct Holding {
     commands: Mutex<BTreeMap<Held, CancellationToken>>,
 }
 
-/// A command in hand.
+/// A leased command to be run.
 #[derive(Debug)]
 pub(crate) struct Assigned {
     pub(crate) lease: Lease,
-    /// Cancelled when it is lost.
+    /// Cancelled when the command is lost.
     pub(crate) lost: CancellationToken,
 }
 
 impl Holding {
-    /// Takes a command into hand.
+    /// Registers a leased command as held.
     pub(crate) fn assign(&self, lease: Lease) -> Assigned {
         let lost = CancellationToken::new();
         self.lock().insert(held_by(&lease), lost.clone());
@@ -33,17 +33,17 @@ impl Holding {
         self.lock().keys().copied().collect()
     }
 
-    /// Whether nothing else can end at the same moment.
+    /// True if at most one command is held, so that no other can end at the same time.
     pub(crate) fn is_single(&self) -> bool {
         self.lock().len() <= 1
     }
 
-    /// Lets go of a command whose report was answered.
+    /// Removes a command whose report was answered.
     pub(crate) fn release(&self, held: &Held) {
         self.lock().remove(held);
     }
 
-    /// Gives up a command that is somebody else's now, or nobody's.
+    /// Stops and removes a command that was leased to another worker, cancelled or ended.
     pub(crate) fn lose(&self, held: &Held) {
         if let Some(token) = self.lock().remove(held) {
             token.cancel();

@@ -1,10 +1,11 @@
-//! Fetches the messages of one subscription and hands them in.
+//! Fetches the messages of one subscription from its source and submits them to the control plane.
 //!
-//! The control plane says what to fetch and decides about each message; the source is told only what
-//! the control plane has answered. So whatever dies, a message comes again, and is known.
+//! The control plane says what to fetch and returns a verdict for each message. A message is
+//! acknowledged to its source only after its verdict, so after any crash it is delivered again and
+//! recognised as a duplicate.
 //!
-//! Invariants: no more messages are in hand than the subscription allows; where messages keep an
-//! order, none is handed in before those that came earlier.
+//! Invariants: no more messages are unanswered than the subscription allows; ordered messages are
+//! submitted in the order they arrived.
 
 mod bucket;
 mod hand;
@@ -22,40 +23,40 @@ use crate::backoff::Backoff;
 use bucket::Bucket;
 use hand::Hand;
 
-/// How often it is looked how the subscription stands.
+/// Interval at which the state of the subscription is read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The longest that one fetch waits, so that a change of state is heeded soon.
+/// The longest wait of one fetch; bounds the delay until a change of state is noticed.
 const FETCH_WAIT_MAX: Duration = Duration::from_secs(1);
-/// How many messages one fetch asks for.
+/// The most messages that one fetch asks for.
 const FETCH_MAX: usize = 1000;
-/// How long saying goodbye may take.
+/// Timeout of giving up the right to an ordered subscription on exit.
 const LEAVE_WAIT: Duration = Duration::from_secs(2);
 
-/// Why a runtime has ended.
+/// The reason why a runtime has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntakeEnd {
-    /// It was told to.
+    /// The runtime was told to stop.
     Stopped,
-    /// The subscription takes no messages any more.
+    /// The subscription is draining or deactivated.
     Over(SubscriptionState),
-    /// There was nothing left to fetch, and it was to fetch no longer than that.
+    /// The source was empty and the subscription is fetched only until then ([`Pace::UntilEmpty`]).
     Empty,
 }
 
-/// Fetches the messages of one subscription.
+/// Fetches the messages of one subscription and submits them.
 pub struct IntakeRuntime {
     pub desk: Arc<dyn Desk>,
     pub sources: Arc<dyn Sources>,
     pub id: WorkerId,
-    /// The subscription's path.
+    /// The path of the subscription.
     pub path: String,
 }
 
-/// What is to be done for a subscription now.
+/// The action that the state of a subscription calls for.
 enum Duty {
     Fetch,
     Wait,
-    /// What is in hand is finished.
+    /// Settle the fetched messages and end.
     Finish(SubscriptionState),
 }
 
@@ -72,16 +73,16 @@ fn duty(assignment: &Assignment) -> Duty {
     }
 }
 
-/// Why one opening of a source is over.
+/// The reason why a source was closed.
 enum Shut {
     End(IntakeEnd),
-    /// The document has changed: the source may be another one.
+    /// The subscription has a new version, perhaps with another source.
     Changed,
     Broken(ToolError),
 }
 
 impl IntakeRuntime {
-    /// Fetches until `stop`, or until there is nothing to fetch any more.
+    /// Fetches until `stop`, or until the subscription ends or has no more messages to fetch.
     pub async fn run(&self, stop: CancellationToken) -> IntakeEnd {
         let mut backoff = Backoff::new();
         loop {
@@ -124,7 +125,7 @@ impl IntakeRuntime {
         }
     }
 
-    /// Waits until there is something to fetch, and opens its source.
+    /// Waits until the subscription is to be fetched, and opens its source.
     async fn open(&self) -> Result<Opened, String> {
         loop {
             let assignment = self.desk.attend(&self.id, &self.path).await;
@@ -151,7 +152,7 @@ enum Opened {
     Not(IntakeEnd),
 }
 
-/// A source for as long as it is open.
+/// An open source and the messages fetched from it.
 struct Opening<'a> {
     runtime: &'a IntakeRuntime,
     assignment: Assignment,
@@ -209,7 +210,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Looks how the subscription stands, from time to time.
+    /// Reads the state of the subscription if `LOOK_EVERY` has passed since the last time.
     async fn look(&mut self) -> Option<Shut> {
         if self.looked.elapsed() < LOOK_EVERY {
             return None;
@@ -223,13 +224,14 @@ impl<'a> Opening<'a> {
                 self.assignment = now;
                 self.looked = Instant::now();
             }
-            // Nothing can be handed in either, so nothing new is fetched until it answers.
+            // Without the control plane no message can be submitted either, so the unanswered ones
+            // fill up and fetching stops.
             Err(error) => tracing::debug!(%error, "the control plane does not answer"),
         }
         None
     }
 
-    /// Fetches as much as there is room for.
+    /// Fetches as many messages as the limits allow.
     async fn fetch(&mut self, stop: &CancellationToken) -> Result<Option<IntakeEnd>, ToolError> {
         let Assignment { batch, in_flight_max, wait_ms, pace, .. } = &self.assignment;
         let count = |number: &u32| usize::try_from(*number).unwrap_or(usize::MAX);
@@ -251,7 +253,7 @@ impl<'a> Opening<'a> {
         Ok(is_over.then_some(IntakeEnd::Empty))
     }
 
-    /// Hands in what is in hand.
+    /// Submits the fetched messages.
     async fn hand_in(&mut self, stop: &CancellationToken) {
         if self.hand.is_empty() {
             return;

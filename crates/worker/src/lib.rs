@@ -1,11 +1,11 @@
-//! Lease, heartbeat, run a tool, report.
+//! The worker: leases commands, runs their tools, sends heartbeats and reports.
 //!
-//! A [`Worker`] takes commands from a control plane, as many as it has slots, runs each in a task of
-//! its own and reports how it ended. It keeps nothing: whatever happens to it, its leases run out and
-//! others take over.
+//! A [`Worker`] leases as many commands from a control plane as it has slots, runs each in a task
+//! of its own and reports how it ended. A worker stores nothing: if it dies, its leases expire and
+//! other workers take over.
 //!
-//! Invariants: a command counts as held from its lease to the answer to its report, and is
-//! heartbeaten all that time; a command that is lost is stopped, and what comes of it is not reported.
+//! Invariants: a command is held, and its lease extended by heartbeats, from its lease until its
+//! report is answered; a lost command is stopped and not reported.
 
 mod attend;
 mod backoff;

@@ -1,4 +1,4 @@
-//! Telling the control plane how commands ended: many at once, again and again until answered.
+//! Sends reports to the control plane in batches and retries until they are answered.
 
 use std::io;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use tokio::sync::{mpsc, oneshot};
 use crate::backoff::Backoff;
 use crate::holding::{Assigned, Holding, held_by, held_of};
 
-/// How many reports travel together.
+/// The most reports in one batch.
 const BATCH_MAX: usize = 256;
-/// How many bytes of reports travel together; one that is larger travels alone, so that whoever takes
-/// them in need not hold many large ones at once.
+/// The most bytes in one batch, so that the receiver need not hold many large reports at once. A
+/// larger report is sent alone.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
-/// How many reports wait to be sent before finished commands keep their slots.
+/// The most reports waiting to be sent; beyond that, finished commands keep their slots.
 pub(crate) const WAITING_MAX: usize = 1024;
 
-/// How many batches are on their way at once: while one is being written, the next is being decided.
+/// The most batches in flight: while one is being written, the next is being decided.
 const BATCHES_MAX: usize = 2;
 
-/// A report on its way, and who waits for what follows.
+/// A report to send, and the channel for the follow-up command, if its slot waits for one.
 pub(crate) struct HandedIn {
     pub(crate) report: Report,
     /// Held until the report has been answered.
@@ -31,7 +31,7 @@ pub(crate) struct HandedIn {
     pub(crate) next: Option<oneshot::Sender<Assigned>>,
 }
 
-/// Sends reports until there are no more to come.
+/// Sends reports until the channel is closed.
 pub(crate) struct Reporter {
     pub(crate) control: Arc<dyn ControlPlane>,
     pub(crate) holding: Arc<Holding>,
@@ -48,7 +48,7 @@ impl Reporter {
                     if count == 0 {
                         break;
                     }
-                    // Commands that end together are reported together.
+                    // Gives commands that end at the same time a chance to be reported together.
                     if !self.holding.is_single() {
                         tokio::task::yield_now().await;
                     }
@@ -64,7 +64,8 @@ impl Reporter {
 
     async fn deliver(&self, batch: Vec<HandedIn>) {
         for part in of_bounded_size(batch) {
-            // The command whose report is refused has to end all the same.
+            // A command whose report is refused must end all the same, so its refusal is reported
+            // instead.
             for HandedIn { report, .. } in self.send(self.send(part).await).await {
                 tracing::error!(command = ?held_of(&report), "report refused for good");
                 self.holding.release(&held_of(&report));
@@ -72,7 +73,7 @@ impl Reporter {
         }
     }
 
-    /// Sends some reports; gives, for those that are refused, reports that say so.
+    /// Sends some reports; returns a failure report for each one that is refused.
     async fn send(&self, batch: Vec<HandedIn>) -> Vec<HandedIn> {
         if batch.is_empty() {
             return batch;
@@ -104,7 +105,8 @@ impl Reporter {
         refused
     }
 
-    /// Gives a command to whoever waits for it; held from now on, so that no heartbeat misses it.
+    /// Passes a follow-up command to the slot that waits for it. Held from here on, so that no
+    /// heartbeat misses the command.
     fn assign(&self, lease: Lease, next: Option<oneshot::Sender<Assigned>>) {
         let assigned = self.holding.assign(lease);
         let returned = match next {
@@ -118,7 +120,7 @@ impl Reporter {
         }
     }
 
-    /// The answers, however long they take; or why all are refused.
+    /// Sends until the control plane answers; fails with the reason if it refuses all of them.
     async fn send_until_answered(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, String> {
         let mut backoff = Backoff::new();
         loop {
@@ -139,7 +141,7 @@ impl Reporter {
     }
 }
 
-/// The reports in parts that are not too large, in order.
+/// Splits the reports, in order, into batches of at most `BATCH_BYTES_MAX`.
 fn of_bounded_size(batch: Vec<HandedIn>) -> Vec<Vec<HandedIn>> {
     let mut parts: Vec<Vec<HandedIn>> = Vec::new();
     let mut left = 0;
@@ -157,7 +159,7 @@ fn of_bounded_size(batch: Vec<HandedIn>) -> Vec<Vec<HandedIn>> {
     parts
 }
 
-/// The length of a report's JSON.
+/// Returns the length of a report's JSON.
 fn length(report: &Report) -> usize {
     let mut counted = Counted(0);
     match serde_json::to_writer(&mut counted, report) {
@@ -179,7 +181,7 @@ impl io::Write for Counted {
     }
 }
 
-/// The report of a command whose own report is not wanted.
+/// Returns the failure report of a command whose own report was refused.
 fn refusal(report: Report, reason: &str) -> Report {
     let message = format!("the control plane refused the report: {reason}");
     let error = ToolError::new(ErrorKind::Unknown, message);

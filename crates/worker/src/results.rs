@@ -1,4 +1,4 @@
-//! Results that a control plane keeps, for tools that ask for one by reference.
+//! Fetches results by reference from the control plane, for tools that ask for one.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use noetl_model::{ErrorKind, PayloadRef, ToolError};
 use noetl_tools::{Reference, Results};
 use serde_json::Value;
 
-/// What a control plane keeps.
+/// The results that a control plane stores.
 pub struct KeptResults {
     control: Arc<dyn ControlPlane>,
 }
@@ -23,7 +23,7 @@ impl KeptResults {
 impl Results for KeptResults {
     async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError> {
         let (told, fetched) = match reference {
-            // Who asks by content knows its address and not its length, which nobody needs.
+            // A digest alone identifies the payload; the size is not needed.
             Reference::Content(digest) => {
                 let reference = PayloadRef { digest: *digest, size: 0 };
                 (digest.to_string(), self.control.payload(&reference).await)

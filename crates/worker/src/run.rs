@@ -1,4 +1,4 @@
-//! One command, from its lease to its report.
+//! Runs one command, from its lease to its report.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use tracing::Instrument as _;
 
 use crate::backoff::Backoff;
 
-/// A command that is done: its report, and the memory that the report's output takes.
+/// A finished command: its report, and the memory reserved for the report's output.
 pub(crate) struct Done {
     pub(crate) report: Report,
     pub(crate) memory: CallMemory,
 }
 
-/// Runs a command to its end; a tool that panics has failed. Nothing if the command was lost.
+/// Runs a command to its end. A tool that panics has failed. `None` if the command was lost.
 pub(crate) async fn run(
     control: &dyn ControlPlane,
     registry: &Registry,
@@ -69,7 +69,8 @@ pub(crate) async fn run(
     (!lost.is_cancelled()).then_some(Done { report, memory })
 }
 
-/// The values of a lease's bindings; those that are far away are fetched, once there is room for them.
+/// Returns the values of a lease's bindings; fetches those stored by reference once their memory is
+/// reserved.
 async fn resolve(
     control: &dyn ControlPlane,
     lease: &Lease,
@@ -91,7 +92,7 @@ async fn resolve(
     Ok(values)
 }
 
-/// The length of the JSON that has to be fetched for a lease.
+/// Returns the total size of the JSON that has to be fetched for a lease.
 fn stored_bytes(lease: &Lease) -> usize {
     let stored = lease.bindings.0.values().map(|payload| match payload {
         Payload::Inline(_) => 0,

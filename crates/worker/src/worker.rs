@@ -1,4 +1,4 @@
-//! The worker's life: lease while there is room, run, and at the end finish what was begun.
+//! The main loop of a worker: lease commands while slots are free, run them, drain on shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,37 +17,37 @@ use crate::holding::{Assigned, Holding};
 use crate::report::{HandedIn, Reporter, WAITING_MAX};
 use crate::run::{self, Done};
 
-/// How long a slot goes on with what follows in an execution before others get their turn.
+/// How long a slot runs follow-up commands of an execution before it goes to other executions.
 const GO_ON_MAX: Duration = Duration::from_millis(250);
-/// How many commands are leased in one call.
+/// The most commands leased in one call.
 const LEASES_MAX: usize = 256;
-/// How long tools may take to stop once they are told to.
+/// How long tools may take to stop after they are cancelled.
 const STOP_WAIT: Duration = Duration::from_secs(5);
-/// How long giving back what is left may take.
+/// Timeout of releasing the remaining leases.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
-/// How long the last reports may take.
+/// Timeout of the last reports.
 const LAST_REPORTS_WAIT: Duration = Duration::from_secs(10);
 
-/// How a worker works.
+/// The settings of a worker.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub id: WorkerId,
-    /// Whose commands it takes.
+    /// The pool from which commands are leased.
     pub pool: Pool,
-    /// How many commands it runs at once.
+    /// The number of commands run concurrently.
     pub concurrency: usize,
-    /// How often it says that it is alive.
+    /// Interval of the heartbeats.
     pub heartbeat: Duration,
-    /// How often it tells the control plane about itself; `None` if it does not.
+    /// Interval of the notices by which the control plane lists this worker; `None` to send none.
     pub announce: Option<Duration>,
-    /// How long it waits for work before it asks again.
+    /// How long a lease request waits for work.
     pub lease_wait: Duration,
-    /// How long running commands may go on once it is told to stop.
+    /// How long running commands may go on after shutdown begins.
     pub drain: Duration,
 }
 
 impl Settings {
-    /// The usual settings: the shared pool, a heartbeat every 10 s.
+    /// The default settings: the shared pool, a heartbeat every 10 s.
     pub fn new(id: WorkerId, concurrency: usize) -> Self {
         Self {
             id,
@@ -61,7 +61,7 @@ impl Settings {
     }
 }
 
-/// Takes commands from a control plane and runs them.
+/// Leases commands from a control plane, runs them and reports their outcomes.
 pub struct Worker {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
@@ -69,7 +69,7 @@ pub struct Worker {
     settings: Settings,
 }
 
-/// What a command's task needs of its worker.
+/// The parts of the worker that each command's task uses.
 struct Desk {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
@@ -84,7 +84,8 @@ impl Worker {
         Self { control, registry: Arc::new(registry), holding: Arc::default(), settings }
     }
 
-    /// Works until `shutdown`, then finishes what runs, within the drain time, and gives the rest back.
+    /// Works until `shutdown`, lets running commands finish within the drain time, then releases
+    /// the remaining leases.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut attendants = JoinSet::new();
         attendants.spawn(attend::heartbeat(
@@ -114,7 +115,7 @@ impl Worker {
         if reported.is_err() {
             tracing::warn!("the last reports were not answered");
         }
-        // Nothing runs here any more: what is still leased is for others.
+        // Nothing runs here any more, so other workers may take the remaining leases.
         attendants.shutdown().await;
         let released = self.control.release(&self.settings.id);
         if !matches!(tokio::time::timeout(RELEASE_WAIT, released).await, Ok(Ok(()))) {
@@ -122,7 +123,7 @@ impl Worker {
         }
     }
 
-    /// Leases commands as slots become free; gives the tasks that still run at the end.
+    /// Leases commands as slots become free; returns the tasks still running at shutdown.
     async fn lease_until(
         &self,
         shutdown: &CancellationToken,
@@ -155,7 +156,8 @@ impl Worker {
                 Ok(leases) => {
                     backoff = Backoff::new();
                     for (lease, slot) in leases.into_iter().zip(free) {
-                        // Held before the task first runs, so that no heartbeat misses it.
+                        // Registered as held before the task first runs, so that no heartbeat
+                        // misses the command.
                         let assigned = self.holding.assign(lease);
                         tasks.spawn(desk.clone().carry_out(assigned, slot));
                     }
@@ -182,7 +184,7 @@ impl Worker {
         self.control.lease(request).await
     }
 
-    /// Waits for what runs; beyond the drain time, stops it.
+    /// Waits for the running commands; stops them if the drain time has passed.
     async fn drain(&self, mut tasks: JoinSet<()>) {
         let finished = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(self.settings.drain, finished).await.is_ok() {
@@ -198,8 +200,8 @@ impl Worker {
 }
 
 impl Desk {
-    /// Runs a command, hands in its report, and goes on with what follows as long as it is the slot's
-    /// turn; the slot is free again after that.
+    /// Runs a command and reports it, then runs follow-up commands for up to `GO_ON_MAX`, then
+    /// frees the slot.
     async fn carry_out(self: Arc<Self>, assigned: Assigned, slot: OwnedSemaphorePermit) {
         let begun = Instant::now();
         let mut assigned = Some(assigned);
@@ -218,7 +220,8 @@ impl Desk {
         drop(slot);
     }
 
-    /// Hands in a report and waits for what follows, if anything does and the worker is not to stop.
+    /// Sends a report and waits for the follow-up command; `None` if there is none or the worker
+    /// stops.
     async fn hand_in_for_more(&self, report: Report, memory: CallMemory) -> Option<Assigned> {
         let (next, following) = oneshot::channel();
         self.hand_in(HandedIn { report, memory, next: Some(next) }).await;
@@ -226,12 +229,12 @@ impl Desk {
     }
 
     async fn hand_in(&self, handed_in: HandedIn) {
-        // The reporter is gone only when the worker gave up on its reports.
+        // The channel is closed only if the worker gave up on its last reports.
         let _gone = self.reports.send(handed_in).await;
     }
 }
 
-/// All free slots, once there is one.
+/// Waits for a free slot, then returns all free slots.
 async fn free_slots(slots: &Arc<Semaphore>) -> Vec<OwnedSemaphorePermit> {
     let first = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
     let mut free = vec![first];

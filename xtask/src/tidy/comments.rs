@@ -1,4 +1,4 @@
-//! Comments say why, in the present tense; how it came to be is in the commit.
+//! Checks that comments do not tell history: no issues, no stages of the work, no postponed work.
 
 use super::Fault;
 use super::rust::Scan;
@@ -16,7 +16,7 @@ pub(super) fn comments_tell_no_history(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// The comments of a file with their lines, counted from 1.
+/// Returns the comments of a file with their line numbers, counted from 1.
 fn comments(path: &str, text: &str) -> Vec<(usize, String)> {
     let starting_with = |mark: &str| {
         let lines = text.lines().enumerate();
@@ -33,9 +33,9 @@ fn comments(path: &str, text: &str) -> Vec<(usize, String)> {
     }
 }
 
-/// What a comment should not speak of.
+/// Returns the complaint about a comment, if there is one.
 fn history(comment: &str) -> Option<&'static str> {
-    // A regression test may name the thread it comes from.
+    // A regression test may link the thread it comes from.
     if comment.trim_start_matches(['/', ' ']).starts_with("See: ") {
         return None;
     }

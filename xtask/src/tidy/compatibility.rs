@@ -1,13 +1,13 @@
-//! What compatibility rests on is a test that exists.
+//! Checks that every rule of docs/compatibility.md names tests that exist.
 
 use super::Fault;
 use super::tree::Tree;
 
 const COMPATIBILITY: &str = "docs/compatibility.md";
-/// How many rules the list has.
+/// The number of rules in the list.
 const RULES: usize = 63;
 
-/// Every rule of the list has a row, and each row names tests that exist.
+/// Checks that every rule of the list has a row and that each row names tests that exist.
 pub(super) fn every_rule_is_held_up_by_a_test(tree: &Tree) -> Vec<Fault> {
     let Some(text) = tree.get(COMPATIBILITY) else { return Vec::new() };
     let mut faults = Vec::new();
@@ -39,7 +39,8 @@ pub(super) fn every_rule_is_held_up_by_a_test(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Tests are called by sentences, perhaps with their module before them.
+/// True if a name looks like a test's, perhaps with its module: lower case, two or more
+/// underscores.
 fn is_test(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == ':';
     text.chars().all(plain) && text.matches('_').count() > 1

@@ -1,12 +1,12 @@
-//! Every crate has what a crate has here: a header, the lints, a row on the map.
+//! Checks that every crate has a header, the workspace lints and a row in ARCHITECTURE.md.
 
 use super::Fault;
 use super::tree::{Tree, file_name, is_test_file};
 
-/// A map is read at one sitting.
+/// The limit for ARCHITECTURE.md, so that it can be read at one sitting.
 const ARCHITECTURE_LINES_MAX: usize = 300;
 
-/// The crate that calls a foreign library has the lints of all but the one against unsafe code.
+/// The crate that calls a C library: it repeats the workspace lints, except the ban on unsafe code.
 const OWN_LINTS: &str = "crates/duckdb";
 
 pub(super) fn crates_are_complete(tree: &Tree) -> Vec<Fault> {

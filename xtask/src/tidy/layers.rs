@@ -1,4 +1,4 @@
-//! Dependencies between crates point inwards.
+//! Checks that dependencies between crates point inwards.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::Fault;
 use crate::cargo::cargo;
 
-/// Whom a crate may depend on, its dev-dependencies aside.
+/// The workspace crates that a crate may depend on, dev-dependencies aside.
 enum Allowed {
     Only(&'static [&'static str]),
-    /// The top, and what is only for tests and measurements.
+    /// For the outermost crate, and for crates used only in tests and measurements.
     All,
 }
 
 use Allowed::{All, Only};
 
-/// Inner rooms first. A crate that is not listed may not exist.
+/// The allowed dependencies of every crate, innermost first. A crate that is not listed is a fault.
 const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-model", Only(&[])),
     ("noetl-expr", Only(&["noetl-model"])),
@@ -63,11 +63,11 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("xtask", Only(&[])),
 ];
 
-/// What is only for tests and measurements: nothing that ships may depend on it.
+/// Crates for tests and measurements only: nothing that ships may depend on them.
 const NEVER_SHIPPED: &[&str] =
     &["noetl-testkit", "noetl-sim", "noetl-bench", "noetl-fixtures", "xtask"];
 
-/// The packages of the workspace, as cargo tells them.
+/// Returns the packages of the workspace, from `cargo metadata`.
 pub(super) fn metadata() -> Result<Value> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--offline", "--format-version=1"])

@@ -1,12 +1,12 @@
-//! Functions fit a screen, files have one subject.
+//! Checks the lengths of functions and files.
 
 use super::Fault;
 use super::rust::Scan;
 use super::tree::{Tree, is_test_file};
 
-/// Lines of code in a function's body.
+/// The most lines of code in a function's body.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Lines of a file, the tests at its end aside.
+/// The most lines in a file, the tests at its end aside.
 const FILE_LINES_MAX: usize = 800;
 
 pub(super) fn functions_and_files_are_short(tree: &Tree) -> Vec<Fault> {
@@ -28,9 +28,10 @@ pub(super) fn functions_and_files_are_short(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Where each function with a body begins, and how many lines of code the body has.
+/// Returns the line where each function with a body begins, and the number of code lines in the
+/// body.
 ///
-/// Found by rustfmt's indentation, so right for formatted code.
+/// Relies on rustfmt's indentation, so the code must be formatted.
 fn functions(code: &[String]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (start, line) in code.iter().enumerate() {
@@ -58,7 +59,7 @@ fn is_function(line: &str) -> bool {
     words.next() == Some("fn")
 }
 
-/// Whether the attributes right above a function excuse its length, with their reason.
+/// True if an attribute above a function expects `clippy::too_many_lines`.
 fn is_excused(above: &[String]) -> bool {
     let attributes = above.iter().rev().take_while(|line| {
         let line = line.trim();

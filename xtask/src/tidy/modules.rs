@@ -1,4 +1,4 @@
-//! No file lies about that nobody compiles.
+//! Checks that every Rust file is compiled.
 
 use super::Fault;
 use super::rust::Scan;
@@ -22,7 +22,7 @@ pub(super) fn every_file_is_a_module(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Files that cargo compiles by itself.
+/// True for files that cargo compiles without a `mod`.
 fn is_root(inside: &str) -> bool {
     let parts: Vec<&str> = inside.split('/').collect();
     matches!(
@@ -36,7 +36,8 @@ fn is_root(inside: &str) -> bool {
     )
 }
 
-/// Where a file's `mod` may be: the file named like its directory, or the root beside it.
+/// Returns the files that may declare a file's `mod`: the one named like its directory, or the root
+/// beside it.
 fn parents(path: &str) -> Vec<String> {
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     ["lib.rs", "main.rs", "mod.rs"]

@@ -1,11 +1,12 @@
-//! Everything lies where one looks for it.
+//! Checks of the repository layout: root entries, examples, links, and the tests named in
+//! documents.
 
 use std::collections::BTreeSet;
 
 use super::Fault;
 use super::tree::Tree;
 
-/// What the root may hold.
+/// The entries allowed at the root.
 const ROOT_ENTRIES: &[&str] = &[
     ".cargo",
     ".ci",
@@ -60,7 +61,7 @@ pub(super) fn links_lead_somewhere(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Whether a link of a file names another file, or a directory that has some.
+/// True if a link in a file leads to another file, or to a directory with files.
 fn leads_somewhere(tree: &Tree, from: &str, link: &str) -> bool {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -76,7 +77,7 @@ fn leads_somewhere(tree: &Tree, from: &str, link: &str) -> bool {
     tree.get(&target).is_some() || tree.below(&target).next().is_some()
 }
 
-/// A promise is worth the test that it names.
+/// Checks that every test named in `docs/guarantees.md` exists.
 pub(super) fn guarantees_name_tests_that_exist(tree: &Tree) -> Vec<Fault> {
     const GUARANTEES: &str = "docs/guarantees.md";
     let mut faults = Vec::new();
@@ -95,7 +96,7 @@ pub(super) fn guarantees_name_tests_that_exist(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Tests are called by sentences.
+/// True if a name looks like a test's: lower case, with at least two underscores.
 fn is_test_name(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         && text.matches('_').count() > 1

@@ -1,10 +1,11 @@
-//! Rust text, taken apart as far as the checks need it: code, comments, literals.
+//! Splits Rust source into code, comments and literals, as far as the checks need it.
 
-/// A Rust file, line by line, with its comments apart from its code.
+/// A Rust file, line by line, with its comments separated from its code.
 pub(super) struct Scan {
-    /// The code of each line. Comments are gone; of a literal only quotation marks are left.
+    /// The code of each line, without comments. A literal is reduced to one quotation mark per
+    /// line.
     pub(super) code: Vec<String>,
-    /// Comments with their line, counted from 1.
+    /// The comments with their line numbers, counted from 1.
     pub(super) comments: Vec<(usize, String)>,
 }
 
@@ -41,7 +42,7 @@ impl Scan {
         Self { code, comments }
     }
 
-    /// How many lines come before the `mod tests { … }` at the end.
+    /// Returns the number of lines before the `mod tests { … }` at the end.
     pub(super) fn lines_before_tests(&self) -> usize {
         let at = self.code.windows(2).position(|pair| {
             pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
@@ -50,7 +51,7 @@ impl Scan {
     }
 }
 
-/// The kind and the length of what a non-empty text begins with.
+/// Returns the kind and the length of the first token of a non-empty text.
 fn first_token(text: &str, after_word: bool) -> (Token, usize) {
     if text.starts_with("//") {
         return (Token::Comment, text.find('\n').unwrap_or(text.len()));
@@ -70,7 +71,7 @@ fn first_token(text: &str, after_word: bool) -> (Token, usize) {
     (Token::Code, text.chars().next().map_or(0, char::len_utf8))
 }
 
-/// Block comments nest.
+/// Returns the length of a block comment; block comments nest.
 fn block_comment_length(text: &str) -> usize {
     let mut depth = 0_usize;
     for (at, _) in text.char_indices() {
@@ -95,7 +96,7 @@ fn raw_string_length(text: &str) -> Option<usize> {
     Some(body.find(&end).map_or(text.len(), |at| before + at + end.len()))
 }
 
-/// The length of a literal that opens with one character and closes with `quote`.
+/// Returns the length of a literal that opens with one character and closes with `quote`.
 fn closed_by(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -110,7 +111,7 @@ fn closed_by(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A character literal; a lifetime is none.
+/// Returns the length of a character literal; `None` for a lifetime.
 fn char_length(text: &str) -> Option<usize> {
     let body = text.strip_prefix('\'')?;
     let mut chars = body.chars();

@@ -1,4 +1,5 @@
-//! SQL lives in files that are used and prepared; adapters keep in step with each other.
+//! Checks that SQL is in files that are used and prepared, and that the stores have the same
+//! migrations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +7,8 @@ use super::Fault;
 use super::rust::Scan;
 use super::tree::{Tree, file_name, is_test_file};
 
-/// The one statement that appends to the log is what makes order and uniqueness checkable. If migrations
-/// define it, the last one's counts: it takes the place of the others.
+/// Checks that each store has exactly one statement that inserts events: order and uniqueness
+/// depend on that statement. Of several migrations that define it, the last replaces the others.
 pub(super) fn events_are_inserted_in_one_place(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for store in stores(tree) {
@@ -83,14 +84,14 @@ fn stores(tree: &Tree) -> Vec<&str> {
     stores
 }
 
-/// A file without the tests at its end.
+/// Returns the lines of a file without the tests at its end.
 fn untested<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
     let count =
         if path.ends_with(".rs") { Scan::of(text).lines_before_tests() } else { usize::MAX };
     text.lines().take(count).collect()
 }
 
-/// How often `INSERT … INTO event` occurs, however it is laid out and qualified.
+/// Counts the occurrences of `INSERT … INTO event`, however they are laid out and qualified.
 fn event_inserts(lines: Vec<&str>) -> usize {
     let text = lines.join(" ").to_lowercase();
     let words: Vec<&str> = text
@@ -101,7 +102,7 @@ fn event_inserts(lines: Vec<&str>) -> usize {
     words.windows(2).filter(|pair| pair[0] == "into" && table(pair[1])).count()
 }
 
-/// The arguments of every `include_str!`.
+/// Returns the arguments of every `include_str!`.
 fn included(text: &str) -> Vec<&str> {
     text.split("include_str!(").skip(1).filter_map(|rest| rest.split(')').next()).collect()
 }

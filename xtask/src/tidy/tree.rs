@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Every text file by its path from the root, with slashes. What git ignores is not there.
+/// Every text file by its path from the root, with slashes. Ignored top-level entries are left out.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     files: BTreeMap<String, String>,
@@ -49,19 +49,19 @@ impl Tree {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The files below a directory; their paths are still from the root.
+    /// Returns the files below a directory, with their paths from the root.
     pub(super) fn below(&self, directory: &str) -> impl Iterator<Item = (&str, &str)> {
         let prefix = format!("{directory}/");
         self.files().filter(move |(path, _)| path.starts_with(&prefix))
     }
 
-    /// Rust files below a directory, or below the root if it is empty.
+    /// Returns the Rust files below a directory, or all of them if `directory` is empty.
     pub(super) fn rust(&self, directory: &str) -> impl Iterator<Item = (&str, &str)> {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         self.files().filter(move |(path, _)| path.starts_with(&prefix) && path.ends_with(".rs"))
     }
 
-    /// The directories that hold a crate: `crates/model`, `xtask`.
+    /// Returns the directories of crates: `crates/model`, `xtask`.
     pub(super) fn crates(&self) -> Vec<&str> {
         self.files().filter_map(|(path, _)| path.strip_suffix("/Cargo.toml")).collect()
     }
@@ -73,12 +73,12 @@ impl Tree {
     }
 }
 
-/// Whether a file holds nothing but tests.
+/// True if a file holds nothing but tests.
 pub(super) fn is_test_file(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-/// The name of a file without its directories.
+/// Returns the name of a file without its directories.
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

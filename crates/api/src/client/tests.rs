@@ -1,4 +1,4 @@
-//! What is said again and what is not, against a server of a few lines.
+//! Tests of which calls the client repeats, against a minimal TCP server.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -15,11 +15,12 @@ const REFUSED: &str = "HTTP/1.1 422 Unprocessable Entity\r\ncontent-length: 38\r
                        {\"code\":\"no-playbook\",\"detail\":\"none\"}";
 const STRANGER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>";
 
-/// Gives these answers, one connection each; the task tells the requests it has seen.
+/// Starts a server that gives these answers, one per connection. The task returns the request lines
+/// it received.
 async fn server(answers: Vec<&'static str>) -> (Client, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-    // An error means that a provider is there already, which is as good.
+    // An error means that a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client =
         Client::new(ClientSettings { base, token: Some("secret".to_owned()), ca: None }).unwrap();

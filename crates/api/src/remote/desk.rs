@@ -1,4 +1,4 @@
-//! The desk of a control plane far away.
+//! Message intake of a control plane over HTTP.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::RemoteControl;
 use crate::wire::{AttendCall, LeaveCall, MessagesCall, MessagesReply};
 use crate::{Assignment, ControlError, Desk};
 
-/// How many bytes of messages one request carries, unless one message alone has more.
+/// Maximum bytes of messages per request, unless a single message has more.
 const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
 #[async_trait]

@@ -1,8 +1,8 @@
-//! A replay that is saved on its way, so that later ones go on from there.
+//! Saved replays, so that a later replay can continue from an event instead of the first one.
 //!
-//! Invariant: whoever goes on from a saved replay ends where one from the first event ends. So what is
-//! saved is whole, is known by its checksum, and holds the digest of its last event: of a log that has
-//! become another one, it is of no use.
+//! Invariant: a replay that continues from a saved one gives the same result as one from the first
+//! event. A saved replay is therefore complete, protected by a checksum, and carries the digest of
+//! its last event, so that it is rejected if the log differs.
 
 use noetl_model::{Digest, EventId, Recorded, Seq, Timestamp};
 use noetl_replay::{Fold, ReplayState};
@@ -12,23 +12,24 @@ use thiserror::Error;
 use super::{ReplayQuestion, Replayer};
 use crate::wording::Wording;
 
-/// One that has more entries takes longer to load than its events to fold.
+/// Maximum number of entries in a saved replay; loading a larger one takes longer than folding its
+/// events.
 const ENTRIES_MAX: usize = 2000;
-/// How long one may be.
+/// Maximum size of a saved replay, in bytes.
 const BYTES_MAX: usize = 1024 * 1024;
 const CHECKSUM_LEN: usize = 32;
 
-/// A replay as far as an event: the SHA-256 of the rest, then the rest as JSON.
+/// A replay up to the event `seq`; its body is the SHA-256 of the JSON, followed by the JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedFold {
     pub seq: Seq,
-    /// The largest id and the latest time among the events up to there.
+    /// The largest id and the latest time among the events up to `seq`.
     pub last_id: EventId,
     pub last_at: Timestamp,
     pub body: Vec<u8>,
 }
 
-/// Why a saved replay is of no use.
+/// The reason why a saved replay cannot be used.
 #[derive(Debug, Error)]
 pub enum UnusableFold {
     #[error("its checksum does not match")]
@@ -45,15 +46,15 @@ pub enum UnusableFold {
 struct Body {
     wording: Wording,
     state: ReplayState,
-    /// The digest of its last event, if that has one.
+    /// The digest of the last folded event, if known.
     head: Option<Digest>,
 }
 
 impl Replayer {
-    /// The form in which replays are saved.
+    /// Version of the format in which replays are saved.
     pub const SHAPE: u32 = 1;
 
-    /// The replay up to its last event, which is given; none if it is too large to be worth it.
+    /// Returns the replay in its saved form; `last` is its last event. `None` if it is too large.
     pub fn saved(&self, last: &Recorded) -> Option<SavedFold> {
         let (last_id, last_at) = self.furthest.filter(|_| last.seq == self.seq)?;
         if self.fold.len() + self.wording.len() > ENTRIES_MAX {
@@ -72,7 +73,7 @@ impl Replayer {
         Some(SavedFold { seq: self.seq, last_id, last_at, body })
     }
 
-    /// Goes on from a saved replay; `last` is the event in the log at which it was saved.
+    /// Continues from a saved replay; `last` is the event in the log at which it was saved.
     pub fn resumed(
         question: &ReplayQuestion,
         saved: &SavedFold,
@@ -107,7 +108,7 @@ impl Replayer {
     }
 }
 
-/// The digest of an event, by the one it holds of the event before it.
+/// Computes the digest of an event from the digest of its predecessor; `None` if it holds none.
 fn digest_of(recorded: &Recorded) -> Option<Digest> {
     recorded.prev.map(|before| recorded.digest_after(&before))
 }

@@ -1,4 +1,4 @@
-//! Executions of ours, replayed.
+//! Tests of replays of executions.
 
 use expect_test::{Expect, expect};
 use noetl_model::{Event, Seq};

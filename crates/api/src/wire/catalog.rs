@@ -6,12 +6,12 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::AnyId;
 
-/// A playbook to be kept.
+/// A playbook to register.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct RegisterRequest {
     /// The YAML text, plain or in base64.
     pub content: String,
-    /// Accepted for existing clients; the document itself says what it is.
+    /// Ignored: the document names its own kind. Accepted for existing clients.
     #[serde(default)]
     pub resource_type: Option<String>,
 }
@@ -24,7 +24,7 @@ pub struct RegisteredPlaybook {
     pub version: u32,
     pub catalog_id: String,
     pub kind: String,
-    /// What the author may want to know; the playbook can be run all the same.
+    /// Warnings for the author; the playbook can be run nevertheless.
     #[schema(value_type = Vec<Object>)]
     pub warnings: Value,
 }
@@ -38,7 +38,7 @@ pub struct RegisterBatch {
 pub struct RegisterBatchAnswer {
     pub registered: usize,
     pub failed: usize,
-    /// One for each item, in order.
+    /// Results, one per item, in order.
     pub results: Vec<BatchItem>,
 }
 
@@ -59,27 +59,27 @@ pub enum BatchItem {
     },
 }
 
-/// Which playbooks are listed.
+/// Filters and page of a list of playbooks.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CatalogPage {
-    /// A kind, whatever its case.
+    /// The kind of the entries, ignoring case.
     #[serde(default)]
     pub resource_type: Option<String>,
-    /// A part of the path, whatever its case.
+    /// A part of the path, ignoring case.
     #[serde(default)]
     pub path: Option<String>,
     #[serde(default)]
     pub limit: Option<usize>,
     #[serde(default)]
     pub offset: usize,
-    /// Only what comes after this path: `next_after` of the page before.
+    /// List paths after this one: `next_after` of the previous page.
     #[serde(default)]
     pub after: Option<String>,
 }
 
 impl CatalogPage {
-    /// Whether an entry of this kind at this path is listed.
+    /// True if an entry of this kind at this path passes the filters.
     pub fn admits(&self, kind: &str, path: &str) -> bool {
         let is_kind = |wanted: &String| wanted.is_empty() || wanted.eq_ignore_ascii_case(kind);
         let is_part = |part: &String| path.to_lowercase().contains(&part.to_lowercase());
@@ -89,9 +89,9 @@ impl CatalogPage {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CatalogList {
-    /// Every path at its newest version, in order.
+    /// The newest version of each path, ordered by path.
     pub entries: Vec<CatalogEntry>,
-    /// Where the next page begins, if there may be one.
+    /// Pass as `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_after: Option<String>,
 }
@@ -102,7 +102,7 @@ pub struct CatalogEntry {
     pub path: String,
     pub kind: String,
     pub version: u32,
-    /// Left out of lists.
+    /// The entry's text; absent in lists.
     pub content: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Value>,
@@ -111,7 +111,7 @@ pub struct CatalogEntry {
     pub created_at: String,
 }
 
-/// Which entry is meant: its id, else a path and perhaps a version.
+/// Selects a catalog entry by id, or by path and optional version.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ResourceRequest {
     #[serde(default)]
@@ -137,7 +137,7 @@ pub struct UiSchema {
     pub generated_at: String,
 }
 
-/// One key of a playbook's workload.
+/// A field of the form, for one key of the playbook's workload.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct UiField {
     pub name: String,

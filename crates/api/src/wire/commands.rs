@@ -1,4 +1,4 @@
-//! Bodies of the routes through which existing workers take commands and report.
+//! Bodies of the routes through which existing workers claim commands and report.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ pub struct ClaimRequest {
     pub worker_id: String,
 }
 
-/// A command as existing workers read it.
+/// A command in the form that existing workers read.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ClaimedCommand {
     pub status: &'static str,
@@ -21,14 +21,14 @@ pub struct ClaimedCommand {
     pub node_name: String,
     /// The kind of the tool.
     pub action: String,
-    /// `tool_config`, `args` and `render_context`.
+    /// An object with `tool_config`, `args` and `render_context`.
     #[schema(value_type = Object)]
     pub context: Value,
     #[schema(value_type = Object)]
     pub meta: Value,
 }
 
-/// An event as another program posts it.
+/// An event that another program posts.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct PostedEvent {
     pub execution_id: AnyId,
@@ -36,7 +36,7 @@ pub struct PostedEvent {
     pub item: PostedItem,
 }
 
-/// What an event says, whichever execution it is about.
+/// An event without its execution.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct PostedItem {
     #[serde(default)]
@@ -57,7 +57,7 @@ pub struct PostedItem {
     pub event_id: Option<AnyId>,
     #[serde(default)]
     pub created_at: Option<String>,
-    /// `{status, context, reference}`, where a result is kept elsewhere.
+    /// `{status, context, reference}`, for a result that is stored elsewhere.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub result: Option<Map<String, Value>>,

@@ -6,43 +6,43 @@ use utoipa::ToSchema;
 
 use crate::AnyId;
 
-/// A wish for an execution.
+/// A request to start an execution.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExecuteRequest {
     #[serde(default)]
     pub path: Option<String>,
-    /// Wins over `path`.
+    /// Takes precedence over `path`.
     #[serde(default)]
     pub catalog_id: Option<AnyId>,
     /// A number, or `latest`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub version: Option<Value>,
-    /// Merged over the playbook's workload.
+    /// Merged into the playbook's workload.
     #[serde(default, alias = "workload")]
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Map<String, Value>>,
-    /// Where its commands wait.
+    /// Pool for the execution's commands.
     #[serde(default)]
     pub execution_pool: Option<String>,
     /// The W3C trace context.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub trace: Option<Value>,
-    /// The execution to place this one below, in lists and trees, without a command there that waits
-    /// for it; also the scope of `dedup`. A subscription may be named too.
+    /// The parent in lists and trees, without a command there that waits for this execution; also
+    /// the scope of `dedup`. The id of a subscription is allowed too.
     #[serde(default)]
     pub parent_execution_id: Option<AnyId>,
-    /// Starts nothing if the same key was used not long ago.
+    /// Starts nothing if the same key was used recently.
     #[serde(default)]
     pub dedup: Option<Dedup>,
 }
 
-/// A name under which one execution is started within a window of time.
+/// A start key: at most one execution is started under it within a time window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Dedup {
     pub key: String,
-    /// For how long after the first request the others are its duplicates.
+    /// Length of the window after the first request, in seconds.
     #[serde(default = "five_minutes")]
     pub window_secs: u64,
 }
@@ -54,7 +54,7 @@ fn five_minutes() -> u64 {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecuteAnswer {
     pub execution_id: String,
-    /// `started`, or `duplicate` for the execution that was started under the same key before.
+    /// `started`, or `duplicate` if an earlier request started the execution under the same key.
     pub status: &'static str,
     pub commands_generated: usize,
 }
@@ -70,7 +70,7 @@ pub struct ExecuteBatchAnswer {
     pub started: usize,
     pub duplicates: usize,
     pub failed: usize,
-    /// One for each request, in order.
+    /// Results, one per request, in order.
     pub results: Vec<ExecuteBatchItem>,
 }
 

@@ -17,7 +17,7 @@ pub struct ExecutionItem {
     pub started_at: String,
     pub completed_at: Option<String>,
     pub parent_execution_id: Option<i64>,
-    /// The execution whose past it shares, and the last event of that.
+    /// The id of the execution this one was forked from, and (`forked_at`) the last shared event.
     pub forked_from: Option<String>,
     pub forked_at: Option<u64>,
     pub event_count: u64,
@@ -29,23 +29,23 @@ pub struct ExecutionItem {
 pub struct ExecutionDetail {
     #[serde(flatten)]
     pub execution: ExecutionItem,
-    /// The parameters it runs with, or where to fetch them.
+    /// The execution's parameters, or a reference to fetch them from.
     #[schema(value_type = Object)]
     pub workload: Value,
-    /// The latest events, or the page that was asked for, oldest first.
+    /// The latest events, or the requested page, oldest first.
     pub events: Vec<PublicEvent>,
-    /// Why it does not go on, if no worker takes its commands.
+    /// The reason why the execution does not advance, if no worker takes its commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Where all of them are.
+    /// URL of the list of all events.
     pub events_endpoint: String,
     pub pagination: Pagination,
 }
 
-/// Which events of how many are shown.
+/// Position of a page among all events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Pagination {
-    /// From one; the last page if none was asked for.
+    /// Page number from 1; the last page unless one was requested.
     pub page: u64,
     pub page_size: u64,
     pub total_events: u64,
@@ -55,7 +55,7 @@ pub struct Pagination {
 }
 
 impl Pagination {
-    /// A page of so many events of a log of `total_events`; the last one unless one is named.
+    /// Computes a page of `page_size` out of `total_events`; the last page if `page` is `None`.
     pub fn of(page: Option<u64>, page_size: u64, total_events: u64) -> Self {
         let page_size = page_size.max(1);
         let total_pages = total_events.div_ceil(page_size).max(1);
@@ -75,11 +75,11 @@ impl Pagination {
 pub struct EventPage {
     pub execution_id: i64,
     pub events: Vec<PublicEvent>,
-    /// How many the execution has.
+    /// Number of events of the execution.
     pub total: u64,
-    /// To be passed as `after` for the next page; null if this is the last.
+    /// Pass as `after` for the next page; null on the last page.
     pub next_after: Option<u64>,
-    /// To be passed as `before` for the next page, where the latest come first.
+    /// Pass as `before` for the next page, if the latest events come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_before: Option<u64>,
 }
@@ -92,26 +92,26 @@ pub struct ExecutionState {
     pub current_step: Option<String>,
     pub progress: Progress,
     pub is_cancelled: bool,
-    /// Whether it has ended.
+    /// True if the execution has ended.
     pub completed: bool,
     pub failed: bool,
     pub error: Option<String>,
     pub start_time: String,
     pub end_time: Option<String>,
     pub duration_seconds: f64,
-    /// Why it does not go on, if no worker takes its commands.
+    /// The reason why the execution does not advance, if no worker takes its commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// How many steps and items of loops have reached which status.
+/// Numbers of steps and loop items by status.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub struct Progress {
     pub total_steps: u32,
     pub completed_steps: u32,
     pub running_steps: u32,
     pub failed_steps: u32,
-    /// The items of every loop that was begun, as far as is known.
+    /// Items of all loops that were started, as far as known.
     pub total_items: u64,
     pub completed_items: u64,
     pub failed_items: u64,
@@ -121,7 +121,7 @@ pub struct Progress {
 pub struct CancelRequest {
     #[serde(default)]
     pub reason: Option<String>,
-    /// Whether what stands below it is cancelled too: yes, unless this says `false`.
+    /// True (the default) to cancel the descendants too.
     #[serde(default)]
     pub cascade: Option<bool>,
 }
@@ -131,7 +131,7 @@ pub struct CancelAnswer {
     pub execution_id: i64,
     pub status: &'static str,
     pub message: String,
-    /// The execution itself, and those below it that were running.
+    /// The execution and its descendants that were running.
     pub cancelled_executions: Vec<String>,
 }
 
@@ -158,9 +158,9 @@ pub struct FinalizeAnswer {
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct CleanupRequest {
-    /// Only executions that were started longer ago than this.
+    /// Selects executions that were started more than this long ago.
     pub older_than_minutes: u64,
-    /// Only says what would be cancelled.
+    /// True to only list the executions that would be cancelled.
     #[serde(default)]
     pub dry_run: bool,
 }

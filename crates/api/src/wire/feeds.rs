@@ -5,24 +5,23 @@ use utoipa::ToSchema;
 
 use crate::{PublicEvent, log_name};
 
-/// Which events a feed shows; what is left out filters nothing.
+/// The filter of a feed; a key that is left out filters nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeedFilter {
-    /// Public names of events, or those of the log; one that ends in `*` stands for all that begin like
-    /// it.
+    /// Public names of events, or their names in the log; a trailing `*` matches any rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
-    /// The playbook's path; one that ends in `*` stands for all that begin like it.
+    /// The playbook's path; a trailing `*` matches any rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Statuses of events, whatever their case.
+    /// Statuses of events, ignoring case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<String>,
 }
 
 impl FeedFilter {
-    /// Whether an event is shown.
+    /// True if an event passes the filter.
     pub fn shows(&self, path: &str, event: &PublicEvent) -> bool {
         let own = log_name(&event.event_type);
         let is_named = |pattern: &str| {
@@ -44,15 +43,15 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct NewFeed {
-    /// Letters, digits, `-`, `_` and `.`.
+    /// The feed's name: letters, digits, `-`, `_` and `.`.
     pub name: String,
     #[serde(flatten)]
     pub filter: FeedFilter,
-    /// Where it begins: `start`, `end` (the default), a cursor, or a time.
+    /// Start position: `start`, `end` (the default), a cursor, or a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// A subject of NATS that the server puts the events onto, below the prefix that its operator has
-    /// set (`noetl.events` unless set); `{event_type}` and `{execution_id}` stand for those of each.
+    /// A NATS subject to publish the events on. It must be below the prefix set by the operator
+    /// (default `noetl.events`); `{event_type}` and `{execution_id}` are replaced for each event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
@@ -61,27 +60,27 @@ pub struct NewFeed {
 pub struct FeedView {
     pub name: String,
     pub filter: FeedFilter,
-    /// Where the server puts the events, if it does.
+    /// The NATS subject the server publishes the events on, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// How far its consumer has come.
+    /// Position of the consumer.
     pub cursor: String,
     pub created_at: String,
     pub moved_at: String,
-    /// How the delivery onto the subject goes; absent without a subject.
+    /// State of the delivery to the subject; absent without a subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<FeedDeliveryView>,
 }
 
-/// The state of the delivery of a feed onto its subject.
+/// The state of a feed's delivery to its subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum FeedDeliveryView {
     /// The last delivery succeeded, or there was none yet.
     Working,
-    /// The last deliveries failed; the next is tried at `retry_at`.
+    /// The last deliveries failed; the next one is tried at `retry_at`.
     Retrying { failures: u32, reason: String, retry_at: String },
-    /// Too many deliveries failed; nothing is tried before somebody asks for it.
+    /// Too many deliveries failed; delivery resumes only when requested.
     Dead { failures: u32, reason: String },
 }
 
@@ -94,9 +93,9 @@ pub struct FeedList {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FeedEvent {
     pub execution_id: String,
-    /// The path of its playbook.
+    /// The path of the execution's playbook.
     pub path: String,
-    /// Where to go on after it.
+    /// Position after this event.
     pub cursor: String,
     #[serde(flatten)]
     pub event: PublicEvent,
@@ -105,7 +104,7 @@ pub struct FeedEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FeedEvents {
     pub events: Vec<FeedEvent>,
-    /// To be acknowledged once all of them are dealt with.
+    /// Acknowledge this position once all events are processed.
     pub cursor: String,
 }
 

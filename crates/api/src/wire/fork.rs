@@ -6,13 +6,13 @@ use utoipa::ToSchema;
 
 use crate::AnyId;
 
-/// A wish for a fork.
+/// A request to fork an execution.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct ForkBody {
-    /// The last event of the shared past; without it, what failed is done again.
+    /// The last shared event; if left out, the failed part of the execution is run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_event: Option<u64>,
-    /// Merged over the workload.
+    /// Merged into the workload.
     #[serde(default, alias = "payload", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub workload: Option<Map<String, Value>>,
@@ -24,11 +24,11 @@ pub struct ForkBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub version: Option<Value>,
-    /// Another playbook; wins over `version`.
+    /// Another playbook; takes precedence over `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog_id: Option<AnyId>,
-    /// The text of a playbook to go on with, which is registered if the fork is possible; wins over
-    /// `catalog_id`.
+    /// The text of a playbook to continue with, registered if the fork is possible; takes
+    /// precedence over `catalog_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
@@ -38,6 +38,6 @@ pub struct ForkAnswer {
     pub execution_id: AnyId,
     pub status: String,
     pub forked_from: AnyId,
-    /// The last event of the shared past.
+    /// The last shared event.
     pub forked_at: u64,
 }

@@ -1,4 +1,4 @@
-//! Bodies of the routes through which messages come in.
+//! Bodies of the routes that receive messages.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ pub struct IngressAccepted {
     pub execution_id: String,
 }
 
-/// What a gateway needs to take messages in our place.
+/// The settings a gateway needs to receive messages in place of this server.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct IngressConfig {
     pub listener: String,
@@ -39,7 +39,7 @@ pub struct IngressVerify {
 }
 
 impl IngressVerify {
-    /// A scheme with nothing else said.
+    /// Creates a verification with a scheme and no other settings.
     pub fn of(scheme: &'static str) -> Self {
         Self { scheme, header: None, secret: None, audience: None, service_account: None }
     }

@@ -1,11 +1,11 @@
-//! Bodies of the routes for runtimes that fetch messages, and for those who look at the dead.
+//! Bodies of the routes for runtimes that fetch messages, and for inspecting dead messages.
 
 use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A runtime asks what to fetch for a path.
+/// A runtime's request for its assignment at a path.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AttendCall {
     #[schema(value_type = String)]
@@ -13,7 +13,7 @@ pub struct AttendCall {
     pub path: String,
 }
 
-/// A runtime hands messages in.
+/// Messages that a runtime hands in.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct MessagesCall {
     #[schema(value_type = String)]
@@ -26,12 +26,12 @@ pub struct MessagesCall {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct MessagesReply {
-    /// One for each, in order.
+    /// Verdicts, one per message, in order.
     #[schema(value_type = Vec<Object>)]
     pub verdicts: Vec<Verdict>,
 }
 
-/// A runtime ends.
+/// The end of a runtime's assignment.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LeaveCall {
     #[schema(value_type = String)]
@@ -40,12 +40,12 @@ pub struct LeaveCall {
     pub subscription: ExecutionId,
 }
 
-/// A message that failed.
+/// A message that could not be processed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FailedMessageView {
-    /// What it is named by when it is tried again or dropped.
+    /// Name for retrying or dropping the message.
     pub name: String,
-    /// How its source calls it.
+    /// The message's id at its source.
     pub message_id: String,
     /// `WAITING` or `DEAD`.
     pub status: String,
@@ -53,7 +53,7 @@ pub struct FailedMessageView {
     pub reason: String,
     pub first_at: String,
     pub last_at: String,
-    /// When it is tried again, if it is.
+    /// Time of the next try, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<String>,
     /// The message itself.
@@ -64,15 +64,15 @@ pub struct FailedMessageView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FailedMessagesView {
     pub messages: Vec<FailedMessageView>,
-    /// Ask for what comes after this, if there is more.
+    /// Pass as `after` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_after: Option<String>,
 }
 
-/// Which dead messages are meant.
+/// Selects dead messages.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct DeadChoice {
-    /// By name; all that are dead if none is named.
+    /// Names of dead messages; all dead messages if empty.
     #[serde(default)]
     pub names: Vec<String>,
 }
@@ -81,7 +81,7 @@ pub struct DeadChoice {
 pub struct DeadRetried {
     pub started: u64,
     pub duplicates: u64,
-    /// Those that failed again, with the reason.
+    /// Messages that failed again, with the reason.
     pub failed: Vec<DeadFailure>,
 }
 

@@ -6,16 +6,16 @@ use utoipa::ToSchema;
 
 use crate::{HeartbeatAnswer, Held, ReportAnswer};
 
-/// A worker's wish for work.
+/// A worker's request for commands.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LeaseCall {
     #[schema(value_type = String)]
     pub worker: WorkerId,
     #[schema(value_type = String)]
     pub pool: Pool,
-    /// How many commands the worker has room for.
+    /// Maximum number of commands to lease.
     pub max: usize,
-    /// How long to wait for the first of them.
+    /// Maximum wait for the first command, in milliseconds.
     pub wait_ms: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct HeartbeatCall {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatReply {
-    /// One for each, in order.
+    /// Answers, one per command, in order.
     #[schema(value_type = Vec<Object>)]
     pub answers: Vec<HeartbeatAnswer>,
 }
@@ -48,12 +48,12 @@ pub struct ReportCall {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ReportReply {
-    /// One for each, in order.
+    /// Answers, one per report, in order.
     #[schema(value_type = Vec<Object>)]
     pub answers: Vec<ReportAnswer>,
 }
 
-/// A worker ends.
+/// A worker's notice that it ends.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ReleaseCall {
     #[schema(value_type = String)]
@@ -62,6 +62,6 @@ pub struct ReleaseCall {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ReleaseReply {
-    /// How many commands it still had.
+    /// Number of commands the worker still held.
     pub released: u64,
 }

@@ -1,5 +1,5 @@
-//! Bodies of the routes through which other programs send what is owed, and people look after what
-//! cannot be sent.
+//! Bodies of the routes through which other programs send outbox messages, and operators handle
+//! those that cannot be sent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,17 +7,17 @@ use utoipa::ToSchema;
 
 use crate::AnyId;
 
-/// How many messages are claimed unless the request says otherwise.
+/// Default number of messages to claim.
 const CLAIM_LIMIT: i64 = 100;
-/// The longest wait after a failure unless the request says otherwise, in seconds.
+/// Default maximum delay after a failure, in seconds.
 const DELAY_SECONDS_MAX: i64 = 300;
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct OutboxClaim {
-    /// Taken as 1 or 1000 if it is below or above.
+    /// Number of messages to claim, clamped to 1 to 1000.
     #[serde(default = "claim_limit")]
     pub limit: i64,
-    /// How the payload is written in the answer.
+    /// Encoding of the payloads in the answer.
     #[serde(default)]
     pub payload_codec: PayloadCodec,
 }
@@ -32,14 +32,14 @@ impl Default for OutboxClaim {
     }
 }
 
-/// How the payload of a message is written.
+/// Encoding of a message's payload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PayloadCodec {
-    /// As JSON among JSON.
+    /// A JSON value.
     #[default]
     Json,
-    /// As the bytes that go onto the bus, in base64.
+    /// The bytes to publish on the bus, in base64.
     JsonBase64,
 }
 
@@ -49,19 +49,19 @@ pub struct OutboxClaimed {
     pub claimed: usize,
 }
 
-/// A message to be sent: its payload goes to its subject.
+/// A message to publish on its subject.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ClaimedMessage {
     pub outbox_id: i64,
     pub event_id: i64,
     pub execution_id: i64,
     pub subject: String,
-    /// Under which a broker knows a repetition.
+    /// Id by which a broker detects a repeated message.
     pub message_id: String,
     #[schema(value_type = Object)]
     pub payload: Value,
     pub payload_codec: PayloadCodec,
-    /// How often it has been claimed, this time included.
+    /// Number of claims, including this one.
     pub attempts: u32,
 }
 
@@ -72,9 +72,9 @@ pub struct MarkPublished {
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct MarkedPublished {
-    /// How many messages were owed until now.
+    /// Number of messages that were pending until this request.
     pub marked: u64,
-    /// The ids that no message ever had.
+    /// Ids that no message ever had.
     pub unknown: Vec<i64>,
 }
 
@@ -82,7 +82,7 @@ pub struct MarkedPublished {
 pub struct MarkFailed {
     pub outbox_id: AnyId,
     pub error: String,
-    /// How often it has been tried; the message's own count if left out.
+    /// Number of tries; the message's own count if left out.
     #[serde(default)]
     pub attempts: Option<u32>,
     #[serde(default = "delay_seconds_max")]
@@ -95,11 +95,11 @@ fn delay_seconds_max() -> i64 {
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct MarkedFailed {
-    /// Whether the message was still owed.
+    /// True if the message was still pending.
     pub marked: bool,
-    /// In how many seconds it is tried again; nothing if it is not.
+    /// Seconds until the next try; absent if there is none.
     pub available_at_in: Option<u64>,
-    /// `FAILED`, `DEAD`, or `PUBLISHED` for one that is over.
+    /// `FAILED`, `DEAD`, or `PUBLISHED` for a message that was sent already.
     pub status: &'static str,
 }
 
@@ -111,17 +111,17 @@ pub struct OutboxPending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboxPage {
     pub messages: Vec<OutboxMessage>,
-    /// What to ask for next; nothing at the end.
+    /// Pass as `after` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_after: Option<i64>,
 }
 
-/// A message as people look at it.
+/// An outbox message as shown to operators.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboxMessage {
     pub outbox_id: i64,
     pub execution_id: String,
-    /// What it says: `command_ready`, `child_ended`, ….
+    /// Kind of the message: `command_ready`, `child_ended`, ….
     pub kind: String,
     /// `PENDING`, `IN_FLIGHT`, `FAILED` or `DEAD`.
     pub status: String,
@@ -140,6 +140,6 @@ pub struct OutboxIds {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboxChanged {
-    /// How many of the messages were changed.
+    /// Number of messages that were changed.
     pub changed: u64,
 }

@@ -1,4 +1,4 @@
-//! What went wrong, as RFC 9457 has it.
+//! Errors of the API in the form of RFC 9457.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,18 +7,18 @@ use utoipa::ToSchema;
 /// A problem document.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
-    /// Names the kind of problem: `urn:noetl:problem:` and the code.
+    /// Kind of the problem: `urn:noetl:problem:` and the code.
     #[serde(rename = "type")]
     pub kind: String,
     pub title: String,
     /// The HTTP status.
     pub status: u16,
     pub detail: String,
-    /// Stable, for programs to branch on.
+    /// Stable code for programs to branch on.
     pub code: String,
-    /// The same as `detail`, where existing clients look for it.
+    /// A copy of `detail`, where existing clients look for it.
     pub error: String,
-    /// What belongs to this kind of problem, such as `diagnostics`.
+    /// Further fields of this kind of problem, such as `diagnostics`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub more: Map<String, Value>,

@@ -1,4 +1,5 @@
-//! Bodies of the routes that other programs project events through, and clean up by.
+//! Bodies of the routes through which other programs store and project their events, and purge old
+//! data.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::AnyId;
 
-/// Events of others.
+/// Events of other programs.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ProjectCall {
     #[schema(value_type = Vec<Object>)]
@@ -16,14 +17,14 @@ pub struct ProjectCall {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ProjectReply {
     pub projected: u64,
-    /// Those that were known.
+    /// Number of events that were stored before.
     pub duplicates: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct MaterializeReply {
     pub materialized: u64,
-    /// Those that were known.
+    /// Number of events that were stored before.
     pub duplicates: u64,
 }
 
@@ -31,7 +32,7 @@ pub struct MaterializeReply {
 pub struct ProjectedEvents {
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Value>,
-    /// Ask for what comes after this, if there is more.
+    /// Pass as `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_after: Option<i64>,
 }
@@ -61,7 +62,7 @@ pub struct UnadvancedExecution {
     pub error: String,
 }
 
-/// What is old enough to go; a number that is not above zero leaves its kind alone.
+/// Retention per kind of data; zero or less keeps everything of that kind.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct PurgeCall {
@@ -78,12 +79,12 @@ impl Default for PurgeCall {
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PurgeReply {
-    /// None: a command that has ended is gone with its end.
+    /// Always 0: the record of a command is deleted when the command ends.
     pub commands_purged: u64,
     pub runtime_purged: u64,
-    /// Events of others.
+    /// Number of deleted events of other programs.
     pub events_purged: u64,
-    /// The months of our own that are gone, such as `2026_01`.
+    /// Dropped monthly partitions of the event log, such as `2026_01`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_partitions_dropped: Option<Vec<String>>,
 }

@@ -4,24 +4,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A schedule at a glance.
+/// A schedule's state and next and last execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleView {
     pub path: String,
     /// `ACTIVE` or `PAUSED`.
     pub state: String,
-    /// What an execution is started of.
+    /// Path of the playbook to start.
     pub playbook: String,
-    /// When, as the document says: `cron 30 2 * * * Europe/Berlin`.
+    /// Timing from the document, such as `cron 30 2 * * * Europe/Berlin`.
     pub timing: String,
-    /// When the next execution starts; nothing if none comes, or it is paused.
+    /// Time of the next execution; null if there is none or the schedule is paused.
     pub next_at: Option<String>,
     /// The latest instant that has an execution, and that execution.
     pub last_instant: Option<String>,
     pub last_execution_id: Option<String>,
-    /// Up to which instant others wait for the execution before them.
+    /// The last instant of the queue: instants up to this one wait for the execution before them.
     pub queued_until: Option<String>,
-    /// What keeps it from starting anything.
+    /// The reason why the schedule cannot start executions.
     pub trouble: Option<String>,
     pub updated_at: String,
 }
@@ -31,44 +31,44 @@ pub struct ScheduleList {
     pub schedules: Vec<ScheduleView>,
 }
 
-/// Something that happened to a schedule.
+/// An event of a schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleEventView {
     pub seq: u64,
     pub event_type: String,
     pub created_at: String,
-    /// The instants, executions and reasons that belong to it.
+    /// Instants, executions and reasons of the event.
     pub context: Value,
 }
 
-/// What has happened to a schedule, newest first.
+/// The events of a schedule, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleEvents {
     pub events: Vec<ScheduleEventView>,
 }
 
-/// The instants that come next, jitter left out.
+/// The next instants, without jitter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleInstants {
     pub instants: Vec<String>,
 }
 
-/// Which schedule is meant.
+/// Selects a schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleChoice {
     pub path: String,
 }
 
-/// Which instants are to have their executions.
+/// A request to start executions for past instants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Backfill {
     pub path: String,
-    /// The first instant that is meant.
+    /// The first instant.
     pub from: String,
-    /// The last instant that is meant; now, if left out.
+    /// The last instant; the current time if left out.
     #[serde(default)]
     pub until: Option<String>,
-    /// Whether the instants are only listed.
+    /// True to only list the instants.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -81,8 +81,8 @@ pub struct Backfilled {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BackfilledInstant {
     pub instant: String,
-    /// Its execution; nothing where it is only listed.
+    /// The instant's execution; null for a dry run.
     pub execution_id: Option<String>,
-    /// Whether it was started just now.
+    /// True if the execution was started by this request.
     pub started: bool,
 }

@@ -1,36 +1,36 @@
-//! Bodies of the routes for clients that know our own types, such as the command line: executions
-//! and their events as they are stored.
+//! Bodies of the routes for clients that share the server's own types, such as the command line:
+//! executions and events as stored.
 
 use noetl_model::{CatalogId, ErrorMode, Pool, Recorded, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
-/// A wish for an execution.
+/// A request to start an execution.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StartCall {
     #[schema(value_type = Object)]
     pub playbook: WantedPlaybook,
-    /// Merged over the playbook's workload.
+    /// Merged into the playbook's workload.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub payload: Map<String, Value>,
-    /// As the playbook says if none.
+    /// Error mode; the playbook's if absent.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub error_mode: Option<ErrorMode>,
-    /// Where its commands wait; the shared pool if none.
+    /// Pool for the execution's commands; the shared pool if absent.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub pool: Option<Pool>,
 }
 
-/// Which playbook is meant.
+/// Selects a playbook of the catalog.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WantedPlaybook {
     Id(CatalogId),
-    /// The newest version if none is named.
+    /// Selects by path, in the newest version unless one is named.
     Path {
         path: String,
         version: Option<u32>,
@@ -43,26 +43,26 @@ pub struct SummaryReply {
     pub summary: Summary,
 }
 
-/// Which executions are listed.
+/// Filters and page of a list of executions.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SummariesQuery {
     /// `running`, `completed`, `failed` or `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// A part of the path, whatever its case.
+    /// A part of the path, ignoring case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The whole path; comes before a part of it.
+    /// The whole path; takes precedence over `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_exact: Option<String>,
-    /// Only executions of this version of a playbook.
+    /// Selects executions of this playbook version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalog_id: Option<i64>,
-    /// Only executions that this one has started.
+    /// Selects the children of this execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_execution_id: Option<i64>,
-    /// Only executions older than this one.
+    /// Selects executions older than this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,26 +71,26 @@ pub struct SummariesQuery {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SummariesReply {
-    /// Newest first.
+    /// Summaries, newest first.
     #[schema(value_type = Vec<Object>)]
     pub summaries: Vec<Summary>,
 }
 
-/// Which events are read.
+/// Selects the events to read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct LogQuery {
-    /// Only events after this place.
+    /// Read events after this seq.
     #[serde(default)]
     pub after: u64,
-    /// How long to wait for one, if there is none yet and the execution has not ended.
+    /// Maximum wait in milliseconds, if there is no event yet and the execution has not ended.
     #[serde(default)]
     pub wait_ms: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LogReply {
-    /// In order; none if there is no later one yet.
+    /// Events in order; empty if there is no later one yet.
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Recorded>,
 }

@@ -1,4 +1,4 @@
-//! Bodies of the routes about subscriptions.
+//! Bodies of the routes for subscriptions.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -25,7 +25,7 @@ pub struct SubscriptionList {
     pub subscriptions: Vec<SubscriptionView>,
 }
 
-/// Something that happened to a subscription.
+/// An event of a subscription.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SubscriptionEventView {
     pub seq: u64,

@@ -3,30 +3,30 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// What an execution is held against.
+/// The expected result of a verification.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct VerificationQuery {
-    /// The digest that the last event must have.
+    /// The expected digest of the last event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
 }
 
-/// What was found about an execution.
+/// The result of verifying an execution.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Verification {
     pub execution_id: String,
-    /// Whether nothing is wrong.
+    /// True if no fault was found.
     pub valid: bool,
-    /// How many events were read.
+    /// Number of events that were read.
     pub events: u64,
-    /// The event at which the proof begins; none if all are from before there were digests.
+    /// The first event covered by digests; null if none is.
     pub proven_from: Option<u64>,
-    /// The digest of the last event: evidence, if it is kept elsewhere.
+    /// The digest of the last event; evidence if a copy is kept elsewhere.
     pub head: Option<String>,
-    /// The first thing that is wrong.
+    /// The first fault that was found.
     pub fault: Option<String>,
-    /// What is not wrong, and worth knowing.
+    /// A remark that is not a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Bodies of the routes through which existing workers say that they are there.
+//! Bodies of the routes through which existing workers register.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::WorkerNotice;
 
-/// The kind that workers register as.
+/// The kind under which workers register.
 pub const WORKER_KIND: &str = "worker_pool";
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -33,7 +33,7 @@ pub struct PoolRegistration {
 }
 
 impl PoolRegistration {
-    /// The registration of one of our own workers.
+    /// Creates the registration of a noetl worker.
     pub fn of(notice: &WorkerNotice) -> Self {
         let runtime = json!({ "kind": "noetl", "version": env!("CARGO_PKG_VERSION") });
         Self {

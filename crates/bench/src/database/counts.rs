@@ -1,4 +1,4 @@
-//! What a database says about the work it did.
+//! Statistics of the work that a database did.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,19 +12,19 @@ use crate::machine::Usage;
 use crate::numbers::number;
 use crate::sheet::Sheet;
 
-/// Work of a database, since it was made or between two moments.
+/// The work of a database, since its creation or between two moments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
-    /// That changed something.
+    /// The number of writing transactions.
     pub(crate) transactions: u64,
-    /// Of SQLite they are not counted.
+    /// The number of statements; not counted for SQLite.
     pub(crate) statements: Option<u64>,
-    /// To the write-ahead log of PostgreSQL; of SQLite to its log and its file.
+    /// The bytes written: to the write-ahead log of PostgreSQL, or to the log and file of SQLite.
     pub(crate) bytes: u64,
 }
 
-/// The index beside SQLite's write-ahead log begins with a header, twice: a version, something
-/// unused, and a number that grows with each transaction that changed something.
+/// The version in the header of SQLite's WAL index. The header contains this version, an unused
+/// field, and a counter of writing transactions.
 const INDEX_VERSION: u32 = 3_007_000;
 
 impl Counts {
@@ -56,7 +56,7 @@ impl Counts {
         })
     }
 
-    /// Says what each of some steps or items has cost.
+    /// Adds the cost of each of `count` steps or items to a sheet.
     pub(crate) fn tell(&self, sheet: &mut Sheet, of: &str, each: &'static str, count: u64) {
         let share = |total: u64| number(total) / number(count);
         sheet.figure(format!("{of}: transactions"), share(self.transactions), each);

@@ -1,4 +1,4 @@
-//! PostgreSQL by itself.
+//! Raw measurements of PostgreSQL.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ pub(super) async fn single_commits(
     Ok(durations)
 }
 
-/// Inserts all rows over several connections, each batch by one statement and in its own transaction.
+/// Inserts all rows over several connections, each batch by one statement in its own transaction.
 pub(super) async fn raw_inserts(url: &str, rows: &[RawRow]) -> Result<Duration> {
     make_table(&mut connect(url).await?).await?;
     let mut connections = Vec::new();

@@ -1,4 +1,4 @@
-//! SQLite by itself, in a file that is as durable as the store's.
+//! Raw measurements of SQLite, in a file that is as durable as the store's.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection};
 
 use super::{BATCH, RawRow};
 
-/// How many rows a statement takes: as many as make its price small against theirs.
+/// The number of rows in a statement, large enough to make the statement overhead small.
 const ROWS: usize = 100;
 
 async fn plain(home: &Path) -> Result<SqliteConnection> {
@@ -19,7 +19,7 @@ async fn plain(home: &Path) -> Result<SqliteConnection> {
     for suffix in ["", "-wal", "-shm"] {
         let mut file = path.as_os_str().to_owned();
         file.push(suffix);
-        // There is none the first time.
+        // There is no file the first time.
         let _absent = std::fs::remove_file(file);
     }
     let mut connection = SqliteConnectOptions::new()

@@ -1,4 +1,4 @@
-//! A flame graph: what called what, each as wide as the share of samples it was seen in.
+//! A flame graph: a call tree in which each function is as wide as its share of the samples.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,15 +9,15 @@ use crate::plot::escaped;
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 17.0;
 const TOP: f64 = 40.0;
-/// How wide a letter is, about.
+/// The approximate width of a letter.
 const LETTER: f64 = 6.6;
-/// What is narrower is not drawn.
+/// The minimum width of a drawn function.
 const WIDTH_MIN: f64 = 0.4;
-/// How many rows are drawn: deeper stacks are cut.
+/// The maximum depth of drawn stacks.
 const DEPTH_MAX: usize = 90;
 const COLOURS: [&str; 5] = ["#f4a261", "#e9c46a", "#e76f51", "#f2b880", "#eab676"];
 
-/// Samples, by what called what.
+/// Samples as a call tree.
 #[derive(Debug, Default)]
 pub(super) struct Flames {
     samples: u64,
@@ -25,7 +25,7 @@ pub(super) struct Flames {
 }
 
 impl Flames {
-    /// Counts a stack, from the outside in.
+    /// Counts a stack, from the outermost caller in.
     pub(super) fn add(&mut self, stack: &[impl AsRef<str>]) {
         let mut here = self;
         here.samples += 1;
@@ -54,7 +54,7 @@ impl Flames {
         svg
     }
 
-    /// Draws what this called, side by side above it.
+    /// Draws the callees of this function, side by side above it.
     fn draw(&self, svg: &mut String, mut x: f64, y: f64, all: f64) {
         for ((name, callee), colour) in self.callees.iter().zip(COLOURS.iter().cycle()) {
             let width = WIDTH * number(callee.samples) / all;
@@ -79,7 +79,7 @@ impl Flames {
     }
 }
 
-/// As much of a name as fits.
+/// Cuts a name to the available width.
 fn fitting(name: &str, width: f64) -> String {
     let mut room = width - 6.0;
     name.chars()

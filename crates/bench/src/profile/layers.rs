@@ -1,14 +1,14 @@
-//! What the product's own time goes into, by the layer of the function that was running.
+//! The product's own CPU time by layer of the running function.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::numbers::number;
 
-/// The end of the name of a function of the kernel.
+/// The suffix of kernel function names.
 pub(super) const OF_KERNEL: &str = "_[k]";
 
-/// A layer, and what the names of its functions contain. The first that fits counts.
+/// The layers, with parts of their function names. The first match counts.
 const LAYERS: [(&str, &[&str]); 9] = [
     ("kernel: sockets, wake-ups, files", &[OF_KERNEL]),
     (
@@ -44,7 +44,7 @@ const OTHERS: &str = "others";
 pub(super) struct Layers(BTreeMap<&'static str, u64>);
 
 impl Layers {
-    /// Counts the function that was running.
+    /// Counts the running function.
     pub(super) fn add(&mut self, function: &str) {
         let fits = |(_, parts): &&(&str, &[&str])| parts.iter().any(|part| function.contains(part));
         let layer = LAYERS.iter().find(fits).map_or(OTHERS, |(layer, _)| layer);

@@ -56,7 +56,8 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Runs executions one after another; returns the time from each request to the end of its execution.
+/// Runs executions one after another; returns the time from each request to the end of its
+/// execution.
 async fn latencies(
     system: &System,
     store: &dyn Store,
@@ -79,7 +80,7 @@ async fn latencies(
     Ok(latencies)
 }
 
-/// Waits until an execution has had so many events.
+/// Waits until an execution has a number of events.
 async fn events_reached(store: &dyn Store, execution: ExecutionId, count: u64) -> Result<()> {
     loop {
         let summary = store.summary(execution).await?.context("the loop is there")?;

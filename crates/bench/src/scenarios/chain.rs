@@ -1,5 +1,5 @@
-//! A long chain: what a step costs in commits of single rows, and that the last costs what the first
-//! did.
+//! A long chain: the cost of a step in single-row commits, and whether the last step costs the same
+//! as the first.
 
 use std::time::Duration;
 
@@ -16,19 +16,20 @@ use crate::system::{System, Worker, completions, fresh};
 
 const STEPS: u64 = 1000;
 const RUNS: usize = 5;
-/// How many steps around the 10th from either end are looked at: one alone is mostly noise.
+/// The number of steps measured near either end, without the outermost `EDGE` ones; a single step
+/// is mostly noise.
 const WINDOW: usize = 100;
 const EDGE: usize = 10;
-/// How many steps a row of the table is about.
+/// The number of steps in a row of the table.
 const ROW: usize = 100;
-/// How much dearer the end of a chain may be than its beginning.
+/// The largest accepted ratio of the cost at the end of a chain to the cost at its start.
 const FLAT_MAX: f64 = 1.1;
 
-/// What was measured with the worker in one place.
+/// The measurements with the worker in one location.
 struct Found {
-    /// Of each step but the first, for each run.
+    /// The latency of each step but the first, for each run.
     latencies: Vec<Vec<Duration>>,
-    /// Of single rows, after each run.
+    /// The durations of single-row commits, measured after each run.
     commits: Vec<Duration>,
 }
 
@@ -73,7 +74,7 @@ async fn chains(setting: &Setting<'_>, worker: Worker, sheet: &mut Sheet) -> Res
         let log = log(&*store, ran.executions[0]).await?;
         let done = completions(&log);
         ensure!(number(steps) == crate::numbers::len(&done), "{} steps ran", done.len());
-        // The latency of a step is the time from the end of the one before to its own.
+        // The latency of a step is the time from the end of the previous step to its own end.
         let latencies = done.windows(2).map(|pair| pair[1].at.since(pair[0].at));
         found.latencies.push(latencies.collect());
         found.commits.extend(database.single_commits().await?);
@@ -119,7 +120,7 @@ fn last(latencies: &[Duration]) -> &[Duration] {
     &latencies[to.saturating_sub(WINDOW)..to]
 }
 
-/// The medians of each hundred steps, over all runs.
+/// Returns the medians of each hundred steps, over all runs.
 fn by_row(found: &Found) -> Vec<Vec<f64>> {
     let steps = found.latencies.first().map_or(0, Vec::len);
     let rows = (0..steps).step_by(ROW).zip(1u32..);

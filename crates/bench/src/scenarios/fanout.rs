@@ -1,4 +1,4 @@
-//! A loop in parallel: how fast its items go by, and that the last cost what the first did.
+//! A parallel loop: the rate of its items, and whether the last items cost the same as the first.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::plot::{Line, Plot, Shape};
 use crate::sheet::{Bound, Sheet, Table};
 use crate::system::{Ran, System, Worker, completions};
 
-/// How many items, and how often.
+/// The numbers of items and of repetitions.
 const LOOPS: [(u64, usize); 3] = [(1000, 5), (10_000, 3), (100_000, 1)];
 const ITEMS_PER_SECOND_MIN: f64 = 5000.0;
-/// How much dearer the last tenth may be than the first.
+/// The largest accepted ratio of the cost of the last tenth to that of the first.
 const FLAT_MAX: f64 = 1.3;
 const PEAK_MAX: f64 = 200.0;
 
@@ -70,7 +70,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Loops of one length.
+/// The measurements of loops of one length.
 #[derive(Default)]
 struct Loops {
     items_per_second: Runs,
@@ -78,7 +78,7 @@ struct Loops {
     raw: Runs,
     cpu: Runs,
     database_cpu: Runs,
-    /// What an item costs in each tenth.
+    /// The cost of an item in the first and the last tenth.
     first: Runs,
     last: Runs,
     peak: Runs,
@@ -139,8 +139,8 @@ impl Loops {
     }
 }
 
-/// What an item of each tenth cost in microseconds, from the end of the first item on, so that what
-/// it takes to open the loop is nobody's.
+/// Returns the cost of an item in each tenth in microseconds, from the end of the first item on, so
+/// that opening the loop does not count.
 fn tenths(done: &[&Recorded]) -> Vec<f64> {
     let size = (done.len().saturating_sub(1) / 10).max(1);
     let ends: Vec<Duration> = done.iter().map(|item| item.at.since(done[0].at)).collect();

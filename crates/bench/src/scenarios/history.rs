@@ -1,5 +1,5 @@
-//! A long life: an execution that has had a million events is loaded as fast as one that has had two
-//! thousand, and the server holds no more for it.
+//! A long history: an execution with a million events has to load as fast as one with two thousand,
+//! and take no more memory in the server.
 
 use std::time::{Duration, Instant};
 
@@ -17,28 +17,29 @@ use crate::plot::{Line, Plot, Shape};
 use crate::sheet::{Bound, Sheet, Table};
 use crate::system::{System, Worker};
 
-/// How many events each execution has before it is loaded, about. The shortest has had almost as many
-/// since its last snapshot as any can have.
+/// The approximate number of events of each execution before it is loaded. The shortest has nearly
+/// the maximum number of events since its last snapshot.
 const EVENTS: [u64; 3] = [1900, 200_000, 1_000_000];
-/// What an item of a loop leaves in the log.
+/// The number of events of a loop item.
 const EVENTS_OF_ITEM: u64 = 4;
-/// How many items a round of the loop has at most.
+/// The maximum number of items in a round of the loop.
 const ITEMS_MAX: u64 = 1000;
 const LOADS: usize = 200;
-/// How much longer it may take to load the longest than the shortest.
+/// The largest accepted ratio of the load time of the longest execution to that of the shortest.
 const RATIO_MAX: f64 = 2.0;
-/// How much more memory the server may hold for the longest.
+/// The largest accepted ratio of the server's memory for the longest execution to that for the
+/// shortest.
 const MEMORY_RATIO_MAX: f64 = 1.5;
 const PATIENCE: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What was found of an execution of one length.
+/// The measurements of an execution of one length.
 struct Found {
     events: u64,
     loads: Vec<Duration>,
-    /// Most memory of a server while it grew.
+    /// The peak memory of the server while the execution grew.
     growing: f64,
-    /// Most memory of a new server while it loaded it.
+    /// The peak memory of a new server while it loaded the execution.
     loading: f64,
 }
 
@@ -94,7 +95,7 @@ fn tell(sheet: &mut Sheet, all: &[Found]) -> Result<()> {
     Ok(())
 }
 
-/// Lets an execution grow by running items, and loads it in another server while it waits.
+/// Grows an execution by running items, and loads it in another server while it is paused.
 async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> Result<Found> {
     let system = System::start(database, Worker::InProcess).await?;
     let playbook = system.register(PAUSED).await?;
@@ -122,7 +123,7 @@ async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> R
     Ok(Found { events, loads, growing, loading })
 }
 
-/// Waits until an execution waits for its timer; how many events it has then.
+/// Waits until an execution waits for its timer. Returns its number of events.
 async fn pauses(store: &dyn Store, execution: ExecutionId) -> Result<u64> {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -1,4 +1,5 @@
-//! Messages of a broker that become executions: how fast, next to merely fetching them.
+//! Ingest: the rate at which messages of a broker become executions, compared with only fetching
+//! them.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,7 @@ workflow:
 
 const PATH: &str = "subscriptions/measured";
 
-/// What is fetched; the address of the broker is filled in.
+/// The subscription; the address of the broker is filled in.
 const SUBSCRIPTION: &str = "\
 apiVersion: noetl.io/v1
 kind: Subscription
@@ -107,7 +108,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// How long it takes to fetch and acknowledge all messages, with nothing done about them.
+/// Measures the time to fetch and acknowledge all messages without further work.
 async fn fetched(context: &jetstream::Context, count: u64) -> Result<Duration> {
     let stream = context.get_stream(STREAM).await?;
     let consumer = stream.create_consumer(pull::Config::default()).await?;

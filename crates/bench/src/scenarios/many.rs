@@ -1,4 +1,4 @@
-//! Many small executions at once: how close the system comes to merely writing its rows.
+//! Many small executions at once: the rate of the system as a share of only writing its rows.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::system::{System, Worker, fresh};
 const EXECUTIONS: u64 = 2000;
 const STEPS: u64 = 5;
 const RUNS: usize = 5;
-/// What part of the raw rate has to be reached.
+/// The smallest accepted share of the raw rate.
 const SHARE_MIN: f64 = 0.25;
 const STEPS_PER_SECOND_MIN: f64 = 5000.0;
 
@@ -32,7 +32,7 @@ struct Found {
     database_cpu: Runs,
     counts: Option<Counts>,
     peak: u64,
-    /// In which statements the database spent its time, over all steps.
+    /// The time the database spent by statement, over all steps.
     spent: Vec<(String, Duration)>,
     all_steps: f64,
 }
@@ -93,7 +93,7 @@ async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
     Ok(found)
 }
 
-/// All events of some executions, as rows.
+/// Returns all events of some executions as raw rows.
 pub(super) async fn rows_of(store: &dyn Store, executions: &[ExecutionId]) -> Result<Vec<RawRow>> {
     let mut rows = Vec::new();
     for execution in executions {

@@ -1,4 +1,5 @@
-//! Messages owed to others: how fast they reach JetStream, next to merely publishing them.
+//! The outbox: the rate at which pending messages reach JetStream, compared with only publishing
+//! them.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +18,11 @@ use crate::sheet::Sheet;
 use crate::system::{System, Worker};
 
 const MESSAGES: u64 = 100_000;
-/// How many messages are on their way at once when they are merely published.
+/// The number of messages in flight when they are only published.
 const IN_FLIGHT: usize = 256;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Where the same messages are published raw.
+/// The stream to which the same messages are published directly.
 const RAW: &str = "RAW";
 
 pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
@@ -63,7 +64,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Waits until a stream holds all messages; its name.
+/// Waits until a stream has all messages. Returns its name.
 async fn drained(context: &jetstream::Context, count: u64, begun: Instant) -> Result<String> {
     loop {
         let mut names = context.stream_names();
@@ -79,7 +80,7 @@ async fn drained(context: &jetstream::Context, count: u64, begun: Instant) -> Re
     }
 }
 
-/// The bytes of all messages of a stream.
+/// Returns the payloads of all messages of a stream.
 async fn fetched(context: &jetstream::Context, stream: &str, count: u64) -> Result<Vec<Vec<u8>>> {
     let stream = context.get_stream(stream).await?;
     let consumer = stream.create_consumer(pull::Config::default()).await?;
@@ -87,7 +88,7 @@ async fn fetched(context: &jetstream::Context, stream: &str, count: u64) -> Resu
     let mut payloads = Vec::new();
     while let Some(message) = messages.next().await {
         let message = message?;
-        // The server sends no more than so many that are not acknowledged.
+        // The server limits the number of unacknowledged messages.
         let acknowledged = message.ack().await;
         acknowledged.map_err(anyhow::Error::from_boxed).context("acknowledge a message")?;
         payloads.push(message.payload.to_vec());
@@ -95,7 +96,7 @@ async fn fetched(context: &jetstream::Context, stream: &str, count: u64) -> Resu
     Ok(payloads)
 }
 
-/// How long it takes to publish messages to a stream on disk, many of them on their way at once.
+/// Measures the time to publish messages to a stream on disk, with many in flight.
 pub(super) async fn published(
     context: &jetstream::Context,
     payloads: &[Vec<u8>],

@@ -24,7 +24,8 @@ const EXECUTIONS: u64 = 2000;
 const SPELL: Duration = Duration::from_secs(20);
 /// The smallest accepted goodput under overload, as a share of the rate without it.
 const GOODPUT_MIN: f64 = 0.7;
-/// The longest accepted time from start to end of an execution, in milliseconds, at the 99th percentile.
+/// The longest accepted time from start to end of an execution, in milliseconds, at the 99th
+/// percentile.
 const LATENCY_MAX: f64 = 5000.0;
 /// The longest pause a client makes before it asks again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -85,7 +86,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Starts one execution after another until a moment, and waits as told when one is refused.
+/// Starts one execution after another until `end`, and waits as told after a refusal.
 async fn start_until(system: &System, playbook: ExecutionId, end: Instant) -> Result<Answers> {
     let http = reqwest::Client::new();
     let url = format!("{}/api/execute", system.url());

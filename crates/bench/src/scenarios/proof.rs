@@ -1,4 +1,4 @@
-//! What it costs that a log can be proved: the digest of every event, and verifying all of it.
+//! The cost of a verifiable log: the digest of every event, and the verification of the whole log.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ use crate::sheet::{Bound, Sheet};
 use crate::system::{System, Worker};
 
 const STEPS: u64 = 1000;
-/// How often the whole log is gone through.
+/// The number of passes over the whole log.
 const TIMES: u32 = 50;
-/// What share of the processor time of a run its digests may take.
+/// The largest accepted share of a run's CPU time that digests take.
 const SHARE_MAX: f64 = 0.05;
 
 pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
@@ -59,7 +59,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// How long something takes for each of many things.
+/// Returns the average time of a function over many values.
 fn each<T, R>(things: &[T], what: impl Fn(&T) -> R) -> Duration {
     let begun = Instant::now();
     for _ in 0..TIMES {

@@ -1,4 +1,4 @@
-//! Looking at executions: what an answer costs may not depend on how much else is stored.
+//! Reads of executions: the cost of an answer may not depend on the amount of other stored data.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,20 @@ use crate::plot::{Line, Plot, Shape};
 use crate::sheet::{Bound, Sheet};
 use crate::system::{System, Worker, fresh};
 
-/// How many events the large store has, and how much smaller the other is.
+/// The number of events in the large store, and the factor by which the other is smaller.
 const EVENTS: u64 = 3_200_000;
 const SMALLER: u64 = 100;
-/// With fewer, the small store has too few executions to ask for.
+/// The minimum number of events; below it, the small store has too few executions to read.
 const EVENTS_MIN: u64 = 800_000;
-/// How often each question is asked.
+/// The number of measured requests for each question.
 const TIMES: usize = 400;
-/// How often before that, to fill what caches there are.
+/// The number of requests before the measurement, to fill caches.
 const WARM_UP: usize = 20;
-/// How much dearer an answer may be with a hundred times as much in the store.
+/// The largest accepted ratio of the cost of an answer with a hundred times as much data.
 const RATIO_MAX: f64 = 2.0;
-/// How many megabytes a server may hold while it replays.
+/// The maximum memory of a server during a replay, in megabytes.
 const REPLAY_PEAK_MAX: f64 = 150.0;
-/// What share of a long replay it may take to do it again.
+/// The largest accepted time of repeating a long replay, as a share of the first time.
 const AGAIN_MAX: f64 = 0.2;
 
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl Question {
         Self::Replay,
     ];
 
-    /// In the plot there is room for a word each.
+    /// The short names for the plot.
     const NAMES: &'static [&'static str] =
         &["list", "status=", "path=", "path~", "status", "detail", "events", "longest", "replay"];
 
@@ -75,9 +75,10 @@ impl Question {
         }
     }
 
-    /// What is asked for the n-th time: as many rows as there are in the small store for each filter.
+    /// Returns the path of the n-th request. The limit of a list is a number of rows that even the
+    /// small store has for each filter.
     fn path(self, of: &Generated, time: usize) -> String {
-        // Far from each other, so that not all are found where the last was.
+        // Distant executions, so that they are not all in the same pages.
         let execution = of.executions[time * 7919 % of.executions.len()];
         let longest = of.longest;
         match self {
@@ -107,7 +108,7 @@ impl Question {
     }
 }
 
-/// A store that was filled, and a server on it.
+/// A filled store, and a server on it.
 struct Filled {
     database: Database,
     system: System,
@@ -165,13 +166,13 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// The longest execution: replayed by the server, and its rows merely read.
+/// Measures the longest execution: replayed by the server, and only read from the store.
 async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
     let Filled { database, system, content, .. } = large;
     let events = number(content.length);
     let execution = replay(&system, &content, "projection=execution").await?;
     let again = replay(&system, &content, "projection=execution").await?;
-    // Every command is an entry of the answer.
+    // The answer has an entry for every command.
     let all = replay(&system, &content, "projection=all").await?;
     let two = replays_at_once(&system, &content).await?;
     let store = database.store().await?;
@@ -198,14 +199,14 @@ async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
     system.stop()
 }
 
-/// What a replay by the server took.
+/// The cost of a replay by the server.
 struct Replayed {
     took: Duration,
-    /// Most memory of the server meanwhile, in MB.
+    /// The peak memory of the server during the replay, in MB.
     peak: f64,
 }
 
-/// Most memory of the server while two replays with all commands are asked for, in MB.
+/// Returns the peak memory of the server during two concurrent replays with all commands, in MB.
 async fn replays_at_once(system: &System, of: &Generated) -> Result<f64> {
     let one = || replay(system, of, "projection=all");
     let (one, other) = futures::try_join!(one(), one())?;

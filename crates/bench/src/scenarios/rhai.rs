@@ -22,7 +22,7 @@ const SCRIPT: &str = "{kind: rhai, code: '40 + 2'}";
 const ITEM_NOTHING: &str = "{kind: noop, result: '{{ item }}'}";
 const ITEM_SCRIPT: &str = "{kind: rhai, input: {item: '{{ item }}'}, code: 'item + 1'}";
 
-/// A playbook in two variants that differ in the tool of their steps only.
+/// A playbook in two variants that differ only in the tool of their steps.
 struct Pair {
     name: &'static str,
     noop: String,
@@ -57,7 +57,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Runs both variants in turn, so that a change of the machine's mood meets both.
+/// Runs both variants alternately, so that changes of the machine's load affect both.
 async fn compare(setting: &Setting<'_>, pair: &Pair, sheet: &mut Sheet) -> Result<()> {
     let home = fresh(setting.directory, pair.name)?;
     let database = Database::new(setting.store, &home).await?;

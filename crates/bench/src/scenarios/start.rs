@@ -1,4 +1,4 @@
-//! Starting: how soon a server answers, and what it holds when it has nothing to do.
+//! Startup: the time until a server answers, and its memory when idle.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::sheet::{Bound, Sheet};
 use crate::system::{System, Worker};
 
 const STARTS: usize = 15;
-/// How long a server is left alone before its memory is looked at.
+/// The idle time before the memory of a server is measured.
 const IDLE: Duration = Duration::from_secs(2);
 const READY_MAX: f64 = 300.0;
 const IDLE_MAX: f64 = 60.0;

@@ -1,4 +1,4 @@
-//! Steps of real tools: what the engine adds to calling the tool by itself.
+//! Steps of real tools: the overhead of the engine over calling the tool directly.
 
 use std::collections::BTreeMap;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -26,11 +26,11 @@ use crate::system::{System, Worker};
 const STEPS: u64 = 1000;
 const WARM_UP: u64 = 50;
 const RUNS: usize = 3;
-/// What the engine may add to a step, in microseconds.
+/// The largest accepted overhead of the engine for a step, in microseconds.
 const WALL_MAX: f64 = 2000.0;
 const CPU_MAX: f64 = 1000.0;
 
-/// What a call has cost, in microseconds.
+/// The cost of a call, in microseconds.
 #[derive(Default)]
 struct Cost {
     wall: Runs,
@@ -47,7 +47,7 @@ impl Cost {
 pub(super) async fn measure(setting: &Setting<'_>, tool: ToolKind) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let database = Database::new(setting.store, setting.directory).await?;
-    // Kept until the end: what the tool talks to.
+    // The services that the tool calls are kept until the end.
     let (_postgres, service);
     let config = match tool {
         ToolKind::Http => {
@@ -91,7 +91,7 @@ pub(super) async fn measure(setting: &Setting<'_>, tool: ToolKind) -> Result<She
     Ok(sheet)
 }
 
-/// Calls the tool as a worker does, with nobody to tell.
+/// Calls the tool like a worker, without a server.
 async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64) -> Result<Cost> {
     let registry = Registry::standard(Settings::from_environment(std::env::vars()));
     let lease = Lease {
@@ -154,7 +154,7 @@ async fn steps_of(
     Ok(cost)
 }
 
-/// A web service in a process of its own, so that its work is not taken for a tool's.
+/// A web service in a separate process, so that its CPU time does not count as the tool's.
 struct Service {
     child: Child,
     url: String,
@@ -177,7 +177,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may already have ended.
         let _ended = self.child.kill();
         let _buried = self.child.wait();
     }

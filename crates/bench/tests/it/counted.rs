@@ -1,4 +1,4 @@
-//! A control plane whose work is counted, and a worker that finishes everything at once.
+//! A control plane whose work is counted, and a worker that completes every command at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Executions that are counted.
+/// A set of executions to count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) name: &'static str,
@@ -64,7 +64,7 @@ impl Plane {
         Self { control, stop }
     }
 
-    /// Runs executions to their end as a worker does: with a report it asks for what follows.
+    /// Runs executions to their end like a worker that asks for the next command with each report.
     pub(crate) async fn run(&self, load: Load) {
         let entry = self.control.register("gate", &load.playbook()).await.expect("it is valid");
         let mut executions = Vec::new();
@@ -96,7 +96,7 @@ impl Drop for Plane {
     }
 }
 
-/// The command that comes with an answer.
+/// Returns the next command in an answer.
 fn following(answer: ReportAnswer) -> Option<Lease> {
     match answer {
         ReportAnswer::Continued(lease) => Some(*lease),

@@ -1,11 +1,11 @@
-//! What was counted, next to what is expected.
+//! The comparison of counts with the expected ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// How much more than expected is let pass, as a share: of a chain what versions of the compiler and of
-/// databases make of it, of many executions also what timing happens to write together.
+/// Returns the accepted excess over the expected count, as a share: for a chain, differences
+/// between versions of the compiler and of databases; for many executions, also random batching.
 fn tolerance(name: &str) -> f64 {
     if name.contains(" chain ") { 0.15 } else { 0.3 }
 }
@@ -27,7 +27,7 @@ fn expected() -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Fails if something costs more than expected, all of it said at once.
+/// Fails if a count exceeds the expected one, and lists all such counts.
 #[track_caller]
 pub(crate) fn check(counted: &[(String, f64)]) {
     if std::env::var_os("UPDATE_EXPECT").is_some() {

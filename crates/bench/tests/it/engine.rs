@@ -1,14 +1,14 @@
-//! What the pure engine computes for a step, in instructions.
+//! The instructions that the pure engine executes for a step.
 
 use std::process::{Command, Stdio};
 
 use crate::counts::check;
 
-/// Two lengths, so that what does not depend on them cancels out.
+/// Two lengths, so that fixed costs cancel out.
 const SHORT: u32 = 100;
 const LONG: u32 = 300;
 
-/// The instructions of a chain of so many steps, told by the engine alone.
+/// Returns the instructions of a chain of steps, run by the engine alone.
 fn instructions(steps: u32) -> u64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

@@ -1,8 +1,7 @@
-//! The gate against growing dearer: work is counted, not timed, so that a busy machine changes
-//! nothing.
+//! Regression tests of cost: work is counted, not timed, so that a busy machine changes nothing.
 //!
-//! What each step may cost is in `counts.txt`. `UPDATE_EXPECT=1` writes what was counted there; the
-//! difference is then looked at like code.
+//! The expected cost of each step is in `counts.txt`. `UPDATE_EXPECT=1` writes the counts there;
+//! the difference is then reviewed like code.
 
 mod counted;
 mod counts;

@@ -1,4 +1,4 @@
-//! What the stores do for a step.
+//! The work of the stores for a step.
 
 use std::fs;
 use std::path::Path;
@@ -18,10 +18,10 @@ use tracing_subscriber::{Layer, registry};
 use crate::counted::{Load, Plane};
 use crate::counts::check;
 
-/// Held while something is counted: the bytes that a process writes are those of all its tests.
+/// The lock held during a count: the bytes written by a process include those of all its tests.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Work of a store up to one moment.
+/// The work of a store up to one moment.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     transactions: u64,
@@ -31,7 +31,7 @@ struct Work {
 }
 
 impl Work {
-    /// What each step has cost since then, with names.
+    /// Returns the named cost of each step since `then`.
     fn each(self, then: Work, store: &str, load: Load) -> Vec<(String, f64)> {
         let each = |now: u64, then: u64| {
             let count = u32::try_from(now.saturating_sub(then)).expect("a small number");
@@ -47,7 +47,7 @@ impl Work {
     }
 }
 
-/// Statements of SQLite and the rows they changed, as its driver tells them.
+/// The statements of SQLite and the rows they changed, as logged by its driver.
 #[derive(Debug, Default)]
 struct Told {
     statements: AtomicU64,
@@ -77,7 +77,7 @@ impl Visit for Rows<'_> {
     fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
 }
 
-/// How often something was committed: a number near the start of the index beside the log.
+/// Returns the number of commits, from the header of the WAL index.
 fn commits(database: &Path) -> u64 {
     let mut index = database.as_os_str().to_owned();
     index.push("-shm");
@@ -86,7 +86,7 @@ fn commits(database: &Path) -> u64 {
     u32::from_ne_bytes(number.try_into().expect("four bytes")).into()
 }
 
-/// All bytes that this process has handed over to be written.
+/// Returns all bytes that this process has passed to write calls.
 fn written() -> u64 {
     let io = fs::read_to_string("/proc/self/io").expect("a process knows itself");
     let line = io.lines().find_map(|line| line.strip_prefix("wchar:")).expect("it is there");
@@ -118,8 +118,8 @@ async fn a_step_does_no_more_on_sqlite_than_expected() {
     check(&counted);
 }
 
-/// Work of all connections so far. They tell it when they end, so all others have to be closed, and are
-/// waited for.
+/// Returns the work of all connections so far. Connections report it when they end, so all others
+/// have to be closed, and are waited for.
 async fn asked(connection: &mut PgConnection) -> Work {
     let others = "SELECT count(*) FROM pg_stat_activity
         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
@@ -150,7 +150,7 @@ async fn asked(connection: &mut PgConnection) -> Work {
 #[tokio::test]
 async fn a_step_does_no_more_on_postgresql_than_expected() {
     let _alone = ALONE.lock().await;
-    // Pages are written whole after each checkpoint, which comes when it comes.
+    // Full-page writes after each checkpoint would make the counts random.
     let server = PostgresServer::private_with(&[
         "shared_preload_libraries=pg_stat_statements",
         "full_page_writes=off",
@@ -165,7 +165,7 @@ async fn a_step_does_no_more_on_postgresql_than_expected() {
         let settings = ClusterSettings::from_env(read).expect("an address");
         Shards::connect(settings, TimeSource::Database).await.expect("it opens")
     };
-    // Making the tables is not counted.
+    // Creating the tables is not counted.
     open().await.close().await;
     let mut counted = Vec::new();
     for load in Load::ALL {

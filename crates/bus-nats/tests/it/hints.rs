@@ -1,10 +1,11 @@
-//! Hints between servers.
+//! Tests of hints between servers.
 
 use noetl_bus::HintReceiver;
 
 use super::*;
 
-/// The next hint that says more than to look again, which a new connection may say at any time.
+/// Returns the next hint other than [`Hint::LookAgain`], which a new connection may send at any
+/// time.
 async fn heard(hints: &mut HintReceiver) -> Hint {
     loop {
         match soon(hints.next()).await {

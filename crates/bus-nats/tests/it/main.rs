@@ -1,4 +1,4 @@
-//! The bus against a real NATS server, one for each test.
+//! Tests of the bus against a real NATS server, one for each test.
 
 mod hints;
 mod outage;
@@ -15,7 +15,7 @@ use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{CommandName, EventId, ExecutionId, Pool, StepName};
 use noetl_testkit::NatsServer;
 
-/// How long anything may take before a test counts as stuck.
+/// The timeout after which a test counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -33,7 +33,7 @@ async fn bus_on(nats: &NatsServer) -> NatsBus {
     bus
 }
 
-/// Waits until notifications go through. The bus says so by telling everybody to look again.
+/// Waits until notifications go through, which the bus announces with [`Hint::LookAgain`].
 async fn connected(bus: &NatsBus) {
     let mut hints = bus.subscribe();
     while !bus.is_connected() {
@@ -41,7 +41,7 @@ async fn connected(bus: &NatsBus) {
     }
 }
 
-/// A client of the same NATS that is none of ours.
+/// Returns a plain client of the same NATS server.
 async fn outsider(nats: &NatsServer) -> Context {
     jetstream::new(async_nats::connect(nats.url()).await.expect("NATS is there"))
 }
@@ -60,8 +60,8 @@ fn notification(row: i64, pool: &str) -> Notification {
     }
 }
 
-/// A worker of the public protocol: a durable pull consumer, one message at a time, each
-/// acknowledged.
+/// A worker of the public protocol: a durable pull consumer that acknowledges one message at a
+/// time.
 struct Worker {
     consumer: jetstream::consumer::Consumer<pull::Config>,
 }

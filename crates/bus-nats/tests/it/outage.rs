@@ -1,4 +1,4 @@
-//! Life without NATS, and after.
+//! Tests without a NATS server, and after its return.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn after_a_restart_that_lost_everything_the_stream_is_there_again() {
     assert!(str::from_utf8(&body).unwrap().contains(r#""command_id":"7:start:102""#));
 }
 
-/// The system's clock, which a test may put forward so that nobody waits for what falls due later.
+/// The system clock with a forward offset, so that tests do not wait for due times.
 #[derive(Default)]
 struct ForwardClock {
     seconds: AtomicU64,
@@ -76,7 +76,7 @@ workflow:
     tool: {kind: noop}
 "#;
 
-/// The commands of one execution of it.
+/// The number of commands in one execution of the playbook.
 const COMMANDS: usize = 5;
 const EXECUTIONS: usize = 12;
 
@@ -92,7 +92,7 @@ fn completed(lease: &Lease, worker: &WorkerId) -> Report {
     }
 }
 
-/// Starts executions and works on them until they have ended, with a worker that needs no NATS.
+/// Starts executions and completes them with a worker that needs no NATS.
 async fn run_some(control: &Control) {
     let worker = WorkerId::new("own");
     let mut open = Vec::new();

@@ -1,7 +1,7 @@
-//! Eight relays over one outbox, killed at random: every message arrives, none is stuck, and those of
-//! an execution arrive in their order.
+//! A test with eight relays over one outbox, killed at random: every message arrives, none is
+//! stuck, and the messages of an execution arrive in order.
 //!
-//! `NOETL_RELAYS=full` has them send 100,000 messages.
+//! `NOETL_RELAYS=full` sends 100,000 messages.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -20,11 +20,11 @@ use serde_json::Value;
 use super::*;
 
 const RELAYS: usize = 8;
-/// How many messages a relay takes at once.
+/// The number of messages that a relay takes at once.
 const TAKE: usize = 500;
-/// After how long the messages of a relay that died are somebody else's.
+/// The time after which other relays may take the messages of a dead one.
 const HOLD: Duration = Duration::from_secs(3);
-/// What tells a relay that is a process of its own where its work is.
+/// The environment variables that tell a relay process its database and broker.
 const DATABASE: &str = "NOETL_TEST_RELAY_DATABASE";
 const BROKER: &str = "NOETL_TEST_RELAY_BROKER";
 
@@ -33,7 +33,7 @@ struct Size {
     executions: i64,
     each: i64,
     kill_every: Duration,
-    /// How long all of it may take.
+    /// The time limit of the whole test.
     patience: Duration,
 }
 
@@ -60,7 +60,7 @@ async fn connect(url: &str) -> Shards {
     Shards::connect(settings, TimeSource::Database).await.expect("the database opens")
 }
 
-/// The n-th message of an execution; its event id says so.
+/// Returns the n-th message of an execution, with the number in its event id.
 fn message(execution: i64, number: i64) -> Message {
     Message::CommandReady {
         pool: Pool::shared(),
@@ -72,7 +72,7 @@ fn message(execution: i64, number: i64) -> Message {
     }
 }
 
-/// Writes what is owed: a few executions at a time, as they would be under way.
+/// Fills the outbox, a few executions at a time.
 async fn fill(store: &Shards, size: Size) {
     let ids: Vec<i64> = (1..=size.executions).map(|number| 1_000_000 + number).collect();
     for some in ids.chunks(100) {
@@ -89,7 +89,7 @@ async fn fill(store: &Shards, size: Size) {
     }
 }
 
-/// A relay as a process, which ends without a word.
+/// A relay process, killed when dropped.
 struct Relay(Child);
 
 impl Relay {
@@ -113,7 +113,7 @@ impl Drop for Relay {
     }
 }
 
-/// One relay: takes, publishes, marks, until it is killed.
+/// Runs one relay that takes, publishes and marks messages until it is killed.
 #[tokio::test]
 #[ignore = "a process that the test below starts and kills"]
 async fn one_relay() {
@@ -134,7 +134,7 @@ async fn one_relay() {
         for row in &taken {
             by_execution.entry(row.execution).or_default().push(row);
         }
-        // Those of one execution one after another, others beside them.
+        // Messages of one execution are sent in sequence, different executions in parallel.
         join_all(by_execution.values().map(async |rows| {
             for row in rows {
                 let notification = noetl_control::notification(row).expect("it is for the bus");
@@ -147,8 +147,8 @@ async fn one_relay() {
     }
 }
 
-/// How many messages of the same kind a second JetStream takes from as many senders, each with
-/// as many under way.
+/// Measures the messages a second that JetStream accepts directly, with the same size and
+/// concurrency.
 async fn raw_rate(nats: &NatsServer, messages: usize) -> f64 {
     let context = outsider(nats).await;
     let subjects = vec!["raw.>".to_owned()];
@@ -170,7 +170,7 @@ async fn raw_rate(nats: &NatsServer, messages: usize) -> f64 {
     rate
 }
 
-/// Execution and event of every message that has arrived, in the order of arrival.
+/// Returns the execution and event of every message, in the order of arrival.
 async fn arrived(nats: &NatsServer) -> Vec<(i64, i64)> {
     let stream = outsider(nats).await.get_stream("noetl_commands").await.expect("a stream");
     let count = stream.cached_info().state.messages;
@@ -199,7 +199,7 @@ async fn relays_that_are_killed_deliver_everything_in_order() {
     let store = connect(&database).await;
     fill(&store, size).await;
     let raw = raw_rate(&nats, size.messages()).await;
-    // The stream is there before its relays come and go.
+    // The stream exists before the first relay starts.
     drop(bus_on(&nats).await);
 
     let begun = Instant::now();
@@ -209,7 +209,7 @@ async fn relays_that_are_killed_deliver_everything_in_order() {
     while store.owed().await.expect("a count") > 0 {
         assert!(begun.elapsed() < size.patience, "{:?} are owed", store.owed().await);
         if last_kill.elapsed() >= size.kill_every {
-            // Whatever it is at, which no two runs agree on.
+            // The killed relay may be at any point of its loop, which differs from run to run.
             dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let chosen = usize::try_from(dice >> 16).expect("a small number") % RELAYS;
             relays[chosen] = Relay::spawn(&database, &nats);

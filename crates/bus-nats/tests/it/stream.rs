@@ -1,4 +1,4 @@
-//! The stream and what is in it.
+//! Tests of the stream and its messages.
 
 use std::error::Error as _;
 
@@ -34,7 +34,8 @@ async fn a_missing_stream_is_created_with_both_subjects_and_a_limit() {
     assert_eq!(config.max_age, Duration::from_secs(7 * 24 * 3600));
 }
 
-/// Connects a bus where there is a stream with `subjects`; the answer is its configuration after.
+/// Connects a bus to a server with a stream of `subjects`, and returns the stream's configuration
+/// afterwards.
 async fn config_after(subjects: &[&str]) -> Config {
     let nats = NatsServer::start();
     let made = Config {

@@ -1,4 +1,4 @@
-//! What may be said to commands that work with the embedded database or with a server.
+//! The arguments of commands that use the embedded database or a server.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use url::Url;
 use super::{Chosen, DatabaseArgs, Format};
 use crate::candidates;
 
-/// Where a command does its work.
+/// The database or server that a command uses.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClientArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
-    /// The server to talk to, instead of the embedded database
-    /// [default: the context's or $NOETL_SERVER_URL, else none]
+    /// Server to use, instead of the embedded database [default: the context's or
+    /// $NOETL_SERVER_URL, else none]
     #[arg(long, value_name = "URL", conflicts_with = "db", value_parser = parse_server)]
     pub(crate) server: Option<Url>,
-    /// Use the embedded database, whatever server is configured
+    /// Use the embedded database even if a server is configured
     #[arg(long, conflicts_with = "server")]
     pub(crate) local: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) struct ClientArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REGISTER_EXAMPLES)]
 pub(crate) struct RegisterArgs {
-    /// Playbook files, or directories whose files are registered, all the way down
+    /// Playbook files, or directories to register recursively
     #[arg(value_name = "FILE_OR_DIRECTORY", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -46,7 +46,7 @@ pub(crate) enum CatalogCommand {
 #[derive(Debug, Args)]
 #[command(after_help = CATALOG_LIST_EXAMPLES)]
 pub(crate) struct CatalogListArgs {
-    /// Only those whose path contains this
+    /// Only playbooks whose path contains this text
     #[arg(long)]
     pub(crate) path: Option<String>,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -58,7 +58,7 @@ pub(crate) struct CatalogListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CATALOG_GET_EXAMPLES)]
 pub(crate) struct CatalogGetArgs {
-    /// The path of a registered playbook: PATH or PATH@VERSION
+    /// Path of a registered playbook: PATH or PATH@VERSION
     #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::playbooks))]
     pub(crate) playbook: String,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -70,7 +70,7 @@ pub(crate) struct CatalogGetArgs {
 #[derive(Debug, Args)]
 #[command(after_help = STATUS_EXAMPLES)]
 pub(crate) struct StatusArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", default_value = "last", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -81,19 +81,19 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show every setting: its value in force, and who has said it
+    /// Show every setting with its effective value and source
     Show(ConfigShowArgs),
-    /// Let a project's noetl.toml set programs, servers, tokens, databases and egress
+    /// Allow a project's noetl.toml to set programs, servers, tokens, databases and egress
     Trust(ConfigTrustArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = CONFIG_TRUST_EXAMPLES)]
 pub(crate) struct ConfigTrustArgs {
-    /// The project file [default: noetl.toml in the working directory or above it]
+    /// Project file [default: noetl.toml in the working directory or a parent directory]
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// Trust the file no longer
+    /// Revoke the trust in the file
     #[arg(long)]
     pub(crate) revoke: bool,
 }
@@ -105,7 +105,7 @@ pub(crate) struct ConfigShowArgs {
     pub(crate) output: Format,
 }
 
-/// The address of a server.
+/// Parses the URL of a server.
 pub(crate) fn parse_server(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

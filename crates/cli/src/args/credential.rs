@@ -1,4 +1,4 @@
-//! What may be said about credentials.
+//! The arguments of `noetl credential`.
 
 use clap::{Args, Subcommand};
 
@@ -6,36 +6,36 @@ use super::{ClientArgs, Format};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CredentialCommand {
-    /// Keep a credential, in place of the one of its name
+    /// Store a credential (replaces one with the same name)
     Set(CredentialSetArgs),
-    /// List credentials, the newest first; never what is secret
+    /// List credentials, newest first, without secrets
     List(CredentialListArgs),
-    /// Show a credential; what is secret only with --include-data
+    /// Show a credential; secrets only with --include-data
     Get(CredentialGetArgs),
-    /// Forget a credential
+    /// Delete a credential
     Delete(CredentialNameArgs),
-    /// Bring every secret under the current key
+    /// Re-encrypt every secret with the current key
     Rotate(CredentialRotateArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = SET_EXAMPLES)]
 pub(crate) struct CredentialSetArgs {
-    /// The alias that playbooks name it by
+    /// Alias by which playbooks refer to the credential
     pub(crate) name: String,
-    /// What it is for, such as postgres, bearer, basic, api_key [default: what the data says]
+    /// Type, such as postgres, bearer, basic, api_key [default: the type in the data]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// Take a type that looks like a misspelt one
+    /// Accept a type that looks misspelt
     #[arg(long)]
     pub(crate) any_type: bool,
-    /// The secret fields, a map in JSON or YAML: @FILE, or - for standard input
+    /// Secret fields, a map in JSON or YAML: @FILE, or - for standard input
     #[arg(long, value_name = "@FILE|-", default_value = "-")]
     pub(crate) data: String,
-    /// What people should know about it
+    /// Description for people
     #[arg(long)]
     pub(crate) description: Option<String>,
-    /// A word to find it by
+    /// Tag for searching
     #[arg(long)]
     pub(crate) tag: Vec<String>,
     #[command(flatten)]
@@ -45,10 +45,10 @@ pub(crate) struct CredentialSetArgs {
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct CredentialListArgs {
-    /// Only those of this type
+    /// Only credentials of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// Only those whose name or description contains this
+    /// Only credentials whose name or description contains this text
     #[arg(long)]
     pub(crate) text: Option<String>,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -60,9 +60,9 @@ pub(crate) struct CredentialListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub(crate) struct CredentialGetArgs {
-    /// Its name or id
+    /// Name or id of the credential
     pub(crate) name: String,
-    /// Also show what is secret
+    /// Include the secret fields
     #[arg(long)]
     pub(crate) include_data: bool,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -74,7 +74,7 @@ pub(crate) struct CredentialGetArgs {
 #[derive(Debug, Args)]
 #[command(after_help = DELETE_EXAMPLES)]
 pub(crate) struct CredentialNameArgs {
-    /// Its name or id
+    /// Name or id of the credential
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -83,7 +83,7 @@ pub(crate) struct CredentialNameArgs {
 #[derive(Debug, Args)]
 #[command(after_help = ROTATE_EXAMPLES)]
 pub(crate) struct CredentialRotateArgs {
-    /// Say nothing if all went well
+    /// Print nothing on success
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What may be said about messages that go out and come in: the outbox, feeds, subscriptions.
+//! The arguments of `noetl outbox`, `noetl feed` and `noetl subscription`.
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
@@ -8,22 +8,22 @@ use crate::candidates;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutboxCommand {
-    /// List messages that are owed to others, oldest first
+    /// List pending messages (outbox), oldest first
     List(OutboxListArgs),
-    /// Try failed and dead messages again at once
+    /// Retry failed and dead messages immediately
     Retry(OutboxChoiceArgs),
-    /// Drop dead messages for good
+    /// Delete dead messages
     Drop(OutboxChoiceArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = OUTBOX_LIST_EXAMPLES)]
 pub(crate) struct OutboxListArgs {
-    /// Only those that stand like this
+    /// Only messages with this status
     #[arg(long, value_name = "STATUS", ignore_case = true,
           value_parser = ["pending", "in_flight", "failed", "dead"])]
     pub(crate) status: Option<String>,
-    /// At most this many
+    /// Maximum number of messages
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -35,10 +35,10 @@ pub(crate) struct OutboxListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = OUTBOX_CHOICE_EXAMPLES)]
 pub(crate) struct OutboxChoiceArgs {
-    /// Numbers of messages, as `noetl outbox list` shows them
+    /// Numbers of messages, from `noetl outbox list`
     #[arg(value_name = "MESSAGE", required_unless_present = "dead")]
     pub(crate) messages: Vec<i64>,
-    /// All that are dead
+    /// All dead messages
     #[arg(long, conflicts_with = "messages")]
     pub(crate) dead: bool,
     #[command(flatten)]
@@ -47,17 +47,17 @@ pub(crate) struct OutboxChoiceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedCommand {
-    /// List feeds, and how far their consumers have come
+    /// List feeds and the positions of their consumers
     List(FeedListArgs),
-    /// Make a feed
+    /// Create a feed
     Add(FeedAddArgs),
-    /// Read the events of a feed that come next
+    /// Read the next events of a feed
     Read(FeedReadArgs),
-    /// Move a feed to another place, to see events again or to leave some out
+    /// Move the position of a feed, to read events again or to skip some
     Seek(FeedSeekArgs),
-    /// Deliver a feed again whose deliveries onto its subject have failed
+    /// Retry a feed whose deliveries to its subject have failed
     Retry(FeedRemoveArgs),
-    /// Forget a feed
+    /// Delete a feed
     Remove(FeedRemoveArgs),
 }
 
@@ -73,22 +73,22 @@ pub(crate) struct FeedListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = FEED_ADD_EXAMPLES)]
 pub(crate) struct FeedAddArgs {
-    /// Letters, digits, `-`, `_` and `.`
+    /// Name of the feed: letters, digits, `-`, `_` and `.`
     pub(crate) name: String,
-    /// Only events of this type; `command.*` stands for all that begin so
+    /// Only events of this type; `command.*` matches all with this prefix
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) types: Vec<String>,
-    /// Only executions of this playbook; `sales/*` stands for all that begin so
+    /// Only executions of this playbook; `sales/*` matches all with this prefix
     #[arg(long)]
     pub(crate) path: Option<String>,
     /// Only events with this status
     #[arg(long = "status", value_name = "STATUS")]
     pub(crate) statuses: Vec<String>,
-    /// Where it begins: start, end, a time, or a cursor
+    /// Where to begin: start, end, a time, or a cursor
     #[arg(long, value_name = "PLACE", default_value = "end")]
     pub(crate) from: String,
-    /// Have the server put the events onto this subject of NATS, below `feeds.subject_prefix`
-    /// (`noetl.events`); `{event_type}` and `{execution_id}` stand for those of each
+    /// Publish the events to this NATS subject, below `feeds.subject_prefix` (`noetl.events`);
+    /// `{event_type}` and `{execution_id}` are replaced for each event
     #[arg(long, value_name = "SUBJECT")]
     pub(crate) subject: Option<String>,
     #[command(flatten)]
@@ -98,19 +98,19 @@ pub(crate) struct FeedAddArgs {
 #[derive(Debug, Args)]
 #[command(after_help = FEED_READ_EXAMPLES)]
 pub(crate) struct FeedReadArgs {
-    /// The feed's name
+    /// Name of the feed
     #[arg(add = ArgValueCandidates::new(candidates::feeds))]
     pub(crate) name: String,
-    /// Go on after this cursor instead of the feed's own
+    /// Continue after this cursor instead of the feed's position
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
-    /// At most this many
+    /// Maximum number of events
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
-    /// Wait for events and go on until interrupted
+    /// Wait for events and continue until interrupted
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Note that what is printed has been dealt with, so that it is not shown again
+    /// Acknowledge the printed events, so that they are not shown again
     #[arg(long)]
     pub(crate) ack: bool,
     #[command(flatten)]
@@ -120,10 +120,10 @@ pub(crate) struct FeedReadArgs {
 #[derive(Debug, Args)]
 #[command(after_help = FEED_SEEK_EXAMPLES)]
 pub(crate) struct FeedSeekArgs {
-    /// The feed's name
+    /// Name of the feed
     #[arg(add = ArgValueCandidates::new(candidates::feeds))]
     pub(crate) name: String,
-    /// start, end, a time, or a cursor
+    /// New position: start, end, a time, or a cursor
     #[arg(value_name = "PLACE")]
     pub(crate) to: String,
     #[command(flatten)]
@@ -133,7 +133,7 @@ pub(crate) struct FeedSeekArgs {
 #[derive(Debug, Args)]
 #[command(after_help = FEED_REMOVE_EXAMPLES)]
 pub(crate) struct FeedRemoveArgs {
-    /// The feed's name
+    /// Name of the feed
     #[arg(add = ArgValueCandidates::new(candidates::feeds))]
     pub(crate) name: String,
     #[command(flatten)]
@@ -144,45 +144,45 @@ pub(crate) struct FeedRemoveArgs {
 pub(crate) enum SubscriptionCommand {
     /// List subscriptions, newest first
     List(SubscriptionListArgs),
-    /// Show one subscription, and what has happened to it
+    /// Show one subscription and its history
     Get(SubscriptionArgs),
-    /// Begin the life of a registered document's subscription
+    /// Create the subscription of a registered document
     Register(SubscriptionArgs),
-    /// Take messages
+    /// Start taking messages
     Activate(SubscriptionArgs),
-    /// Take no messages for a while
+    /// Stop taking messages for a while
     Pause(SubscriptionArgs),
     /// Take messages again
     Resume(SubscriptionArgs),
-    /// Finish what has come and take nothing new
+    /// Finish the messages received so far and take no new ones
     Drain(SubscriptionArgs),
-    /// Take no messages any more
+    /// Stop taking messages for good
     Deactivate(SubscriptionArgs),
-    /// Messages that could not be dispatched
+    /// List, retry and delete messages that could not be dispatched
     #[command(subcommand, after_help = DEAD_EXAMPLES)]
     Dead(DeadCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadCommand {
-    /// List messages that failed, with the reason
+    /// List dead messages, with the reason
     List(SubscriptionArgs),
-    /// Send dead messages again: all of them, or those that are named
+    /// Retry dead messages: all of them, or the given ones
     Retry(DeadChoiceArgs),
-    /// Drop dead messages for good: all of them, or those that are named
+    /// Delete dead messages: all of them, or the given ones
     Drop(DeadChoiceArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = DEAD_EXAMPLES)]
 pub(crate) struct DeadChoiceArgs {
-    /// The subscription's path, or its id
+    /// Path or id of the subscription
     #[arg(value_name = "PATH_OR_ID", add = ArgValueCandidates::new(candidates::subscriptions))]
     pub(crate) subscription: String,
-    /// The names of messages, as `noetl subscription dead list` shows them
+    /// Ids of messages, from `noetl subscription dead list`
     #[arg(value_name = "MESSAGE", required_unless_present = "all")]
     pub(crate) messages: Vec<String>,
-    /// All that are dead
+    /// All dead messages
     #[arg(long, conflicts_with = "messages")]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -201,7 +201,7 @@ pub(crate) struct SubscriptionListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = SUBSCRIPTION_EXAMPLES)]
 pub(crate) struct SubscriptionArgs {
-    /// The subscription's path, or its id
+    /// Path or id of the subscription
     #[arg(value_name = "PATH_OR_ID", add = ArgValueCandidates::new(candidates::subscriptions))]
     pub(crate) subscription: String,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]

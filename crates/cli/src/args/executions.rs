@@ -62,49 +62,49 @@ Examples:
 pub(crate) enum ExecutionsCommand {
     /// List executions, newest first
     List(ListArgs),
-    /// Show one execution: its status, its steps, its output or error
+    /// Show one execution: its status, steps, output or error
     Get(GetArgs),
     /// Show the events of one execution
     Events(EventsArgs),
     /// Draw when each step of one execution waited and ran
     Timeline(TimelineArgs),
-    /// Cancel an execution and everything it has under way
+    /// Cancel an execution, its running steps and its children
     Cancel(CancelArgs),
     /// Run the same playbook version again with the same workload
     Rerun(RerunArgs),
-    /// Begin a new execution with the past of another, up to one of its events
+    /// Start a new execution with the history of another one up to an event
     Fork(ForkArgs),
-    /// Do again what failed, in a new execution that keeps what succeeded
+    /// Retry what failed, in a new execution that keeps what succeeded
     Retry(RetryArgs),
-    /// Continue executions that were interrupted, to their end
+    /// Resume interrupted executions and run them to their end
     Resume(ResumeArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// Only those with this status: running, completed, failed or cancelled
+    /// Only executions with this status: running, completed, failed or cancelled
     #[arg(long, value_parser = parse_status)]
     pub(crate) status: Option<ExecutionStatus>,
-    /// Only those whose playbook path contains this
+    /// Only executions whose playbook path contains this text
     #[arg(long)]
     pub(crate) path: Option<String>,
-    /// Only those of this version of a playbook, by its id in the catalog
+    /// Only executions of this playbook version, by its id in the catalog
     #[arg(long, value_name = "ID")]
     pub(crate) catalog_id: Option<CatalogId>,
-    /// Only those that a step of this execution started
+    /// Only children of this execution
     #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) parent: Option<ExecutionId>,
-    /// Only those started at this time or later, such as 2026-01-31T09:30:00Z
+    /// Only executions started at this time or later, such as 2026-01-31T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<Timestamp>,
-    /// Only those started at this time or earlier
+    /// Only executions started at this time or earlier
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<Timestamp>,
-    /// Also those that a step of another execution started
+    /// Include child executions
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// At most this many
+    /// Maximum number of executions
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) limit: u16,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -116,7 +116,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub(crate) struct GetArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -128,16 +128,16 @@ pub(crate) struct GetArgs {
 #[derive(Debug, Args)]
 #[command(after_help = EVENTS_EXAMPLES)]
 pub(crate) struct EventsArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     /// Only events after this one
     #[arg(long, value_name = "SEQ", default_value = "0")]
     pub(crate) after: Seq,
-    /// At most this many
+    /// Maximum number of events
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Go on until the execution has ended
+    /// Continue until the execution has ended
     #[arg(short, long)]
     pub(crate) follow: bool,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -149,13 +149,13 @@ pub(crate) struct EventsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CANCEL_EXAMPLES)]
 pub(crate) struct CancelArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
-    /// Why; kept with the execution
+    /// Reason, stored with the execution
     #[arg(long, default_value = "cancelled on the command line")]
     pub(crate) reason: String,
-    /// Leave the executions below it alone
+    /// Do not cancel its child executions
     #[arg(long)]
     pub(crate) no_cascade: bool,
     #[command(flatten)]
@@ -165,7 +165,7 @@ pub(crate) struct CancelArgs {
 #[derive(Debug, Args)]
 #[command(after_help = RERUN_EXAMPLES)]
 pub(crate) struct RerunArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[command(flatten)]

@@ -28,10 +28,10 @@ What had succeeded is kept; of a loop only the items that failed are done again.
 #[derive(Debug, Args)]
 #[command(after_help = FORK_EXAMPLES)]
 pub(crate) struct ForkArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
-    /// The last event of the shared past
+    /// Last event of the shared history
     #[arg(long, value_name = "SEQ")]
     pub(crate) at_event: Seq,
     #[command(flatten)]
@@ -41,20 +41,20 @@ pub(crate) struct ForkArgs {
 #[derive(Debug, Args)]
 #[command(after_help = RETRY_EXAMPLES)]
 pub(crate) struct RetryArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[command(flatten)]
     pub(crate) changes: ChangeArgs,
 }
 
-/// What is different in a fork.
+/// The changes of a fork.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
-    /// Go on with this playbook: a file, or `latest` for the newest version of the same path
+    /// Continue with this playbook: a file, or `latest` for the newest version of the same path
     #[arg(long, value_name = "FILE")]
     pub(crate) playbook: Option<String>,
-    /// Set a variable of `ctx`, as `--set` does of the workload
+    /// Set a variable of `ctx`, as `--set` does for the workload
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) ctx: Vec<Assignment>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What may be said to commands that look back in time.
+//! The arguments of `noetl replay` and `noetl executions timeline`.
 
 use std::str::FromStr;
 
@@ -13,16 +13,16 @@ use crate::candidates;
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
-    /// As it was after this event: its place in the log (1, 2, 3, …) or its id
+    /// State after this event: its place in the log (1, 2, 3, …) or its id
     #[arg(long, value_name = "N", conflicts_with = "at_time")]
     pub(crate) at_event: Option<i64>,
-    /// As it was at this time, such as 2026-01-31T09:30:00Z
+    /// State at this time, such as 2026-01-31T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) at_time: Option<Timestamp>,
-    /// What to show: execution, stage, frame, command, business_object, loop or all
+    /// Projection to show: execution, stage, frame, command, business_object, loop or all
     #[arg(long, value_name = "WHAT", default_value = "all", value_parser = parse_projection)]
     pub(crate) projection: Projection,
     /// Compare two moments, each a place in the log, an event's id, a time or `latest`
@@ -50,7 +50,7 @@ impl ReplayArgs {
 #[derive(Debug, Args)]
 #[command(after_help = TIMELINE_EXAMPLES)]
 pub(crate) struct TimelineArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -69,7 +69,7 @@ pub(crate) struct Moments {
 impl FromStr for Moments {
     type Err = ParseCutoffError;
 
-    /// `A..B`; the beginning if there is no A, the end if there is no B.
+    /// Parses `A..B`; the beginning if there is no A, the end if there is no B.
     fn from_str(text: &str) -> Result<Self, ParseCutoffError> {
         let (from, to) = text.split_once("..").unwrap_or((text, ""));
         let from = if from.is_empty() { Cutoff::Event(EventId(0)) } else { from.parse()? };

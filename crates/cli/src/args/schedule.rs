@@ -1,4 +1,4 @@
-//! What may be said about schedules.
+//! The arguments of `noetl schedule`.
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
@@ -8,17 +8,17 @@ use crate::candidates;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleCommand {
-    /// List schedules, and when each comes next
+    /// List schedules with the next instant of each
     List(ScheduleListArgs),
-    /// Show how a schedule stands, and what happened to it lately
+    /// Show the state and the recent history of a schedule
     Get(ScheduleArgs),
-    /// Show the instants that come next
+    /// Show the next instants
     Next(ScheduleNextArgs),
-    /// Let instants pass until it is resumed
+    /// Skip instants until the schedule is resumed
     Pause(ScheduleArgs),
-    /// Go on with the next instant
+    /// Continue with the next instant
     Resume(ScheduleArgs),
-    /// Start an execution for every instant of a time that has none
+    /// Start an execution for every instant in a time range that has none
     Backfill(BackfillArgs),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct ScheduleListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = SCHEDULE_EXAMPLES)]
 pub(crate) struct ScheduleArgs {
-    /// The schedule's path
+    /// Path of the schedule
     #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::schedules))]
     pub(crate) path: String,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -46,13 +46,13 @@ pub(crate) struct ScheduleArgs {
 #[derive(Debug, Args)]
 #[command(after_help = NEXT_EXAMPLES)]
 pub(crate) struct ScheduleNextArgs {
-    /// The schedule's path
+    /// Path of the schedule
     #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::schedules))]
     pub(crate) path: String,
-    /// Only instants after this one [default: now]
+    /// Only instants after this time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
-    /// At most this many
+    /// Maximum number of instants
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -64,13 +64,13 @@ pub(crate) struct ScheduleNextArgs {
 #[derive(Debug, Args)]
 #[command(after_help = BACKFILL_EXAMPLES)]
 pub(crate) struct BackfillArgs {
-    /// The schedule's path
+    /// Path of the schedule
     #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::schedules))]
     pub(crate) path: String,
-    /// The first instant that is meant
+    /// First instant of the range
     #[arg(long, value_name = "TIME")]
     pub(crate) from: String,
-    /// The last instant that is meant [default: now]
+    /// Last instant of the range [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// Only list the instants

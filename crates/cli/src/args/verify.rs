@@ -21,7 +21,7 @@ is wrong is named, and the exit code is 1. The digest it prints is evidence, if 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct VerifyArgs {
-    /// An execution's id, or `last`
+    /// Id of an execution, or `last`
     #[arg(
         value_name = "ID",
         required_unless_present = "all",
@@ -29,10 +29,10 @@ pub(crate) struct VerifyArgs {
         add = ArgValueCandidates::new(candidates::executions)
     )]
     pub(crate) execution: Option<Chosen>,
-    /// Every execution there is
+    /// Verify all executions
     #[arg(long)]
     pub(crate) all: bool,
-    /// The digest that the last event must have
+    /// Digest that the last event must have
     #[arg(long, value_name = "DIGEST", conflicts_with = "all")]
     pub(crate) expect: Option<Digest>,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]

@@ -1,4 +1,4 @@
-//! `noetl catalog`: the playbooks that are registered.
+//! `noetl catalog`: lists and prints registered playbooks.
 
 use anyhow::anyhow;
 use serde::Serialize;

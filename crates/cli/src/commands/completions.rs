@@ -1,4 +1,4 @@
-//! `noetl completions`: what a shell needs to complete our commands.
+//! `noetl completions`: prints the completion script of a shell.
 
 use clap::CommandFactory as _;
 

@@ -1,4 +1,4 @@
-//! From started executions to an exit code: watch them, show what came of them.
+//! Watches started executions, shows their outcome and returns the exit code.
 
 use noetl_model::{ExecutionStatus, Summary};
 
@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::terminal::{FAINT, Terminal, paint};
 use crate::watch::{Signals, Watched, watch};
 
-/// What a command that waits for executions needs besides them.
+/// The context of a command that waits for executions.
 pub(crate) struct Conclusion<'a> {
     pub(crate) plane: &'a dyn Plane,
     pub(crate) args: &'a WatchArgs,
@@ -25,7 +25,8 @@ pub(crate) struct Conclusion<'a> {
 }
 
 impl<'a> Conclusion<'a> {
-    /// Made before anything is started: from then on a signal cancels it and does not just end us.
+    /// Installs the signal handlers. Created before anything is started, so that a signal cancels
+    /// the executions instead of killing this process.
     pub(crate) fn new(
         plane: &'a dyn Plane,
         args: &'a WatchArgs,
@@ -97,7 +98,7 @@ impl<'a> Conclusion<'a> {
         Ok(document(format, &documents))
     }
 
-    /// The executions once they have ended, or how to exit if they have not.
+    /// Returns the executions once they have ended, or the exit code if the user aborted.
     async fn watch(
         &mut self,
         executions: &[Summary],
@@ -122,7 +123,7 @@ impl<'a> Conclusion<'a> {
         })
     }
 
-    /// Says how an execution ended, and how to see more of it.
+    /// Prints how an execution ended, and how to see more.
     fn talk(&self, overview: &Overview, terminal: &mut Terminal) {
         if let Some(story) = failure_story(overview) {
             terminal.say(story);

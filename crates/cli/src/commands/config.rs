@@ -1,4 +1,4 @@
-//! `noetl config`: what is configured and by whom, and which project files are trusted.
+//! `noetl config`: shows the settings with their sources, and trusts project files.
 
 use std::io;
 
@@ -14,15 +14,15 @@ use crate::output::document;
 use crate::output::table::table;
 use crate::terminal::{CAREFUL, FAINT, Terminal, paint};
 
-/// What stands for a secret.
+/// The text shown instead of a secret.
 const MASK: &str = "********";
 
-/// All that is configured, for programs.
+/// The whole configuration, for programs.
 #[derive(Serialize)]
 struct Shown {
-    /// The file that wins.
+    /// The file with the highest precedence.
     file: Option<String>,
-    /// All files in force, the one that wins last.
+    /// All files in use, in order of increasing precedence.
     files: Vec<String>,
     /// The keys of the project file that have no effect until it is trusted.
     untrusted: Vec<String>,
@@ -76,7 +76,7 @@ pub(crate) fn show(
     Ok(Exit::Completed)
 }
 
-/// Trusts a project file as it is now, or no longer.
+/// Trusts a project file with its current content, or revokes the trust.
 pub(crate) fn trust(
     args: &ConfigTrustArgs,
     config: &Config,

@@ -1,4 +1,5 @@
-//! `noetl credential`: secrets that playbooks name by alias, kept sealed in the database or on a server.
+//! `noetl credential`: secrets that playbooks use by alias, encrypted in the database or on a
+//! server.
 
 use std::io::Read as _;
 
@@ -18,7 +19,7 @@ use crate::output::table::{line, table};
 use crate::output::{DocumentFormat, document};
 use crate::terminal::{FAINT, Terminal, paint};
 
-/// The types that tools know. Others are kept for programs that do.
+/// The types that built-in tools use. Other types are stored as well.
 const TYPES: &[&str] = &[
     "api_key",
     "apikey",
@@ -51,15 +52,15 @@ const TYPES: &[&str] = &[
     "token",
     "webhook",
 ];
-/// How many bytes are read of a file or of standard input.
+/// The most bytes read from a file or from standard input.
 const DATA_BYTES_MAX: u64 = 1024 * 1024;
-/// How much of a description fits the table.
+/// The most characters of a description in the table.
 const DESCRIPTION_CHARS_MAX: usize = 60;
-/// How many rows a rotation takes at a time, and how often.
+/// The number of rows that one rotation call re-encrypts, and the most calls.
 const ROTATE_BATCH: usize = 500;
 const ROTATE_BATCHES_MAX: usize = 1000;
 
-/// One credential, for programs. What is secret is in it only if it was asked for.
+/// One credential, for programs. Secret fields are included only on request.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     id: String,
@@ -77,13 +78,13 @@ struct Entry {
     data: Option<Value>,
 }
 
-/// What is there.
+/// A list of credentials.
 #[derive(Deserialize)]
 struct Entries {
     items: Vec<Entry>,
 }
 
-/// What a rotation came to.
+/// The result of a rotation.
 #[derive(Deserialize)]
 struct Rotated {
     credential: TableRotated,
@@ -97,7 +98,7 @@ struct TableRotated {
     failed: u64,
 }
 
-/// What is to be done; data that is wrong is told before a database is made.
+/// The requested operation. Parsed first, so that invalid data fails before a database is created.
 enum Task<'a> {
     Set(Value),
     List(&'a CredentialListArgs),
@@ -142,7 +143,7 @@ fn client_of(command: &CredentialCommand) -> &ClientArgs {
     }
 }
 
-/// What the arguments and the data they name come to.
+/// Builds the request body of a new credential from the arguments and their data.
 fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<Value> {
     let text = if args.data == "-" {
         let mut text = String::new();
@@ -157,11 +158,11 @@ fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<Value> {
              the history of the shell"
         );
     };
-    // The reason of a parse error would quote the secret, so it is not told.
+    // The reason of a parse error would quote the secret, so it is left out.
     let said: Value =
         serde_saphyr::from_str(&text).map_err(|_| anyhow!("the data is neither JSON nor YAML"))?;
     let Value::Object(mut said) = said else { bail!("the data has to be a map of fields") };
-    // A document of a whole credential says its type itself.
+    // A document of a whole credential contains its type.
     let whole = match (said.get("type").and_then(Value::as_str), said.get("data")) {
         (Some(kind), Some(Value::Object(data))) => Some((kind.to_owned(), data.clone())),
         _ => None,
@@ -285,7 +286,7 @@ async fn rotate(
     Ok(Exit::Completed)
 }
 
-/// What went wrong, in the words of this command if there is no such credential.
+/// Replaces the failure by a more helpful one if there is no such credential.
 fn known(failure: Failure, name: &str) -> Failure {
     if failure.is_about("unknown-credential") { unknown(name) } else { failure }
 }

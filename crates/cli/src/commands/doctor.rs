@@ -1,4 +1,4 @@
-//! `noetl doctor`: whether everything noetl needs is there, and the way out where it is not.
+//! `noetl doctor`: checks that everything noetl needs is present, with help if it is not.
 
 mod clock;
 mod database;
@@ -19,18 +19,18 @@ use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Ok,
-    /// It works, though perhaps not for long or not for all.
+    /// Works, though perhaps not for long or not for all uses.
     Warn,
     Fail,
 }
 
-/// What was looked at, and what was found.
+/// One check with its result.
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
     verdict: Verdict,
     found: String,
-    /// The way out.
+    /// The advice for a finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<String>,
 }
@@ -72,7 +72,7 @@ pub(crate) async fn doctor(
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,4 +1,4 @@
-//! `noetl executions`: looking at executions, and changing their course.
+//! `noetl executions`: shows and controls executions.
 
 mod cancel;
 mod events;

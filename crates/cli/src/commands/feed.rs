@@ -1,4 +1,4 @@
-//! `noetl feed`: the events of all executions, for consumers.
+//! `noetl feed`: manages and reads feeds, the events of all executions for consumers.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::terminal::{FAINT, Terminal, paint};
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
 
-/// Some events, as the server words them.
+/// A page of events, as the server returns them.
 #[derive(Deserialize)]
 struct Events {
     events: Vec<Value>,
@@ -83,7 +83,7 @@ fn text(feeds: &[FeedView]) -> String {
     table(&rows)
 }
 
-/// How the delivery of a feed goes, in words.
+/// Describes the delivery status of a feed.
 fn delivery(delivery: &FeedDeliveryView) -> String {
     match delivery {
         FeedDeliveryView::Working => "working".to_owned(),
@@ -96,7 +96,7 @@ fn delivery(delivery: &FeedDeliveryView) -> String {
     }
 }
 
-/// What a filter lets through, in words.
+/// Describes a filter.
 fn shown(filter: &FeedFilter) -> String {
     let path = filter.path.as_ref().map(|path| format!("path {path}"));
     let types = (!filter.types.is_empty()).then(|| format!("type {}", filter.types.join(" or ")));

@@ -1,4 +1,4 @@
-//! `noetl graph`: a playbook to look at.
+//! `noetl graph`: draws the steps and arcs of a playbook.
 
 use noetl_playbook::{draw, parse};
 

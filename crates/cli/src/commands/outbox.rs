@@ -1,4 +1,4 @@
-//! `noetl outbox`: messages that are owed to others, and those that cannot be sent.
+//! `noetl outbox`: lists, retries and drops pending messages.
 
 use noetl_api::wire::{OutboxChanged, OutboxMessage, OutboxPage};
 use serde_json::json;
@@ -11,9 +11,9 @@ use crate::output::document;
 use crate::output::table::{line, table};
 use crate::terminal::{FAINT, Terminal, paint};
 
-/// How much of an error fits the table.
+/// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;
-/// How many messages are changed by one request.
+/// The most messages changed by one request.
 const AT_ONCE: usize = 1000;
 
 pub(crate) async fn outbox(

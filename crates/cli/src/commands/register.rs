@@ -1,4 +1,4 @@
-//! `noetl register`: keeps playbooks and other documents in the catalog.
+//! `noetl register`: stores playbooks and other documents in the catalog.
 
 use std::path::{Path, PathBuf};
 
@@ -15,12 +15,12 @@ use crate::plane::{self, Plane};
 use crate::session::Work;
 use crate::terminal::{GOOD, Terminal, paint};
 
-/// How many files one command registers.
+/// The most files that one command registers.
 const FILES_MAX: usize = 10_000;
-/// How deep directories are looked into.
+/// The deepest level of directories searched.
 const DEPTH_MAX: usize = 32;
 
-/// A file of any kind that can be registered.
+/// A valid file of any kind.
 struct Valid {
     file: PathBuf,
     content: String,
@@ -37,7 +37,7 @@ impl Valid {
     }
 }
 
-/// What a file was registered as.
+/// The catalog entry of a registered file.
 #[derive(Serialize)]
 struct Entry {
     file: String,
@@ -68,7 +68,7 @@ pub(crate) async fn register(
     Ok(Exit::Completed)
 }
 
-/// Every file, checked; the problems of all are told before any is registered.
+/// Reads and checks every file; reports the problems of all before any is registered.
 fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Valid>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -99,7 +99,7 @@ fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Valid>
     Ok(documents)
 }
 
-/// The playbook files that a path means.
+/// Collects the playbook files of a path.
 fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     if !path.is_dir() {
         files.push(path.to_owned());
@@ -112,7 +112,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
     }
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     let directories = path.read_dir()?.flatten().filter(|entry| {
-        // A link may lead in circles.
+        // Links are not followed: they may lead in circles.
         entry.file_type().is_ok_and(|kind| kind.is_dir())
     });
     let mut directories: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();

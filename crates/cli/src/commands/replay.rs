@@ -1,4 +1,5 @@
-//! `noetl replay`: an execution as it was, and what changed between two moments or two executions.
+//! `noetl replay`: shows an execution as of a moment, or what changed between two moments or
+//! executions.
 
 use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
 use noetl_model::{Cutoff, ExecutionId};
@@ -49,7 +50,7 @@ async fn state(
     execution: ExecutionId,
 ) -> Result<String, Failure> {
     let state = match history {
-        // It has what earlier replays have saved.
+        // The server has the snapshots of earlier replays.
         History::Server(client) => {
             let asked = client.replay(execution, args.cutoff(), args.projection).await;
             asked.map_err(refused)?

@@ -1,4 +1,4 @@
-//! `noetl run`: from a file or a catalog path to the result of its last step.
+//! `noetl run`: runs a file or a catalog path and prints the result of its last step.
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ use crate::session::{Session, Work};
 use crate::terminal::{CAREFUL, Terminal, paint};
 use crate::workload::{check_declared, payload_of};
 
-/// What is to be run, found and checked before a database is opened.
+/// The playbook to run, read and checked before a database is opened.
 enum Target {
-    /// The first document, after the others have been registered.
+    /// A file; the other documents are registered first.
     File {
         document: Box<Document>,
         others: Vec<Document>,
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let payload = payload_of(&args.workload).map_err(Failure::bad_input)?;
-    // A server may have workers of others; here there are only ours.
+    // A server may have other workers; an embedded database has only this program's.
     let is_far = !args.ephemeral && plane::server_of(&args.client, config)?.is_some();
     let target = target_of(args, if is_far { Workers::Any } else { Workers::Ours })?;
     let plane: Box<dyn Plane> = if args.ephemeral {
@@ -52,7 +52,7 @@ pub(crate) async fn run(
     };
     let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
     let ended = run_in(&mut conclusion, args, target, payload, terminal).await;
-    // Whoever wants to end at once waits for nothing.
+    // A user who wants to stop at once does not wait for the session to close.
     if !matches!(ended, Ok(Exit::Aborted)) {
         plane.close().await;
     }
@@ -100,7 +100,7 @@ fn target_of(args: &RunArgs, workers: Workers) -> Result<Target, Failure> {
     Ok(Target::File { document: Box::new(document), others, missing })
 }
 
-/// `PATH` or `PATH@VERSION`.
+/// Parses `PATH` or `PATH@VERSION`.
 pub(super) fn choice_of(text: &str) -> Result<(String, Option<u32>), Failure> {
     let (path, version) = match text.rsplit_once('@') {
         None => (text, None),
@@ -134,7 +134,7 @@ async fn check_names(plane: &dyn Plane, args: &RunArgs, target: &Target) -> Resu
     if let Some(document) = along {
         return check_declared(&args.workload, &document.playbook.workload, path);
     }
-    // A document that is not there or not valid is told when it is started.
+    // A missing or invalid document is reported when it is started.
     let Some(content) = plane.content(path, version).await? else { return Ok(()) };
     match noetl_playbook::parse_for(Workers::Any, path, content.as_bytes()) {
         Ok(checked) => check_declared(&args.workload, &checked.playbook.workload, path),
@@ -142,7 +142,7 @@ async fn check_names(plane: &dyn Plane, args: &RunArgs, target: &Target) -> Resu
     }
 }
 
-/// Registers what the target brings along.
+/// Registers the documents of the target.
 async fn registered(
     plane: &dyn Plane,
     target: Target,
@@ -180,7 +180,7 @@ async fn registered(
     }
 }
 
-/// A catalog path can only be found in a database that is there; none is made to look for it.
+/// Fails if the database does not exist: a catalog path cannot be found in a new one.
 fn expect_catalog(
     args: &RunArgs,
     choice: &PlaybookChoice,

@@ -1,4 +1,4 @@
-//! `noetl schedule`: when executions start by themselves.
+//! `noetl schedule`: lists, shows, pauses and backfills schedules.
 
 use anyhow::anyhow;
 use noetl_api::wire::{
@@ -18,10 +18,10 @@ use crate::output::document;
 use crate::output::table::table;
 use crate::terminal::{FAINT, Terminal, paint};
 
-/// How much of a schedule's past is shown.
+/// The most past events shown of a schedule.
 const PAST: usize = 20;
 
-/// One schedule with its past, for programs.
+/// One schedule with its past events, for programs.
 #[derive(Serialize)]
 struct Told {
     #[serde(flatten)]
@@ -123,7 +123,7 @@ fn shown(told: &Told) -> String {
     format!("{}\n\n{}", table(&rows).trim_end(), table(&past.collect::<Vec<_>>()))
 }
 
-/// What belongs to an event, in a line.
+/// Formats the context of an event on one line.
 fn told_of(context: &Value) -> String {
     let parts = context.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
         Value::Null => None,
@@ -133,7 +133,7 @@ fn told_of(context: &Value) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// A time without the fraction of a second that it does not have.
+/// Removes the fraction of a second if it is zero.
 fn to_the_second(time: &str) -> String {
     time.replace(".000000Z", "Z")
 }
@@ -217,7 +217,7 @@ async fn backfill(
     Ok(Exit::Completed)
 }
 
-/// The answer about a schedule; where there is none of the name, perhaps the one that was meant.
+/// Replaces a failure by a clearer one, with a suggestion, if there is no schedule with this path.
 async fn meant<T>(door: &Door, path: &str, answer: Result<T, Failure>) -> Result<T, Failure> {
     let failure = match answer {
         Ok(answer) => return Ok(answer),

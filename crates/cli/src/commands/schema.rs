@@ -1,4 +1,4 @@
-//! `noetl schema`: the language as a JSON Schema.
+//! `noetl schema`: prints the JSON Schema of the language.
 
 use crate::failure::{Exit, Failure};
 use crate::output::pretty;

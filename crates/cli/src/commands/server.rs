@@ -1,4 +1,4 @@
-//! `noetl server`: a control plane for others, with a worker of its own unless told otherwise.
+//! `noetl server`: serves the HTTP API, with an embedded worker unless told otherwise.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) async fn server(
     Ok(Exit::Completed)
 }
 
-/// Where this machine reaches a server that listens at an address.
+/// Returns the address at which this machine reaches a server that listens at `address`.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! `noetl status`: how an execution stands, on one line.
+//! `noetl status`: shows the status of an execution on one line.
 
 use noetl_model::{ExecutionStatus, Summary};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::output::time::{seconds, took};
 use crate::plane;
 use crate::terminal::{CAREFUL, Terminal, paint};
 
-/// How an execution stands, for programs.
+/// The status of an execution, for programs.
 #[derive(Serialize)]
 struct Standing {
     execution_id: String,
@@ -30,7 +30,7 @@ struct Standing {
     ended_at: Option<String>,
     duration_seconds: Option<f64>,
     error: Option<String>,
-    /// The reason why it does not go on, as far as its server knows.
+    /// The reason why the execution does not proceed, as far as its server knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `noetl subscription`: how the subscriptions of the catalog stand, and moving them on.
+//! `noetl subscription`: shows subscriptions and changes their state.
 
 mod dead;
 
@@ -16,7 +16,7 @@ use crate::output::document;
 use crate::output::table::table;
 use crate::terminal::{FAINT, Terminal, paint};
 
-/// One subscription with its past, for programs.
+/// One subscription with its past events, for programs.
 #[derive(Serialize)]
 struct Told {
     #[serde(flatten)]
@@ -146,7 +146,7 @@ fn show(
     Ok(Exit::Completed)
 }
 
-/// The subscription of an id, or the newest of a path.
+/// Returns the subscription with an id, or the newest with a path.
 async fn found(door: &Door, name: &str) -> Result<SubscriptionView, Failure> {
     let SubscriptionList { subscriptions } = door.get("api/subscriptions").await?;
     let is_meant = |it: &&SubscriptionView| it.subscription_id == name || it.path == name;

@@ -1,4 +1,4 @@
-//! `noetl tools`: what a tool needs beside this binary, brought by the system's own package tools.
+//! `noetl tools`: installs libraries that tools need, with the system's package tools.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
-/// A package that carries a library.
+/// A package that contains a library.
 struct Package {
     name: &'static str,
     version: &'static str,
@@ -25,7 +25,7 @@ struct Package {
     library: &'static str,
 }
 
-/// DuckDB for the machines whose package was checked.
+/// The DuckDB packages, for platforms on which they were tested.
 const DUCKDB: &[(&str, &str, Package)] = &[(
     "linux",
     "x86_64",
@@ -69,7 +69,7 @@ pub(crate) async fn install(
     Ok(Exit::Completed)
 }
 
-/// Fetches a package, checks it, and puts its library in place, whole or not at all.
+/// Downloads a package, verifies it, and installs its library atomically.
 async fn fetch(package: &Package, place: &Path) -> Result<()> {
     owner_only::create_directory(place)
         .with_context(|| format!("cannot make {}", place.display()))?;
@@ -108,7 +108,7 @@ fn only_file(directory: &Path) -> Result<PathBuf> {
     Ok(entry.context("cannot look for the package")?.path())
 }
 
-/// A directory that is gone at the end.
+/// A directory that is removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

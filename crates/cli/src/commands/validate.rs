@@ -1,4 +1,4 @@
-//! `noetl validate`: every problem of every file, without running any.
+//! `noetl validate`: reports all problems of all files, without running them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::files;
 use crate::output::{document, problems};
 use crate::terminal::{GOOD, Terminal, paint};
 
-/// What there is to say about one file.
+/// The result for one file.
 #[derive(Serialize)]
 struct Verdict {
     file: String,

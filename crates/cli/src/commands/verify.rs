@@ -1,4 +1,4 @@
-//! `noetl verify`: whether what is stored is what was written.
+//! `noetl verify`: verifies that stored events are unchanged.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ use crate::plane;
 use crate::remote::refused;
 use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 
-/// After how many events of one execution, or executions, a watcher is told how far it is.
+/// The number of events, or of executions, between two progress messages.
 const PROGRESS_EVENTS: u64 = 100_000;
 const PROGRESS_EXECUTIONS: u64 = 1000;
 
@@ -46,7 +46,7 @@ fn exit(is_valid: bool) -> Exit {
     if is_valid { Exit::Completed } else { Exit::Failed }
 }
 
-/// What is found about one execution, here or by the server that has it.
+/// Verifies one execution, here or on the server that has it.
 async fn verified(
     history: &History,
     execution: ExecutionId,
@@ -73,7 +73,7 @@ async fn verified(
         .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
 }
 
-/// Verifies everything, newest first; as text only what is worth a line.
+/// Verifies all executions, newest first; text output lists only those that are wrong.
 async fn all(
     history: &History,
     args: &VerifyArgs,

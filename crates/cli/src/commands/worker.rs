@@ -63,7 +63,7 @@ pub(crate) async fn worker(
     Ok(Exit::Completed)
 }
 
-/// The subscription whose messages are to be fetched, if that is what the worker is for.
+/// Returns the subscription to fetch, if the worker is started for one.
 fn subscription_of(args: &WorkerArgs, config: &Config) -> Option<String> {
     let is_mode = config.variable("WORKER_MODE").is_some_and(|mode| mode == "subscription");
     let said = || is_mode.then(|| config.variable("NOETL_SUBSCRIPTION_PATH")).flatten();

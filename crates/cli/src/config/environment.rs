@@ -1,10 +1,10 @@
-//! The environment of this process. This is the only place that reads it.
+//! The environment of this process; no other module reads environment variables.
 
 use std::collections::BTreeMap;
 
 use crate::args::ColorWhen;
 
-/// The environment, read once. A variable that is set to nothing counts as not set.
+/// The environment variables, read once. An empty variable counts as unset.
 #[derive(Debug, Clone)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
@@ -28,12 +28,12 @@ impl Environment {
         &self.variables
     }
 
-    /// A variable that is set to something.
+    /// Returns a variable that is set and not blank.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
     }
 
-    /// Whether a stream is written in colours.
+    /// True if a stream should be written in colours.
     pub(crate) fn wants_color(&self, when: ColorWhen, is_terminal: bool) -> bool {
         match when {
             ColorWhen::Always => true,

@@ -1,6 +1,6 @@
-//! `noetl.toml`: where it is looked for, and what stands in it.
+//! `noetl.toml`: finds the file and parses it.
 //!
-//! Invariant: a key that is not known and a value of the wrong kind are errors with their place.
+//! Invariant: an unknown key or a value of the wrong type is an error with line and column.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,33 +18,33 @@ use crate::failure::Failure;
 use crate::nearest::nearest;
 
 pub(crate) const NAME: &str = "noetl.toml";
-/// How many bytes a file of settings may have.
+/// The most bytes in a settings file.
 const BYTES_MAX: u64 = 1024 * 1024;
 /// The table of named servers.
 pub(super) const CONTEXTS: &str = "contexts";
-/// What a named server says, and the setting it stands for.
+/// The keys of a named server, and the settings they set.
 const CONTEXT_KEYS: &[(&str, Setting)] =
     &[("server", Setting::ServerUrl), ("token", Setting::Token), ("ca", Setting::ServerCa)];
 
-/// What a file says.
+/// The content of a settings file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingsFile {
     pub(crate) values: BTreeMap<Setting, String>,
     pub(crate) contexts: BTreeMap<String, BTreeMap<Setting, String>>,
 }
 
-/// The file of the project: in the working directory or above it.
+/// Finds the project's file, in the working directory or a parent directory.
 pub(crate) fn of_project(from: &Path) -> Option<PathBuf> {
     from.ancestors().map(|directory| directory.join(NAME)).find(|path| path.is_file())
 }
 
-/// The file of the user, in the directory of the user's settings.
+/// Finds the user's file in the directory of the user's settings.
 pub(crate) fn of_user(directory: &Path) -> Option<PathBuf> {
     Some(directory.join("noetl").join(NAME)).filter(|path| path.is_file())
 }
 
-/// Reads a file that only this user or the system's administrator can have written: it says where
-/// tokens are sent. The digest is that of the content that was read.
+/// Reads a file that only this user or root can have written, since it decides where tokens are
+/// sent. Returns the digest of the content too.
 pub(crate) fn read(path: &Path) -> Result<(SettingsFile, ContentDigest), Failure> {
     let shown = path.display();
     let unread = |error: io::Error| {
@@ -70,7 +70,7 @@ pub(crate) fn read(path: &Path) -> Result<(SettingsFile, ContentDigest), Failure
     })
 }
 
-/// What is wrong, beginning with its line and column.
+/// A parse error, beginning with its line and column.
 #[derive(Debug, PartialEq, Eq)]
 struct Problem {
     said: String,
@@ -148,7 +148,7 @@ fn read_context(
     Ok(values)
 }
 
-/// A value as the environment would say it.
+/// Converts a value to the text that its environment variable would have.
 fn value_of(
     text: &str,
     key: &str,
@@ -192,7 +192,7 @@ fn unknown<'a>(
     Problem { said, help: Some(help) }
 }
 
-/// `LINE:COLUMN` of a byte, both counted from one.
+/// Returns `LINE:COLUMN` of a byte offset, both counted from 1.
 fn place(text: &str, at: usize) -> String {
     let before = &text.as_bytes()[..at.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -201,15 +201,15 @@ fn place(text: &str, at: usize) -> String {
     format!("{line}:{column}")
 }
 
-/// The directory of the user's settings; none for a user without a home. A relative
-/// `XDG_CONFIG_HOME` counts as none, as its specification asks.
+/// Returns the directory of the user's settings; `None` for a user without a home. A relative
+/// `XDG_CONFIG_HOME` is ignored, as its specification asks.
 pub(crate) fn user_directory(xdg: Option<&str>, home: Option<&str>) -> Option<PathBuf> {
     let xdg = xdg.map(PathBuf::from).filter(|path| path.is_absolute());
     let home = home.map(PathBuf::from).filter(|path| path.is_absolute());
     xdg.or_else(|| home.map(|home| home.join(".config")))
 }
 
-/// The working directory, where the search begins.
+/// Returns the working directory, where the search begins.
 pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir().context("there is no working directory").map_err(Failure::broken)
 }

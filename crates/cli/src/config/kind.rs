@@ -1,10 +1,10 @@
-//! What a setting may be, whoever says it.
+//! The types of settings.
 
 use std::fmt;
 
 use url::Url;
 
-/// What a setting may be.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -12,15 +12,15 @@ pub(crate) enum Kind {
         min: u64,
         max: u64,
     },
-    /// Of `http` or `https`.
+    /// A URL with the scheme `http` or `https`.
     Url,
-    /// Texts: an array in the file, separated by commas elsewhere.
+    /// A list of texts: an array in the file, separated by commas elsewhere.
     List,
     OneOf(&'static [&'static str]),
 }
 
 impl Kind {
-    /// Whether a text is one of this kind.
+    /// Checks that a text is of this type; fails with a description of the type.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         let fits = match self {
             Kind::Text | Kind::List => true,

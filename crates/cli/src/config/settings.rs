@@ -1,11 +1,11 @@
-//! Every setting there is: its key in `noetl.toml`, its environment variable, what it may be.
+//! The table of all settings: key in `noetl.toml`, environment variable, type and default.
 //!
-//! Invariant: this table drives reading, `noetl config show` and [docs/configuration.md]; a setting
+//! Invariant: reading, `noetl config show` and [docs/configuration.md] use this table; a setting
 //! that is not here does not exist.
 
 use super::kind::Kind;
 
-/// A setting, by its place in the table.
+/// A setting; each has a row in [`TABLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Setting {
     Db,
@@ -71,7 +71,7 @@ pub(crate) enum Setting {
     ServerSnapshotAfter,
 }
 
-/// Whether a value may be shown.
+/// The choice between showing a value and masking it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     Shown,
@@ -80,15 +80,15 @@ pub(crate) enum Secrecy {
 
 use Secrecy::{Masked, Shown};
 
-/// One line of the table.
+/// One row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) setting: Setting,
-    /// Its place in the file.
+    /// The key in the settings file.
     pub(crate) key: &'static str,
     pub(crate) variable: &'static str,
     pub(crate) kind: Kind,
-    /// In force if nobody says otherwise; none for what is then left out or found out.
+    /// The default value; `None` if the setting is then unset or determined at run time.
     pub(crate) default: Option<&'static str>,
     pub(crate) secrecy: Secrecy,
     pub(crate) about: &'static str,
@@ -112,10 +112,10 @@ const fn row(
     Row { setting, key, variable, kind, default, secrecy, about }
 }
 
-/// How many seconds anything may be given to end.
+/// Seconds until a drain is given up.
 const DRAIN: Kind = Kind::Number { min: 0, max: 3600 };
 const CONNECTIONS: Kind = Kind::Number { min: 0, max: 10_000 };
-/// On or off, in the words of the environment.
+/// A boolean, in the spellings of environment variables.
 const SWITCH: Kind = Kind::OneOf(&["true", "false", "1", "0", "yes", "no", "on", "off"]);
 const PORT: Kind = Kind::Number { min: 0, max: 65_535 };
 
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// `UPDATE_EXPECT=1` rewrites it.
+    /// Compares the table with docs/configuration.md; `UPDATE_EXPECT=1` rewrites the page.
     #[test]
     fn the_documentation_lists_every_setting() {
         let mut text = String::from(

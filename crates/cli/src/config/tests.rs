@@ -1,4 +1,4 @@
-//! Who wins, and what is refused.
+//! Precedence of settings, and rejected values.
 
 use super::*;
 
@@ -102,7 +102,7 @@ fn a_path_below_home_is_shortened() {
     assert_eq!(config.short(Path::new("/tmp/x.db")), "/tmp/x.db");
 }
 
-/// The settings of a user and of a project, with `server.url` and perhaps more.
+/// Returns the configuration of a user's and a project's settings.
 fn layered(
     variables: &[(&str, &str)],
     user: &[(Setting, &str)],
@@ -137,7 +137,7 @@ fn a_token_of_the_user_is_not_shown_to_a_server_that_a_project_names() {
     let refused = Err("the token is not shown to https://evil: a project file names that server");
     let config = layered(&token, &[], &evil);
     check_token(&config, NamedBy::Settings, "https://evil", refused);
-    // A user who types the address means it.
+    // An address given by a flag is the user's choice.
     check_token(&config, NamedBy::Flag, "https://evil", Ok("t"));
     let of_file = layered(&[], &[(Setting::Token, "t")], &evil);
     check_token(&of_file, NamedBy::Settings, "https://evil", refused);

@@ -1,4 +1,4 @@
-//! Which servers the token is shown to.
+//! Decides which servers the token is sent to.
 
 use anyhow::anyhow;
 use url::Url;
@@ -7,21 +7,21 @@ use super::settings::Setting;
 use super::{Author, Config, Source};
 use crate::failure::Failure;
 
-/// How a command comes by the address of a server.
+/// The source of a server's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamedBy {
     /// A flag of the command.
     Flag,
     /// The settings: `server.url` or a context.
     Settings,
-    /// The server that has the database open left it beside the database.
+    /// The file beside a database, left by the server that has the database open.
     Database,
 }
 
 impl Config {
-    /// The token to show a server, if there is one. A token that is bound to an origin, by
-    /// `token_origin` or by its context, goes there only; a token of the user goes to no server that
-    /// a project file names.
+    /// Returns the token for a server, if there is one. A token that is bound to an origin, by
+    /// `token_origin` or by its context, is sent only there; a token of the user is not sent to a
+    /// server that a project file names.
     pub(crate) fn token_for(&self, server: &Url, named: NamedBy) -> Result<Option<&str>, Failure> {
         let Some(token) = self.said.get(&Setting::Token) else { return Ok(None) };
         let bound = match self.url(Setting::TokenOrigin) {

@@ -1,4 +1,4 @@
-//! The project files that the user trusts: path and content digest of each, in the user's
+//! The list of project files that the user trusts, by path and content digest, in the user's
 //! configuration directory.
 //!
 //! Invariant: a file that has changed since it was trusted is not trusted.
@@ -17,7 +17,7 @@ use super::settings::Setting;
 use crate::failure::Failure;
 
 /// The settings that any project file may set: none of them names a program, a server, a place for
-/// data, a secret, or what may be reached.
+/// data, a secret or an allowed address.
 const OF_EVERY_PROJECT: &[Setting] = &[
     Setting::ServerDrain,
     Setting::ServerSnapshotAfter,
@@ -49,7 +49,7 @@ impl fmt::Debug for ContentDigest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Trusted,
-    /// Another content was trusted.
+    /// The file was trusted with another content.
     Changed,
     Unknown,
 }
@@ -58,13 +58,13 @@ pub(crate) enum Standing {
 #[derive(Debug, Clone)]
 pub(crate) struct Withheld {
     pub(crate) path: PathBuf,
-    /// The keys that it sets and may not set.
+    /// The keys that the file sets and may not set.
     pub(crate) keys: Vec<String>,
     standing: Standing,
 }
 
 impl Withheld {
-    /// Takes the settings out of a project file that it may not set, if the user does not trust it.
+    /// Removes the settings that an untrusted project file may not set; `None` if there are none.
     pub(crate) fn of(path: &Path, standing: Standing, content: &mut SettingsFile) -> Option<Self> {
         if standing == Standing::Trusted {
             return None;
@@ -75,7 +75,7 @@ impl Withheld {
         (!keys.is_empty()).then(|| Self { path: path.to_owned(), keys, standing })
     }
 
-    /// The refusal of a command that would work with other settings than the project has.
+    /// Returns the failure of a command that must not run without the withheld settings.
     pub(crate) fn refusal(&self) -> Failure {
         Failure::bad_input(anyhow!("{self}")).help(Self::WAY_OUT)
     }
@@ -95,21 +95,21 @@ impl fmt::Display for Withheld {
     }
 }
 
-/// The keys of a file that only a trusted project file may set.
+/// Returns the keys of a file that only a trusted project file may set.
 pub(crate) fn guarded(content: &SettingsFile) -> Vec<String> {
     let values = content.values.keys().filter(|setting| !OF_EVERY_PROJECT.contains(setting));
     let contexts = content.contexts.keys().map(|name| format!("{CONTEXTS}.{name}"));
     values.map(|setting| setting.row().key.to_owned()).chain(contexts).collect()
 }
 
-/// The list of trusted project files: a digest and a path to a line.
+/// The list of trusted project files: a digest and a path per line.
 #[derive(Debug)]
 pub(crate) struct TrustList {
     path: PathBuf,
 }
 
 impl TrustList {
-    /// The list in a user's configuration directory.
+    /// Returns the list in a user's configuration directory.
     pub(crate) fn of_user(directory: &Path) -> Self {
         Self { path: directory.join("noetl").join("trusted") }
     }
@@ -129,7 +129,7 @@ impl TrustList {
         })
     }
 
-    /// Trusts a file with this content, in place of an earlier one.
+    /// Trusts a file with this content; replaces an earlier entry of the file.
     pub(crate) fn add(&self, file: &Path, digest: ContentDigest) -> io::Result<()> {
         let file = file.canonicalize()?;
         if file.to_str().is_none_or(|path| path.contains('\n')) {
@@ -141,7 +141,7 @@ impl TrustList {
         self.write(&entries)
     }
 
-    /// Trusts a file no longer; returns whether it was trusted.
+    /// Removes a file from the list; true if it was trusted.
     pub(crate) fn remove(&self, file: &Path) -> io::Result<bool> {
         let file = file.canonicalize()?;
         let mut entries = self.read()?;
@@ -151,7 +151,7 @@ impl TrustList {
         Ok(entries.len() < before)
     }
 
-    /// The entries; a list that another user can have written has none.
+    /// Reads the entries; fails if the list belongs to another user.
     fn read(&self) -> io::Result<Vec<(ContentDigest, PathBuf)>> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,

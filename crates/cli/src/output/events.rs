@@ -1,4 +1,4 @@
-//! Events on one line each, for people.
+//! Formats events on one line each, for people.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use super::table::line;
 use super::time::{clock_millis, day};
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, paint};
 
-/// How much of a value fits a line.
+/// The most characters of a value on a line.
 const VALUE_CHARS_MAX: usize = 80;
 const TAG_WIDTH: usize = 20;
 
-/// `   12  12:00:01.250  step.exit             fetch`: the name is the public one, as in feeds and
-/// streams.
+/// Formats an event: `   12  12:00:01.250  step.exit             fetch`. The name is the public
+/// one, as in feeds and streams.
 pub(crate) fn event_line(recorded: &Recorded) -> String {
     let Recorded { seq, at, event, event_id: _, prev: _ } = recorded;
     let tag = format!("{:TAG_WIDTH$}", public_name(event).0);
@@ -56,7 +56,7 @@ pub(crate) fn event_line(recorded: &Recorded) -> String {
     text.trim_end().to_owned()
 }
 
-/// What an event says, in a few words.
+/// Describes the content of an event in a few words.
 fn about(event: &Event) -> String {
     match event {
         Event::ExecutionStarted { playbook, workload, .. } => {

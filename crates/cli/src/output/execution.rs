@@ -1,4 +1,4 @@
-//! One execution, shown: as a document for programs, as text for people.
+//! Shows one execution: as a document for programs, as text for people.
 
 use noetl_model::{ExecutionStatus, Logs, StepName, StepStatus, Timestamp, ToolError, ToolKind};
 use serde::Serialize;
@@ -13,15 +13,15 @@ use crate::overview::{CommandFailure, Ending, Overview, StepView};
 use crate::plane::Home;
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
 
-/// How many lines of what a tool printed are shown.
+/// The most lines shown of a tool's output.
 const LOG_LINES_MAX: usize = 20;
-/// How much of an error fits a table.
+/// The most characters of an error in a table.
 const ERROR_CHARS_MAX: usize = 80;
 
-/// All there is to say about one execution.
+/// The document about one execution.
 #[derive(Serialize)]
 pub(crate) struct ExecutionDocument {
-    /// A text, since not every reader of JSON keeps 64 bits of a number.
+    /// Text, since not every reader of JSON keeps 64 bits of a number.
     execution_id: String,
     status: ExecutionStatus,
     path: String,
@@ -31,21 +31,21 @@ pub(crate) struct ExecutionDocument {
     duration_seconds: Option<f64>,
     output: Value,
     error: Option<ErrorDocument>,
-    /// Why it was cancelled.
+    /// The reason of the cancellation.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The execution whose past it shares, and the last event of that.
+    /// The origin of a fork, and the last event shared with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_at: Option<u64>,
     steps: Vec<StepDocument>,
-    /// The reason why it does not go on, as far as its server knows.
+    /// The reason why the execution does not proceed, as far as its server knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Where the history is; nowhere for an ephemeral one.
+    /// The database with the history; `None` if ephemeral.
     db: Option<String>,
-    /// The server that has it, if one was asked.
+    /// The server that has the execution, if one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
 }
@@ -82,7 +82,7 @@ struct ErrorDocument {
     logs: Logs,
 }
 
-/// The document of an execution.
+/// Builds the document of an execution.
 pub(crate) async fn document_of(
     overview: &Overview,
     history: &History,
@@ -118,7 +118,7 @@ pub(crate) async fn document_of(
     })
 }
 
-/// What an execution has brought; nothing unless it has completed.
+/// Returns the output of an execution; null unless it has completed.
 pub(crate) async fn output_of(overview: &Overview, history: &History) -> Result<Value, Failure> {
     match &overview.ending {
         Ending::Completed { output } => history.value(output).await,
@@ -157,7 +157,7 @@ fn step_document(view: &StepView) -> StepDocument {
     }
 }
 
-/// A result as people read it: text as it is, nothing as nothing.
+/// Formats a result for people: text without quotes, `None` for null.
 pub(crate) fn result_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -168,7 +168,7 @@ pub(crate) fn result_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A status in its colour.
+/// Returns a status in its colour.
 pub(crate) fn status(status: ExecutionStatus) -> String {
     let style = match status {
         ExecutionStatus::Running => STRONG,
@@ -179,7 +179,7 @@ pub(crate) fn status(status: ExecutionStatus) -> String {
     paint(style, status.as_str().to_lowercase())
 }
 
-/// An execution at length: what `executions get` shows.
+/// Formats an execution in full: the output of `executions get`.
 pub(crate) fn text(overview: &Overview, output: &Value) -> String {
     let mut rows = vec![
         vec!["execution".to_owned(), overview.execution.to_string()],
@@ -235,7 +235,7 @@ fn steps(views: &[StepView]) -> String {
     table(&rows)
 }
 
-/// Why an execution failed: which step, which item, what it said and what it printed.
+/// Explains the failure of an execution: step, item, error and output. `None` if it has not failed.
 pub(crate) fn failure_story(overview: &Overview) -> Option<String> {
     let Ending::Failed { error, .. } = &overview.ending else { return None };
     let stories: Vec<String> = overview.unhandled().map(step_story).collect();
@@ -264,7 +264,7 @@ fn headed(head: &str, error: &ToolError) -> String {
     format!("{head}: {}\n{}", error.kind, indented(&error.message))
 }
 
-/// What helps to find the cause, each thing once.
+/// Returns details and logs that help to find the cause, without repetitions.
 fn evidence(failure: &CommandFailure) -> String {
     let details = match &failure.error.details {
         None => String::new(),
@@ -287,7 +287,7 @@ fn evidence(failure: &CommandFailure) -> String {
     text
 }
 
-/// The last lines of a text.
+/// Returns the last lines of a text.
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match lines.len().checked_sub(LOG_LINES_MAX) {

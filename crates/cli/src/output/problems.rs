@@ -1,4 +1,4 @@
-//! What is wrong with a document, as a terminal shows it.
+//! Formats the problems of a document for a terminal.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use noetl_playbook::{Diagnostic, Problems, Report};
 
 use crate::terminal::styled;
 
-/// Findings with their source lines: drawn in colours, or in plain characters without.
+/// Renders findings with their source lines: in colours, or as plain text.
 pub(crate) fn render(problems: &Problems, color: bool) -> String {
     let plain = format!("{problems}{}\n", problems.headline());
-    // The renderer prints sources as they are, so an escape sequence of one would pass for its own.
+    // The renderer prints sources unescaped, so an escape sequence in one would look like a style.
     if !color || plain.contains('\u{1b}') {
         return plain;
     }
@@ -26,7 +26,7 @@ pub(crate) fn render(problems: &Problems, color: bool) -> String {
     styled(&text) + problems.headline().as_str()
 }
 
-/// A finding together with the document it is about.
+/// A finding together with its document.
 #[derive(Debug)]
 struct Placed<'a> {
     finding: &'a Diagnostic,

@@ -1,16 +1,16 @@
-//! What a replay shows, as text.
+//! Formats a replay as text.
 
 use noetl_replay::{Change, Difference, ReplayState};
 
 use crate::output::table::{line, table};
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
 
-/// How many entries of a projection are shown; `--output json` has all of them.
+/// The most entries shown of a projection; `--output json` has all of them.
 const ENTRIES_MAX: usize = 50;
-/// How long a shown change may be.
+/// The most characters of a change.
 const CHANGE_MAX: usize = 160;
 
-/// The projections of an execution.
+/// Formats the projections of an execution.
 pub(crate) fn projections(state: &ReplayState) -> String {
     let execution = &state.execution;
     let mut text = format!(
@@ -68,7 +68,7 @@ fn section(text: &mut String, name: &str, rows: impl ExactSizeIterator<Item = Ve
     }
 }
 
-/// What is different, a line each.
+/// Formats the differences, one per line.
 pub(crate) fn changes(difference: &Difference) -> String {
     if difference.changes.is_empty() {
         return "no difference\n".to_owned();

@@ -1,8 +1,8 @@
-//! Columns, aligned.
+//! Aligned columns.
 
 use crate::terminal::shown;
 
-/// Lines with their columns aligned, two blanks apart; the last column is not padded.
+/// Aligns the columns of rows, two blanks apart; the last column is not padded.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
@@ -23,12 +23,12 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     lines.collect()
 }
 
-/// The width of a cell as it is printed: styles take no room.
+/// Returns the printed width of a cell, without styles.
 fn width(cell: &str) -> usize {
     shown(cell, false).chars().count()
 }
 
-/// One line of at most `max` characters.
+/// Returns a text as one line of at most `max` characters.
 pub(crate) fn line(text: &str, max: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.chars().count() <= max {

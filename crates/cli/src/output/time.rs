@@ -1,21 +1,21 @@
-//! Instants and durations as people read them. Programs get RFC 3339 and seconds.
+//! Formats instants and durations for people. Programs get RFC 3339 and seconds.
 
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use noetl_model::Timestamp;
 
-/// The time of day, here: `12:00:01`.
+/// Returns the local time of day: `12:00:01`.
 pub(crate) fn clock(at: Timestamp) -> String {
     here(at, "%H:%M:%S")
 }
 
-/// The time of day to the millisecond, here: `12:00:01.250`.
+/// Returns the local time of day to the millisecond: `12:00:01.250`.
 pub(crate) fn clock_millis(at: Timestamp) -> String {
     here(at, "%H:%M:%S%.3f")
 }
 
-/// Day and time, here: `2026-11-15 12:00:01`.
+/// Returns the local date and time: `2026-11-15 12:00:01`.
 pub(crate) fn day(at: Timestamp) -> String {
     here(at, "%Y-%m-%d %H:%M:%S")
 }
@@ -27,7 +27,7 @@ fn here(at: Timestamp, format: &str) -> String {
     }
 }
 
-/// How long something took: `0.2 s`, `1 min 5 s`, `2 h 3 min`.
+/// Formats a duration: `0.2 s`, `1 min 5 s`, `2 h 3 min`.
 pub(crate) fn took(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -38,7 +38,7 @@ pub(crate) fn took(duration: Duration) -> String {
     }
 }
 
-/// The same, with milliseconds where seconds say nothing.
+/// Formats a duration, with milliseconds if it is below one second.
 pub(crate) fn took_finely(duration: Duration) -> String {
     match duration.as_micros() {
         micros @ 0..10_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
@@ -47,7 +47,7 @@ pub(crate) fn took_finely(duration: Duration) -> String {
     }
 }
 
-/// Seconds to the millisecond, for programs.
+/// Returns seconds rounded to the millisecond, for programs.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }

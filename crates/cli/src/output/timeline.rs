@@ -1,4 +1,4 @@
-//! A timeline, drawn: a line for each step, with what it did when.
+//! Draws a timeline: a line per step, with when it waited and ran.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::output::table::{line, table};
 use crate::output::time::took_finely;
 use crate::terminal::{BAD, FAINT, STRONG, paint};
 
-/// How wide the bars are.
+/// The width of the bars.
 const WIDTH: usize = 48;
-/// How many steps are drawn; `--output json` has all of them.
+/// The most steps drawn; `--output json` has all of them.
 const STEPS_MAX: usize = 200;
-/// How long a step's name may be.
+/// The most characters of a step's name.
 const NAME_MAX: usize = 32;
 
-/// A whole timeline.
+/// Draws a whole timeline.
 pub(crate) fn drawn(timeline: &Timeline) -> String {
     let Some(started) = timeline.started_at else { return "nothing has happened yet\n".to_owned() };
     let total = timeline.spent.total().max(1);
@@ -61,7 +61,7 @@ fn ended(outcome: Outcome) -> String {
     }
 }
 
-/// Where the time went, the most first.
+/// Describes how the time was spent, the largest part first.
 fn where_it_went(spent: &Spent) -> String {
     let total = spent.total().max(1);
     let mut parts = [
@@ -83,12 +83,12 @@ fn where_it_went(spent: &Spent) -> String {
     table(&rows)
 }
 
-/// Instants to places on a line.
+/// Converts instants to columns of a line.
 struct Scale<'a> {
     started: Timestamp,
-    /// How long the line is, in microseconds.
+    /// The duration shown by the line, in microseconds.
     total: u64,
-    /// What is left out of it.
+    /// The times between the shared history and the start of each fork, which the line leaves out.
     fork_gaps: &'a [ForkGap],
 }
 
@@ -101,7 +101,7 @@ impl Scale<'_> {
         usize::try_from(place).unwrap_or(WIDTH).min(WIDTH)
     }
 
-    /// What a step did when: what is under way in any part of a cell is drawn, running before waiting.
+    /// Draws the states of a step. If a cell has several, running takes precedence over waiting.
     fn bar<'a>(
         &self,
         span: &StepSpan,

@@ -1,4 +1,4 @@
-//! Stored events in, what a reader sees out.
+//! Tests from stored events to overviews.
 
 use expect_test::{Expect, expect};
 use noetl_model::{CatalogId, ErrorKind, EventId, ItemCounts, Seq, StepCounts};
@@ -24,7 +24,7 @@ fn summary(playbook: PlaybookRef) -> Summary {
     }
 }
 
-/// Folds stored events, one every second, and shows what became of them.
+/// Applies stored events, one per second, and checks the resulting overview.
 #[track_caller]
 fn check(events: &[Value], expected: &Expect) {
     let playbook = PlaybookRef { catalog_id: CatalogId(1), path: "p".into(), version: 1 };

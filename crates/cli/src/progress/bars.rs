@@ -1,4 +1,4 @@
-//! What runs now, where somebody watches: a line for each running step, a bar for each loop.
+//! Progress on a terminal: a line for each running step, a bar for each loop.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use super::{NAME_WIDTH, write_line};
 use crate::overview::{Change, Overview, StepView};
 use crate::terminal::shown;
 
-/// How often the lines move.
+/// Interval of the animation.
 const TICK: Duration = Duration::from_millis(100);
-/// How many times a second they are drawn at most.
+/// The most redraws per second.
 const DRAWS_PER_SECOND: u8 = 15;
 const STEP: &str = "{spinner} {prefix}  running    {elapsed:>8}";
 const LOOP: &str = "{spinner} {prefix}  [{bar:24}] {pos}/{len}  {elapsed:>8}";
 const CURSOR: &str = "{spinner} {prefix}  {pos} items  {elapsed:>8}";
 
-/// A step of an execution, by its place in the overview.
+/// A step of an execution, by its index in the overview.
 type RunningStep = (ExecutionId, usize);
 
-/// The lines of what runs now.
+/// The lines of the running steps.
 pub(crate) struct Bars {
     all: MultiProgress,
     running: BTreeMap<RunningStep, ProgressBar>,
@@ -47,7 +47,7 @@ impl Bars {
         }
     }
 
-    /// Says a line above what moves.
+    /// Prints a line above the bars.
     pub(super) fn say(&self, text: &str) {
         self.all.suspend(|| write_line(self.color, text));
     }

@@ -1,21 +1,21 @@
-//! Control characters, made visible.
+//! Makes control characters visible.
 //!
-//! The styles of our own texts are written with a mark in place of the escape character. The mark is
-//! drawn at random for each process, so that no text from elsewhere can contain one.
+//! Styles of this program's own texts are written with a mark in place of the escape character. The
+//! mark is drawn at random for each process, so that no text from outside can contain it.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::LazyLock;
 
-/// Stands for the escape character of a style.
+/// Replaces the escape character of a style.
 static MARK: LazyLock<char> = LazyLock::new(|| {
-    // A character for private use, of the two planes that have nothing else.
+    // A character of the two private-use planes.
     let drawn = RandomState::new().hash_one(0) % 0xfffd;
     let code = u32::try_from(drawn).expect("it is below 65,533");
     char::from_u32(0xf_0000 + code).expect("every number of the plane is a character")
 });
 
-/// Returns whether a character could move the cursor, change the terminal or hide text: the control
+/// True if a character could move the cursor, change the terminal or hide text: the control
 /// characters of ASCII and Latin-1, and those that change the direction of text.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control()
@@ -23,13 +23,13 @@ pub(crate) fn is_control(c: char) -> bool {
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
 }
 
-/// Returns a text whose escape sequences are our own, for [`shown`].
+/// Marks the escape sequences of a text as this program's own, for [`shown`].
 pub(crate) fn styled(text: &str) -> String {
     text.replace('\u{1b}', MARK.encode_utf8(&mut [0; 4]))
 }
 
-/// Returns a text as it is printed: with its styles if `color`, and with every control character but
-/// line ends and tabs as a visible escape such as `\u{1b}`.
+/// Returns a text as it is printed: with its styles if `color`, and with every control character
+/// but line ends and tabs as a visible escape such as `\u{1b}`.
 pub(crate) fn shown(text: &str, color: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -54,7 +54,7 @@ pub(crate) fn shown(text: &str, color: bool) -> String {
     shown
 }
 
-/// Returns a JSON text with every control character escaped. It means the same.
+/// Returns an equivalent JSON text with every control character escaped.
 pub(crate) fn json_shown(json: String) -> String {
     if !json.contains(|c| is_control(c) && c != '\n') {
         return json;
@@ -86,7 +86,7 @@ impl io::Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = match self.0 {
-            // The logger escapes the escape characters of what it is told.
+            // The logger escapes the escape characters of its input, so all others are its styles.
             LogForm::Styled => shown(&styled(&text), true),
             LogForm::Plain => shown(&text, false),
             LogForm::Json => json_shown(text.into_owned()),

@@ -1,5 +1,5 @@
-//! Two servers, two workers, PostgreSQL and NATS, of which some fail under load: every execution comes
-//! to the right end, once, and nobody has to lend a hand.
+//! Two servers, two workers, PostgreSQL and NATS, of which some fail under load: every execution
+//! reaches the right end, once, without manual intervention.
 //!
 //! `NOETL_CRASH=full` runs it at full size.
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use fleet::Fleet;
 
-/// A loop whose items leave a line each in the ledger, in parallel.
+/// A loop whose items each write a line to the ledger, in parallel.
 const PLAYBOOK: &str = r##"
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -38,21 +38,21 @@ workflow:
         items: "{{ each.results | map(attribute='stdout') | join }}"
 "##;
 
-/// What the n-th execution has to end with.
+/// Returns the expected output of the n-th execution.
 fn output_of(n: u64) -> Value {
     let items: String = (0..5).map(|item| format!("item {item}\n")).collect();
     json!({ "next": n + 1, "items": items })
 }
 
-/// How much is done to the parts, and for how long work keeps coming meanwhile.
+/// The size of a test: load and faults.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     executions: u64,
-    /// From the first start to the last.
+    /// The time from the first start to the last.
     load: Duration,
-    /// From one kill of a server to the next.
+    /// The time between two kills of a server.
     kill_every: Duration,
-    /// How long NATS is away.
+    /// The duration of the NATS outage.
     outage: Duration,
 }
 
@@ -76,7 +76,7 @@ impl Size {
     }
 }
 
-/// What happened, once everything is right.
+/// Waits for all ends, checks the history, and returns a summary.
 fn conclude(fleet: Fleet, what: &str, begun: Instant) -> String {
     let ended = fleet.await_ends();
     let took = ended.duration_since(begun);

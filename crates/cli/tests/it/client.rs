@@ -1,4 +1,4 @@
-//! The command line as a client of a server: the same words, the same exit codes.
+//! The command line as a client of a server: the same output, the same exit codes.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,8 @@ fn sandbox() -> Sandbox {
         .with("sleeping.yaml", SLEEPING)
 }
 
-/// The same command on the embedded database and on a server: what it prints, and its exit code.
+/// Checks that a command prints the same, with the same exit code, on the embedded database and on
+/// a server.
 #[track_caller]
 fn check_same(args: &[&str], with: &[&str]) {
     let sandbox = sandbox();

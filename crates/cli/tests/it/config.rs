@@ -1,4 +1,4 @@
-//! Who says what is configured, and what is said when it cannot be meant.
+//! Precedence of settings, and messages about invalid ones.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
-//! Many executions whose process is killed again and again, at random moments: each of them comes to
-//! the right end, once.
+//! Many executions whose process is killed repeatedly at random moments: each execution reaches the
+//! right end, once.
 //!
-//! `NOETL_CRASH=full` runs it at full size, `NOETL_CRASH_SEED=n` draws other moments.
+//! `NOETL_CRASH=full` runs it at full size, `NOETL_CRASH_SEED=n` sets the seed.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use crate::oracle::{Expected, verify};
 use crate::sandbox::{MANY_ATTEMPTS, Sandbox};
 
-/// A fan-out, a join, a loop and a child; every shell command leaves a line in the ledger.
+/// A fan-out, a join, a loop and a child; every shell command writes a line to the ledger.
 const PARENT: &str = r##"
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -78,20 +78,20 @@ workflow:
     tool: {kind: noop, result: {doubled: "{{ workload.n * 2 }}"}}
 "#;
 
-/// How many items the loop of an execution has.
+/// The number of items in the loop of an execution.
 const ITEMS: u64 = 20;
-/// How many lines an execution and its child leave in the ledger, if nothing is lost.
+/// The number of ledger lines of an execution and its child, without repetitions.
 const LINES: u64 = ITEMS + 2;
-/// How long a new process may take to do something.
+/// The longest time a new process may take until its first ledger line.
 const RESUME_MAX: Duration = Duration::from_secs(5);
 
-/// What the n-th execution has to end with.
+/// Returns the expected output of the n-th execution.
 fn output_of(n: u64) -> Value {
     let items: String = (0..ITEMS).map(|item| format!("item {item}\n")).collect();
     json!({ "tenfold": n * 10, "items": items, "child": (n + 1) * 2 })
 }
 
-/// How many executions there are, and how many processes are killed; more of the former.
+/// The number of executions and of kills; there are more executions than kills.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     executions: u64,
@@ -103,11 +103,11 @@ impl Size {
     const FULL: Self = Self { executions: 200, kills: 100 };
 }
 
-/// Chance, by seed.
+/// Random numbers by seed.
 struct Chance(u64);
 
 impl Chance {
-    /// A number from zero up to, not including, `end`.
+    /// Returns a number from zero to `end`, exclusive.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -116,17 +116,17 @@ impl Chance {
     }
 }
 
-/// When a process is killed: after some lines in the ledger, or after a while if that is sooner.
+/// The moment of a kill: after some lines in the ledger, or after a while if that is sooner.
 struct Moment {
     lines: u64,
     patience: Duration,
-    /// From then on until the signal.
+    /// The delay from then on until the signal.
     pause: Duration,
 }
 
 impl Moment {
-    /// Most processes may do as much as an execution takes, some are still beginning; together they
-    /// leave enough for the last one.
+    /// Draws a moment. Most processes may do as much work as one execution takes, some are killed
+    /// while starting; enough work is left for the last process.
     fn draw(chance: &mut Chance) -> Self {
         let patience = match chance.below(4) {
             0 => Duration::from_millis(chance.below(200)),
@@ -137,12 +137,12 @@ impl Moment {
     }
 }
 
-/// The process, again and again, and what it leaves behind.
+/// The restarted process and its files.
 struct Storm {
     sandbox: Sandbox,
     database: PathBuf,
     ledger: PathBuf,
-    /// The longest that a new process took to do something.
+    /// The longest time a new process took until its first ledger line.
     slowest: Duration,
 }
 
@@ -157,7 +157,7 @@ impl Storm {
         self.sandbox.spawn_with(&["resume", "-q", "--db", database], &[MANY_ATTEMPTS])
     }
 
-    /// Starts a process and kills it at some moment.
+    /// Starts a process and kills it at the given moment.
     fn kill_at(&mut self, moment: &Moment) {
         let (begun, before) = (Instant::now(), self.lines());
         let mut process = self.resume();
@@ -179,7 +179,7 @@ impl Storm {
     }
 }
 
-/// Starts executions and leaves them to whoever opens the database next.
+/// Starts executions and leaves them to the next process that opens the database.
 async fn start(storm: &Storm, numbers: Range<u64>) -> Vec<ExecutionId> {
     let store = SqliteStore::open(&storm.database, Arc::new(SystemClock)).await;
     let store = store.expect("the process before is dead");
@@ -214,7 +214,7 @@ fn executions_that_are_killed_again_and_again_all_end_right_and_once() {
     let begun = Instant::now();
     let mut chance = Chance(seed);
     let mut started = Vec::new();
-    // Half of the executions are there from the beginning, the others come one by one.
+    // Half of the executions exist from the beginning, the others are started one by one.
     for kill in 0..size.kills {
         let end = size.executions - size.kills + kill + 1;
         let numbers = u64::try_from(started.len()).unwrap()..end;

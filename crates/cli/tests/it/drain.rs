@@ -1,4 +1,4 @@
-//! Ending: what is under way is finished if it can be, and given back if it cannot.
+//! Shutdown: running work is finished if possible, and released if not.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::playbooks::SLEEPING;
 use crate::sandbox::{Sandbox, await_end, eventually, is_running, signal};
 use crate::server::{Process, Server};
 
-/// Begins, waits until it may go on, and ends.
+/// A step that writes its process id and waits for a file before it ends.
 const PATIENT: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -74,7 +74,7 @@ fn a_worker_that_cannot_finish_gives_its_command_back_for_another() {
     let begun = Instant::now();
     let second = worker("10");
     sandbox.await_file("pid");
-    // Without being given back, it would wait for its lease of half a minute to run out.
+    // Without a release, the command would wait until its lease of 30 s expires.
     assert!(begun.elapsed() < Duration::from_secs(15), "took {:?}", begun.elapsed());
     std::fs::write(sandbox.path("go"), "").expect("the home is ours");
     eventually("it is completed", || {
@@ -94,7 +94,7 @@ fn the_children_of_a_process_that_is_killed_die_with_it() {
     eventually("the sleep is gone", || !is_running(&sleep));
 }
 
-/// The process of the step itself sleeps.
+/// A step whose own process sleeps.
 const SLEEPING_ALONE: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook

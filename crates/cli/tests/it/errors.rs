@@ -1,11 +1,11 @@
-//! What a newcomer does wrong, and what they are told.
+//! Common mistakes of new users, and the error messages.
 
 use expect_test::{Expect, expect};
 
 use crate::playbooks::{FAILING, HELLO};
 use crate::sandbox::Sandbox;
 
-/// Runs a command that fails and checks its exit code and what it says.
+/// Runs a command that fails and checks its exit code and its message.
 #[track_caller]
 fn check(sandbox: &Sandbox, args: &[&str], code: i32, expected: &Expect) {
     let ended = sandbox.noetl(args);
@@ -66,7 +66,7 @@ fn a_failing_python_step_shows_its_item_its_traceback_and_what_it_printed() {
     let ended = sandbox.noetl(&["run", "failing.yaml"]);
     assert_eq!(ended.code, Some(1));
     assert_eq!(ended.stdout, "");
-    // How an interpreter marks the place in a line depends on its version.
+    // The marks below a line depend on the version of the interpreter.
     let is_mark =
         |line: &&str| !line.trim().is_empty() && line.trim().bytes().all(|b| b"^~".contains(&b));
     let said = sandbox.normal(&ended.stderr);

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
-/// Prints, fails with and results in escape sequences, C1 and bidirectional control characters.
+/// A playbook that prints, fails with and returns escape sequences, C1 and bidirectional control
+/// characters.
 const HOSTILE: &str = r#"
 apiVersion: noetl.io/v2
 kind: Playbook

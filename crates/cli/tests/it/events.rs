@@ -1,4 +1,4 @@
-//! Feeds, subscriptions and the outbox, on the embedded database and on a server.
+//! Tests of feeds, subscriptions and the outbox, on the embedded database and on a server.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn sandbox() -> Sandbox {
     Sandbox::new().with("hello.yaml", HELLO).with("orders.yaml", ORDERS)
 }
 
-/// Follows a subscription through its life and a feed through an execution, wherever they are.
+/// Follows a subscription through all its states, and a feed through an execution.
 #[track_caller]
 fn check(sandbox: &Sandbox, place: &[&str]) {
     let on = |args: &[&str]| sandbox.noetl(&[args, place].concat());

@@ -1,4 +1,4 @@
-//! Every example of the repository, as its reader would run it.
+//! Runs every example of the repository as a reader would.
 
 use std::path::{Path, PathBuf};
 

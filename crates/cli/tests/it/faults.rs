@@ -1,5 +1,5 @@
-//! A server whose database does not answer or whose disk is full: clients and operators are told the
-//! cause within a bound, and the server goes on by itself once the cause is gone.
+//! A server whose database does not answer or whose disk is full: clients and operators get the
+//! cause within a time limit, and the server recovers by itself once the cause is gone.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -16,12 +16,12 @@ use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, eventually};
 use crate::server::{KEY, Server};
 
-/// The longest accepted health check: one second, and as much again for a busy machine.
+/// The longest accepted health check: one second, doubled for a busy machine.
 const HEALTH_MAX: Duration = Duration::from_secs(2);
 /// The longest accepted other request, with a store deadline of two seconds.
 const REQUEST_MAX: Duration = Duration::from_secs(15);
 
-/// An answer of a server.
+/// A response of a server.
 #[derive(Debug)]
 struct Answer {
     status: u16,
@@ -72,7 +72,7 @@ fn await_completion(server: &Server, started: &Value) {
     });
 }
 
-/// The cause that a check of `/readyz` names.
+/// Returns the cause that a check of `/readyz` reports.
 fn cause<'a>(ready: &'a Answer, check: &str) -> &'a str {
     let checks = ready.body["checks"].as_array().expect("there are checks");
     let check = checks.iter().find(|it| it["name"] == check).expect("the check is there");
@@ -119,11 +119,11 @@ fn a_database_that_does_not_answer_holds_nobody_up() {
     assert_eq!(server.process.end(), Some(0));
 }
 
-/// A file system of a few megabytes, gone with its value.
+/// A file system of a few megabytes, unmounted when dropped.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one, or says why that is impossible here.
+    /// Mounts a small file system; prints the reason and returns `None` if that is impossible here.
     fn mount(at: PathBuf) -> Option<Self> {
         fs::create_dir(&at).expect("the home is ours");
         let mut mount = Command::new("mount");
@@ -137,7 +137,7 @@ impl SmallDisk {
         None
     }
 
-    /// Takes all the room that is left.
+    /// Fills all space that is left.
     fn fill(&self) {
         let mut filler = fs::File::create(self.0.join("filler")).expect("there is room for a name");
         for chunk in [64 * 1024, 4096, 1] {
@@ -156,7 +156,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A step that goes on once a file is there.
+/// A playbook with a step that waits until a file exists.
 fn waiting(file: &Path) -> String {
     let file = file.display();
     format!(
@@ -180,7 +180,7 @@ fn a_full_disk_is_named_and_what_runs_goes_on_once_there_is_room() {
     eventually("the step runs", || sandbox.path("released.begun").exists());
     disk.fill();
     let mut refused = start(&server, "tests/hello");
-    // The write-ahead log may have had some room left.
+    // The write-ahead log may have some space left.
     eventually("the disk is full", || {
         refused = start(&server, "tests/hello");
         refused.status != 200

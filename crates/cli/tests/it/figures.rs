@@ -1,4 +1,4 @@
-//! How soon a server answers, and how much memory it takes while it has nothing to do.
+//! The time until a server answers, and its memory while idle.
 
 use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use crate::sandbox::Sandbox;
 use crate::server::Server;
 
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(1);
-/// A build for testing has twice the code in memory.
+/// The limit of idle memory; a debug build has more code in memory.
 const IDLE_BYTES_MAX: u64 = if cfg!(debug_assertions) { 90 } else { 60 } * 1024 * 1024;
-/// A machine that builds something else meanwhile is no measure; the best of these is.
+/// The best of several tries counts, since the machine may be busy.
 const TRIES: usize = 5;
 
 #[test]
@@ -35,7 +35,7 @@ fn a_server_answers_within_a_second_and_idles_in_sixty_megabytes() {
     assert!(soonest < FIRST_ANSWER_MAX && least < IDLE_BYTES_MAX, "{figures}");
 }
 
-/// How many bytes of a process are in memory.
+/// Returns the resident memory of a process in bytes.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::File::open(format!("/proc/{pid}/status")).expect("it runs");
     let mut lines = BufReader::new(status).lines().map_while(Result::ok);

@@ -1,11 +1,11 @@
-//! `noetl executions fork` and `retry`, on the embedded database and on a server.
+//! Tests of `noetl executions fork` and `retry`, on the embedded database and on a server.
 
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 use crate::server::Server;
 
-/// Fails for every other item as long as `broken` is true.
+/// A playbook that fails for every other item while `broken` is true.
 const FRAIL: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -23,7 +23,7 @@ workflow:
     tool: {kind: noop, result: '{{ start }}, {{ each.stats.completed }} of {{ each.stats.total }}'}
 ";
 
-/// The last execution: its status, output and the one it was forked from.
+/// Returns the status and output of the last execution, and the execution it was forked from.
 fn last(sandbox: &Sandbox, place: &[&str]) -> (Value, Value, Value) {
     let got = sandbox.json(&[&["executions", "get", "last", "-o", "json"], place].concat());
     (got["status"].clone(), got["output"].clone(), got["forked_from"].clone())
@@ -76,7 +76,8 @@ fn check(sandbox: &Sandbox, place: &[&str]) {
     assert_eq!(noetl(&["verify", &origin, "--expect", head]).code, Some(1));
 }
 
-/// Another version, a fork of it and a rerun; a retry that is refused registers nothing.
+/// Checks a retry with a new playbook version, a fork of it and a rerun; a refused retry registers
+/// nothing.
 fn check_versions(sandbox: &Sandbox, place: &[&str]) {
     let noetl = |args: &[&str]| sandbox.noetl(&[args, place].concat());
     let json = |args: &[&str]| sandbox.json(&[args, &["-o", "json"], place].concat());

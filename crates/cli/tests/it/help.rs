@@ -1,4 +1,4 @@
-//! What a newcomer reads first.
+//! Tests of the `--help` texts.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Looking back: `executions list`, `get`, `events`, `rerun`, `cancel`.
+//! Tests of `executions list`, `get`, `events`, `rerun`, `cancel`.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::playbooks::{FAILING, HELLO};
 use crate::sandbox::Sandbox;
 
-/// A database with a completed execution and, after it, a failed one.
+/// Returns a database with a completed execution and, after it, a failed one.
 fn two_executions() -> Sandbox {
     let sandbox = Sandbox::new().with("hello.yaml", HELLO).with("failing.yaml", FAILING);
     assert_eq!(sandbox.noetl(&["run", "hello.yaml", "-q"]).code, Some(0));

@@ -1,7 +1,8 @@
-//! Messages through a broker into executions, while runtime, server and broker are killed in turn at
-//! random: each message becomes one execution with its payload, none is lost and none comes twice.
+//! Messages through a broker into executions, while runtime, server and broker are killed at
+//! random: each message becomes one execution with its payload; none is lost, none is started
+//! twice.
 //!
-//! `NOETL_INTAKE_MESSAGES` sets how many messages there are.
+//! `NOETL_INTAKE_MESSAGES` sets the number of messages.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,11 +22,11 @@ use crate::sandbox::Sandbox;
 use crate::server::{KEY, Process};
 
 const MESSAGES: u64 = 300;
-/// How long all messages may take to become executions that have ended.
+/// Timeout for all messages to become executions that have ended.
 const END_MAX: Duration = Duration::from_secs(600);
 const READY_MAX: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
-/// After how long the broker delivers a message again that nobody has answered for.
+/// Time after which the broker redelivers an unacknowledged message.
 const ACK_WAIT: Duration = Duration::from_secs(5);
 
 const PLAYBOOK: &str = "\
@@ -52,7 +53,7 @@ spec:
   limits: {max_in_flight: 200}
 ";
 
-/// Everything that messages go through.
+/// All processes that a message passes through.
 struct Path {
     sandbox: Sandbox,
     port: u16,
@@ -116,7 +117,7 @@ impl Path {
         self.runtime = Some(self.spawn(&args, "runtime"));
     }
 
-    /// Kills one part without a word, and starts it again.
+    /// Kills one process and starts it again.
     fn kill(&mut self, part: u64) {
         match part % 3 {
             0 => {
@@ -134,13 +135,13 @@ impl Path {
         }
     }
 
-    /// How many executions have completed.
+    /// Returns the number of completed executions.
     fn completed(&self, store: &Shards) -> u64 {
         let count = noetl_store::Layout::count(store, ExecutionStatus::Completed, u64::MAX);
         self.tokio.block_on(count).expect("the database is there")
     }
 
-    /// What the parts have said last, for whoever has to find out.
+    /// Returns the last log lines of all processes, for a failed assertion.
     fn said(&self) -> String {
         let files = std::fs::read_dir(self.sandbox.path("")).expect("the home is ours");
         let logs = files.flatten().map(|file| file.path());
@@ -154,7 +155,7 @@ impl Path {
     }
 }
 
-/// Numbers that look like chance and are the same every time.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -170,7 +171,7 @@ fn messages() -> u64 {
     said.map_or(MESSAGES, |count| count.parse().expect("a number of messages"))
 }
 
-/// Which message each execution was started for.
+/// Counts the executions of each message.
 async fn payloads(store: &Shards) -> BTreeMap<u64, u32> {
     let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
     let mut before = None;
@@ -226,7 +227,7 @@ fn each_message_becomes_one_execution_whatever_is_killed() {
     }
     let took = begun.elapsed();
     let publisher = path.tokio.block_on(publishing).expect("everything is published");
-    // Nothing may come of what is delivered once more.
+    // Redelivered messages must not start another execution.
     let begun = Instant::now();
     while path.tokio.block_on(publisher.left("ORDERS", "drain")) != Some(0) {
         assert!(begun.elapsed() < END_MAX, "messages are left: {}", path.said());

@@ -1,4 +1,4 @@
-//! A process that is killed, again and again: what was done stays done, the rest is done later.
+//! A process that is killed repeatedly: completed steps stay completed, the rest is done later.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::playbooks::chain;
 use crate::sandbox::{MANY_ATTEMPTS, Sandbox, await_end, eventually, signal};
 
-/// How many processes are killed before one may finish.
+/// The number of processes killed before one may finish.
 const KILLS: u64 = 6;
 
-/// How many events the only execution has so far.
+/// Returns the number of events of the only execution.
 fn events(sandbox: &Sandbox) -> usize {
     sandbox.noetl(&["executions", "events", "last", "-o", "jsonl"]).stdout.lines().count()
 }
@@ -22,7 +22,7 @@ fn a_run_that_is_killed_at_any_moment_is_resumed_to_the_right_end() {
     for kill in 0..KILLS {
         let before = events(&sandbox);
         let mut child = sandbox.spawn_with(&command, &[MANY_ATTEMPTS]);
-        // On a busy machine it may be done before anybody has looked.
+        // On a busy machine the process may end before the first check.
         let mut is_done = false;
         eventually("something happens", || {
             is_done = child.try_wait().unwrap().is_some();
@@ -31,7 +31,7 @@ fn a_run_that_is_killed_at_any_moment_is_resumed_to_the_right_end() {
         if is_done {
             break;
         }
-        // A different moment in the life of a step each time.
+        // Each kill is at a different moment of a step.
         std::thread::sleep(Duration::from_millis(kill * 17 % 50));
         signal(&child, "KILL");
         child.wait().unwrap();
@@ -46,7 +46,7 @@ fn a_run_that_is_killed_at_any_moment_is_resumed_to_the_right_end() {
     assert_eq!(runs, [1; 20]);
 }
 
-/// A step that ends the process it runs in: the embedded worker is the parent of its shell.
+/// A step that kills its own process: the embedded worker is the parent of its shell.
 const ENDS_ITS_WORKER: &str = r#"
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -56,7 +56,7 @@ workflow:
     tool: {kind: shell, command: "echo begun >> ledger; kill -KILL $PPID; sleep 60"}
 "#;
 
-/// The attempts of the last execution's only command, and how it ended.
+/// Returns the number of attempts of the last execution's only command, and the execution.
 fn attempts(sandbox: &Sandbox) -> (u64, Value) {
     let ledger = std::fs::read_to_string(sandbox.path("ledger")).expect("the step writes it");
     let document = sandbox.json(&["executions", "get", "last", "-o", "json"]);

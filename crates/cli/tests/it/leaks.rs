@@ -1,5 +1,5 @@
-//! A secret that services echo and commands dump is nowhere in what an execution leaves behind: the
-//! database, the API, the logs, what the command line prints.
+//! A secret that services echo and commands print is not found in anything that an execution leaves
+//! behind: the database, the API, the logs, the output of the command line.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,21 +15,21 @@ use crate::sandbox::{Sandbox, eventually};
 use crate::server::{KEY, Process, Server};
 
 const SECRET: &str = "pl4nted-Secret/Value+1";
-/// What the service of tokens gives for it.
+/// The token that the token service returns for the secret.
 const TOKEN: &str = "tok3n-got-with-the-secret";
 
 const PLAYBOOK: &str = include_str!("leaks/playbook.yaml");
 const CHILD: &str = include_str!("leaks/child.yaml");
-/// How many places of the playbook get to see a secret, and show it.
+/// The least number of places in the playbook that read and echo a secret.
 const PLANTED_MIN: usize = 20;
 
-/// Answers every request with all of it, in a header and in the body.
+/// Starts a server that answers every request with its content, in a header and in the body.
 fn echo() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("it is bound"));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that is gone does not hear the answer.
+            // A client that has disconnected does not need the answer.
             let _gone = answer(stream);
         }
     });
@@ -64,7 +64,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// By the name of the variable that holds each.
+/// Returns the credentials by the variables that hold them.
 fn credentials(postgres: &PostgresServer, nats: &NatsServer) -> Vec<(String, String)> {
     let database = |port: u16| {
         json!({
@@ -87,7 +87,7 @@ fn credentials(postgres: &PostgresServer, nats: &NatsServer) -> Vec<(String, Str
     all.map(|(name, fields)| (format!("NOETL_CREDENTIAL_{name}"), fields.to_string())).to_vec()
 }
 
-/// The secrets as they are, and as they travel.
+/// Returns the secrets in plain and encoded forms.
 fn forms() -> Vec<String> {
     let all = [SECRET, TOKEN].into_iter().flat_map(|secret| {
         let pair = BASE64_STANDARD.encode(format!("me:{secret}"));
@@ -105,7 +105,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whatever an execution has left behind, by where it is.
+/// Everything that an execution has left behind, by place.
 #[derive(Default)]
 struct Left(Vec<(String, Vec<u8>)>);
 
@@ -137,7 +137,7 @@ impl Left {
     }
 }
 
-/// The raw answer to a request, as long as the server sends.
+/// Returns the raw response to a request.
 fn answered(server: &Server, path: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(&server.address).expect("it listens");
     let host = &server.address;
@@ -164,7 +164,7 @@ fn server(sandbox: &Sandbox, credentials: Vec<(String, String)>) -> Server {
     Server { process, address: address.expect("it listens") }
 }
 
-/// Runs the playbook on the server to its end; the executions that came of it.
+/// Runs the playbook on the server to its end; returns the ids of its executions.
 fn leaked(server: &Server) -> Vec<String> {
     for content in [CHILD, PLAYBOOK] {
         let registered =

@@ -1,4 +1,4 @@
-//! The built binary, as a user calls it: arguments in, streams and exit code out.
+//! Integration tests of the binary: arguments in, output streams and exit code out.
 
 mod chaos;
 mod client;

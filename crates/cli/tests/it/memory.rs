@@ -1,4 +1,4 @@
-//! The memory that a process takes for values: bounded, whatever a service answers.
+//! The memory that a process uses for values is bounded, whatever a service returns.
 
 use std::process::{Child, Command, Stdio};
 
@@ -9,8 +9,8 @@ use crate::server::{Process, Server};
 
 const MIB: u64 = 1024 * 1024;
 
-/// A web service with compressed bodies: `/zeros/N` is a list of zeros, `/rows/N` is a list of maps,
-/// `/text/N` is a text, each of about N million bytes.
+/// A web service with compressed bodies: `/zeros/N` is a list of zeros, `/rows/N` is a list of
+/// maps, `/text/N` is a text, each of about N million bytes.
 const SERVICE: &str = r#"
 import gzip, json
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -67,7 +67,7 @@ fn service() -> (Process, String) {
     (Process(child), format!("http://127.0.0.1:{}", port.trim()))
 }
 
-/// The most memory that a process has taken so far, in bytes.
+/// Returns the peak memory of a process so far, in bytes.
 fn peak(server: &Server) -> u64 {
     let path = format!("/proc/{}/status", server.process.0.id());
     let status = std::fs::read_to_string(path).expect("it runs");
@@ -75,7 +75,7 @@ fn peak(server: &Server) -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") * 1024
 }
 
-/// Fetches a body on a server of its own; gives what became of it and the memory it took.
+/// Fetches a body on a new server; returns the execution and the memory it used.
 fn fetch(path: &str) -> (Value, u64) {
     let sandbox = Sandbox::new().with("fetch.yaml", FETCH);
     let (_service, url) = service();

@@ -1,4 +1,4 @@
-//! What has to hold of a store and a ledger of effects once every execution has ended.
+//! Invariants of a store and a ledger of effects after every execution has ended.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use noetl_model::{
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, Store};
 use serde_json::Value;
 
-/// The life of a command as its execution's log tells it.
+/// The history of a command in the event log of its execution.
 #[derive(Debug)]
 struct Life {
     key: String,
@@ -19,19 +19,19 @@ struct Life {
     completed: Vec<Attempt>,
 }
 
-/// What was started, and what has to come of it.
+/// The executions that were started, and their expected results.
 pub(crate) struct Expected<'a> {
-    /// The executions that were asked for, in the order of their numbers.
+    /// The executions that were requested, by number.
     pub(crate) started: &'a [ExecutionId],
-    /// How many executions there are with all children.
+    /// The number of executions, children included.
     pub(crate) executions: usize,
-    /// What the n-th of them ends with.
+    /// The expected output of the n-th execution.
     pub(crate) output: fn(u64) -> Value,
-    /// A line for every effect: the key of its command.
+    /// One line per effect: the key of its command.
     pub(crate) ledger: &'a str,
 }
 
-/// Checks everything; the answer is how many effects were repeated.
+/// Checks all invariants; returns the number of repeated effects.
 pub(crate) async fn verify(store: &dyn Store, expected: Expected<'_>) -> usize {
     let Expected { started, executions, output: output_of, ledger } = expected;
     let mut effects: BTreeMap<&str, usize> = BTreeMap::new();
@@ -85,7 +85,7 @@ async fn log_of(store: &dyn Store, execution: ExecutionId) -> Vec<Recorded> {
     }
 }
 
-/// A log is gapless, legal, agrees with its summary, and ends once.
+/// Checks that a log has no gaps, is legal, agrees with its summary, and ends once.
 fn check_log(summary: &Summary, log: &[Recorded]) {
     let execution = summary.execution;
     assert_eq!(summary.status, ExecutionStatus::Completed, "{summary:?}");
@@ -126,8 +126,8 @@ fn lives(execution: ExecutionId, log: &[Recorded]) -> Vec<Life> {
     lives.into_values().collect()
 }
 
-/// A command ends once, by its last attempt; its effect is repeated only for attempts that were
-/// lost. The answer is how often it was.
+/// Checks that a command ends once, by its last attempt, and that its effect is repeated only for
+/// lost attempts. Returns the number of repetitions.
 fn check_life(summary: &Summary, life: &Life, effects: usize) -> usize {
     let execution = summary.execution;
     let is_child = life.tool == ToolKind::Playbook;
@@ -143,7 +143,7 @@ fn check_life(summary: &Summary, life: &Life, effects: usize) -> usize {
     effects - 1
 }
 
-/// What an execution ended with.
+/// Returns the output of an execution.
 fn output(log: &[Recorded]) -> &Value {
     let output = log.iter().find_map(|recorded| match &recorded.event {
         Event::ExecutionCompleted { output } => Some(output),

@@ -1,5 +1,4 @@
-//! Large results: kept once, in the database or in a directory, and found again by whoever has a
-//! reference.
+//! Large results: stored once, in the database or in a directory, and loaded by reference.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +44,7 @@ workflow:
         named: "{{ named.by }}"
 "#;
 
-/// How the result begins; a later step is told its rows alone.
+/// The beginning of the result; a later step gets only its rows.
 const CONTENT: &[u8] = br#"{"count":3000,"first":{"id":"a"},"rows":["a large value indeed","#;
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -59,12 +58,12 @@ fn holds_content(file: &Path) -> bool {
     bytes.windows(CONTENT.len()).any(|window| window == CONTENT)
 }
 
-/// Whether the database holds it, in its file or in the write-ahead log beside it.
+/// True if the database file or its write-ahead log holds the content.
 fn database_holds_content(sandbox: &Sandbox) -> bool {
     ["history.db", "history.db-wal"].iter().any(|file| holds_content(&sandbox.path(file)))
 }
 
-/// Runs the playbook on a server to its end; the execution.
+/// Runs the playbook on a server to its end; returns the execution.
 fn ran(server: &Server) -> String {
     let put = json!({ "name": "report/1", "data": { "by": "name" }, "ttl": "1h" });
     let stored = server.call("PUT", "/api/result/42", &put);
@@ -84,7 +83,7 @@ fn ran(server: &Server) -> String {
     id
 }
 
-/// Runs the playbook, and looks at what its last step told.
+/// Runs the playbook and checks the output of its last step.
 fn check(sandbox: &Sandbox, server: &Server) -> String {
     let id = ran(server);
     let told = sandbox.json(&["executions", "get", &id, "--server", &server.url(), "-o", "json"]);

@@ -31,7 +31,7 @@ workflow:
         result = share(number)
 ";
 
-/// Writes the process id of its `sleep` to `pid`.
+/// A step that writes the process id of its `sleep` to `pid`.
 pub(crate) const SLEEPING: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -41,7 +41,7 @@ workflow:
     tool: {kind: shell, command: \"sleep 30 & echo $! > pid; wait\"}
 ";
 
-/// Steps in a row, each adding its number to the total of the one before: the last gives 190.
+/// A chain of steps, each adding its number to the total of the previous one; the last returns 190.
 pub(crate) fn chain() -> String {
     let mut text = String::from(
         "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: chain}\n\

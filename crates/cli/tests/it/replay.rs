@@ -1,4 +1,4 @@
-//! Looking back in time: `replay`, `replay --diff`, `executions timeline`.
+//! Tests of `replay`, `replay --diff` and `executions timeline`.
 
 use crate::playbooks::HELLO;
 use crate::sandbox::Sandbox;

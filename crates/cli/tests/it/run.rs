@@ -1,4 +1,4 @@
-//! `run`: results, documents, values from outside.
+//! Tests of `run`: results, documents, workload values.
 
 use expect_test::expect;
 use serde_json::json;

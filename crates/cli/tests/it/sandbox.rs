@@ -1,4 +1,4 @@
-//! A home of its own for each test, and the binary in it.
+//! A home directory for each test, and the binary running in it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long anything may take before a test gives up on it.
+/// Timeout of every wait in a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// For processes that are killed at random moments: the limit on attempts is not what is tested.
+/// For processes that are killed at random moments: the limit on attempts is not under test.
 pub(crate) const MANY_ATTEMPTS: (&str, &str) = ("NOETL_COMMAND_ATTEMPTS_MAX", "1000");
 
-/// An empty home directory, which is also where commands run.
+/// An empty home directory, also the working directory of commands.
 pub(crate) struct Sandbox {
     home: TempDir,
 }
 
-/// What a command has left behind.
+/// The output and exit code of a command.
 pub(crate) struct Ended {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -34,7 +34,7 @@ impl Sandbox {
         self.home.path().join(name)
     }
 
-    /// Puts a file into the home and returns the sandbox, for chaining.
+    /// Writes a file into the home and returns the sandbox, for chaining.
     pub(crate) fn with(self, name: &str, text: &str) -> Self {
         let path = self.path(name);
         let directory = path.parent().expect("the home at least");
@@ -43,7 +43,7 @@ impl Sandbox {
         self
     }
 
-    /// The binary with nothing in its environment that could come from this machine's user.
+    /// Returns the binary with an environment that has nothing from this machine's user.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_noetl"));
         command
@@ -69,19 +69,19 @@ impl Sandbox {
             .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", ended.stdout, ended.stderr))
     }
 
-    /// Starts a command and goes on.
+    /// Starts a command without waiting.
     pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         self.spawn_with(args, &[])
     }
 
-    /// Starts a command with some environment variables and goes on.
+    /// Starts a command with environment variables, without waiting.
     pub(crate) fn spawn_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Child {
         let mut command = self.command(args);
         command.envs(variables.iter().copied());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs")
     }
 
-    /// Waits until a file of the home has something in it.
+    /// Waits until a file of the home has a complete line.
     pub(crate) fn await_file(&self, name: &str) -> String {
         let path = self.path(name);
         let mut text = String::new();
@@ -92,7 +92,7 @@ impl Sandbox {
         text
     }
 
-    /// A text with everything that differs from run to run replaced.
+    /// Replaces everything in a text that differs from run to run.
     pub(crate) fn normal(&self, text: &str) -> String {
         let home = self.home.path().display().to_string();
         let mut text = text.replace(&home, "HOME");
@@ -126,13 +126,13 @@ pub(crate) fn await_end(child: &mut Child) -> ExitStatus {
     child.wait().expect("it is ours")
 }
 
-/// Whether a process runs; one that nobody has buried does not.
+/// True if a process is running; a zombie is not.
 pub(crate) fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Looks until something holds.
+/// Polls until a condition holds.
 pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     let mut holds = holds;
@@ -142,7 +142,7 @@ pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
     }
 }
 
-/// Replaces words, which are letters, digits and what numbers and times are written with.
+/// Replaces words: letters, digits and the punctuation of numbers and times.
 fn words<'a>(text: &'a str, replace: impl Fn(&'a str) -> &'a str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || ".:-".contains(c);
     let mut out = String::new();

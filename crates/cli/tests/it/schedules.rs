@@ -1,6 +1,6 @@
-//! Schedules: the commands, the page about them, and servers that look at the same clock.
+//! Schedules: the commands, their documentation page, and several servers on one database.
 //!
-//! `NOETL_SCHEDULES=full` has two servers look at fifty schedules for two minutes.
+//! `NOETL_SCHEDULES=full` runs two servers with fifty schedules for two minutes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn root(path: &str) -> String {
     std::fs::read_to_string(file).expect("the file is there")
 }
 
-/// What stands between a fence of a kind and its end, the first of them.
+/// Returns the first fenced block of a kind.
 fn block<'p>(page: &'p str, kind: &str) -> &'p str {
     let (_, block) = page.split_once(&format!("```{kind}\n")).expect("there is a block");
     block.split_once("```").expect("a block ends").0
@@ -47,7 +47,7 @@ metadata: {name: hourly, path: schedules/hourly}
 spec: {every: 1h, dispatch: {playbook: tests/hello}}
 ";
 
-/// Follows a schedule through its life, wherever it is.
+/// Follows a schedule from registration to its end, on a database or a server.
 #[track_caller]
 fn check(sandbox: &Sandbox, place: &[&str]) {
     let on = |args: &[&str]| sandbox.noetl(&[args, place].concat());
@@ -151,7 +151,7 @@ fn a_server_starts_what_is_due_and_its_worker_runs_it() {
     assert_eq!(server.process.end(), Some(0));
 }
 
-/// How many schedules are looked at, and for how long.
+/// The number of schedules, and the duration of each third of the test.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     schedules: usize,
@@ -221,7 +221,7 @@ fn two_servers_of_which_one_is_killed_fire_each_instant_once() {
     );
 }
 
-/// When each schedule has fired, in order: the instants, and when their executions have started.
+/// Returns the instants of each schedule in order, each with the start time of its execution.
 async fn fired(database: &str) -> BTreeMap<String, Vec<(Timestamp, Timestamp)>> {
     let settings =
         ClusterSettings::from_env(|name| (name == "DATABASE_URL").then(|| database.to_owned()));

@@ -1,4 +1,4 @@
-//! A server and a worker, as processes of their own.
+//! A server and a worker, each in a process of its own.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, await_end, eventually, signal};
 
-/// What servers that share a database seal secrets under.
+/// The encryption key of servers that share a database.
 pub(crate) const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// A process that is told to end when the test does, however that ends.
+/// A process that is terminated at the end of the test, also if the test fails.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
@@ -36,7 +36,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// As clients name it.
+    /// Returns the URL for clients.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -48,7 +48,7 @@ impl Server {
         Self::of(command.spawn().expect("the binary runs"))
     }
 
-    /// A server whose standard error is piped.
+    /// Returns a server whose standard error is piped, with the address it prints.
     pub(crate) fn of(mut child: Child) -> Self {
         let mut said = String::new();
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
@@ -62,7 +62,7 @@ impl Server {
         self.call_with(method, path, &[], body)
     }
 
-    /// The same with more headers.
+    /// Sends a request with additional headers.
     pub(crate) fn call_with(
         &self,
         method: &str,

@@ -1,4 +1,4 @@
-//! Ctrl-C, being told to end, and two processes on one database.
+//! Ctrl-C, SIGTERM, and two processes on one database.
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::playbooks::{HELLO, SLEEPING};
 use crate::sandbox::{Sandbox, await_end, eventually, is_running, signal};
 
-/// Cancelling, from the signal to the end of the process.
+/// The longest time from the signal to the end of the process.
 const CANCEL_MAX: Duration = Duration::from_secs(5);
 
 fn status_of_last(sandbox: &Sandbox) -> String {

@@ -1,4 +1,4 @@
-//! The example on a tool's page, as its reader would run it.
+//! Runs the examples of the SQL tool pages as a reader would.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use noetl_testkit::PostgresServer;
 
 use crate::sandbox::Sandbox;
 
-/// Runs the playbook of a page and looks for a text in what it brings.
+/// Runs the playbook of a page and checks that its output contains a text.
 fn check(tool: &str, set: &[&str], variables: &[(&str, &str)], expected: &str) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/tools/{tool}.md"));
     let page = std::fs::read_to_string(page).expect("the tool has a page");

@@ -1,4 +1,4 @@
-//! The example of a tool's page, as its reader would run it.
+//! Runs the examples of the tool pages as a reader would.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn the_page_of_http() {
     let api = MockApi::start();
     let told = check_with("http.md", &[], &["--set", &format!("api={}", api.url())]);
     assert!(told.to_string().contains("COMPLETED"), "{told}");
-    // Nobody listens there, and the page says what follows from that.
+    // The page describes the result if nothing listens at the address.
     let told = check_with("http.md", &[], &["--set", "api=http://127.0.0.1:1"]);
     assert!(told.to_string().contains("127.0.0.1:1"), "{told}");
 }

@@ -1,4 +1,4 @@
-//! Traces: a request's context reaches the collector by way of the server and of a worker.
+//! Traces: a request's context reaches the collector through the server and a worker.
 
 use std::process::Stdio;
 

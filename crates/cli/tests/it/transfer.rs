@@ -1,4 +1,4 @@
-//! A transfer takes the same memory for many rows as for few.
+//! A transfer uses the same memory for many rows as for few.
 //!
 //! `NOETL_TEST_TRANSFER_ROWS=1000000` moves a million rows.
 
@@ -9,7 +9,7 @@ use noetl_testkit::PostgresServer;
 use crate::sandbox::Sandbox;
 
 const ROWS: u32 = 30_000;
-/// How much more memory the many rows may take than a tenth of them.
+/// The most additional memory for all rows compared with a tenth of them.
 const GROWTH_MAX_KB: u64 = 16 * 1024;
 
 const PLAYBOOK: &str = r#"
@@ -55,7 +55,7 @@ workflow:
     tool: {kind: noop, result: "{{ back.rows_transferred }}"}
 "#;
 
-/// The most memory that moving so many rows took, in kilobytes.
+/// Returns the peak memory of moving `rows` rows, in kilobytes.
 fn memory(sandbox: &Sandbox, rows: u32, database: &str) -> u64 {
     let (rows_said, database) = (format!("rows={rows}"), format!("database={database}"));
     let args = ["run", "move.yaml", "--ephemeral", "--set", &rows_said, "--set", &database];

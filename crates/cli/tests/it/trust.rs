@@ -1,4 +1,5 @@
-//! A project's `noetl.toml` runs nothing, reaches nothing and is shown nothing until the user trusts it.
+//! A project's `noetl.toml` runs no program, reaches no server and gets no token until the user
+//! trusts it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -17,7 +18,7 @@ workflow:
     tool: {kind: python, code: 'result = 1'}
 ";
 
-/// A project in `work` that names a program of its own as Python; the program notes that it ran.
+/// A project in `work` that sets its own program as Python; the program leaves a file when it runs.
 fn project() -> Sandbox {
     let sandbox = Sandbox::new()
         .with("work/noetl.toml", "[tools]\npython = \"./evil\"\n")
@@ -89,7 +90,7 @@ fn a_list_of_trusted_files_in_the_project_itself_counts_for_nothing() {
     assert!(!sandbox.path("work/ran").exists());
 }
 
-/// A server that answers nothing useful and keeps the heads of the requests it gets.
+/// A server that records the heads of requests and answers nothing useful.
 fn listening() -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
@@ -123,7 +124,7 @@ fn a_token_is_not_shown_to_a_server_that_a_project_names() {
     assert!(refused.stderr.contains("a project file names that server"), "{}", refused.stderr);
     assert!(refused.stderr.contains("NOETL_API_TOKEN_ORIGIN="), "{}", refused.stderr);
 
-    // Without a token there is nothing to keep from it.
+    // Without a token there is nothing to protect, so the request is sent.
     at_work(&sandbox, &list, &[]);
     assert!(heard().contains("GET /api/native/executions"), "{}", heard());
     assert!(!heard().contains("hunter2"), "{}", heard());

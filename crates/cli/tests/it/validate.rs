@@ -1,4 +1,4 @@
-//! `validate` and `graph`.
+//! Tests of `validate` and `graph`.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! `noetl verify`: whatever is done to a database behind our back is found and named.
+//! Tests of `noetl verify`: every manipulation of a database is found and named.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn python(sandbox: &Sandbox, code: &str) {
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// What `verify` says about a copy of a database to which some statements were applied.
+/// Returns the output of `verify` on a copy of the database with some statements applied.
 fn verified(sandbox: &Sandbox, statements: &str) -> (String, Option<i32>) {
     python(
         sandbox,

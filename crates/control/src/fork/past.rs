@@ -1,4 +1,4 @@
-//! The past a fork shares: where it leaves, and which decision it leaves in the middle of.
+//! The shared events of a fork: where it starts, and the decision that it may interrupt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,36 +13,36 @@ use super::{ForkAt, ForkError};
 use crate::Control;
 use crate::error::{Damage, LoadError};
 
-/// What an execution was like where a fork leaves it.
+/// The state of an execution where a fork leaves it.
 pub(super) struct Past {
     pub(super) state: Execution,
     pub(super) beginning: Beginning,
 }
 
-/// What was read of a log.
+/// The result of reading a log for a fork.
 pub(super) enum Reading {
     Past(Box<Past>),
-    /// The execution is itself a fork, and this is within its first decision: there is no telling
-    /// that apart from the past it began with.
+    /// The execution is itself a fork, and the requested event is in its first decision, which
+    /// cannot be told apart from the shared events.
     Begun(Begun),
 }
 
-/// How a fork was begun.
+/// The parameters of an existing fork.
 pub(super) struct Begun {
     pub(super) at: Seq,
     pub(super) changes: Changes,
     pub(super) again: Vec<TaskAddress>,
 }
 
-/// What a fork has to begin with.
+/// The first work of a fork.
 pub(super) enum Beginning {
-    /// Nothing is owed; what failed is done again.
+    /// No decision is incomplete; the failed tasks in `again` are repeated.
     Settled { again: Vec<TaskAddress> },
-    /// The rest of a decision: on what it was made, why, and the events it has left so far.
+    /// The rest of a decision: the state before it, its cause, and its events so far.
     Within { before: Option<Box<Execution>>, input: Cause, since: Vec<Trace> },
 }
 
-/// What is kept of an event to know it again: times and where large values are kept may differ.
+/// A fingerprint for comparing events; times and references of large values may differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Trace {
     tag: EventTag,
@@ -59,27 +59,27 @@ impl Trace {
     }
 }
 
-/// What a decision followed from.
+/// The input that caused a decision.
 pub(super) enum Cause {
     Start(Box<Start>),
     Input(Box<Input>),
-    /// A fact that nothing followed from.
+    /// A recorded fact without consequences.
     Note(Box<Event>),
 }
 
-/// A decision that is being read.
+/// The decision that is being read.
 enum Open {
     Decision {
         before: Option<Box<Execution>>,
         cause: Cause,
         since: Vec<Trace>,
     },
-    /// The first of a fork.
+    /// The first decision of a fork.
     Fork(Begun),
 }
 
-/// What is remembered of a log for doing again what failed. It does not grow with the log, except by
-/// the items of loops that failed.
+/// The tasks of a log that may have to be repeated. Memory does not grow with the log, except for
+/// failed loop items.
 #[derive(Default)]
 struct Failures {
     tasks: BTreeMap<CommandId, TaskAddress>,
@@ -135,7 +135,7 @@ impl Failures {
         }
     }
 
-    /// What has to be done again for a run that failed; nothing if no command had a part in it.
+    /// Returns the tasks to repeat for a failed run; empty if no command took part in it.
     fn of(&self, run: RunId) -> Vec<TaskAddress> {
         match self.items.get(&run).filter(|items| !items.is_empty()) {
             Some(items) => {
@@ -152,7 +152,7 @@ impl Failures {
 }
 
 impl Control {
-    /// Reads the past that a fork shares.
+    /// Reads the shared events of a fork.
     pub(super) async fn past(
         &self,
         execution: ExecutionId,
@@ -210,10 +210,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The past, if the fork has to leave before an event.
+    /// Returns the result if the fork has to start before this event.
     fn leaves_before(&mut self, recorded: &Recorded) -> Option<Reading> {
         match (&recorded.event, self.at) {
-            // What ran out of time has all of its time again.
+            // Work that timed out is repeated with its full timeout.
             (Event::StepFailed { handled: false, .. }, ForkAt::Failure) if self.is_timed_out() => {
                 self.left_before_decision()
             }
@@ -238,7 +238,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a timer is what the events being read follow from.
+    /// True if a timer caused the decision that is being read.
     fn is_timed_out(&self) -> bool {
         matches!(
             &self.open,
@@ -247,7 +247,7 @@ impl Reader<'_> {
         )
     }
 
-    /// The past without the decision that is being read.
+    /// Returns the state before the decision that is being read.
     fn left_before_decision(&mut self) -> Option<Reading> {
         match self.open.take() {
             Some(Open::Decision { before: Some(before), .. }) => {
@@ -261,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The past as it has been read so far.
+    /// Returns the state as read so far.
     fn left(&mut self) -> Option<Reading> {
         let state = self.state.take()?;
         let beginning = match self.open.take() {
@@ -274,7 +274,7 @@ impl Reader<'_> {
         Some(Reading::Past(Box::new(Past { state, beginning })))
     }
 
-    /// Takes an event; `next` comes after it, if that is known.
+    /// Folds an event; `next` is the event after it, if known.
     async fn see(&mut self, recorded: &Recorded, next: Option<&Recorded>) -> Result<(), LoadError> {
         if let Some(cause) = self.cause_of(&recorded.event).await? {
             let before = self.state.clone().map(Box::new);
@@ -297,7 +297,7 @@ impl Reader<'_> {
         folded.map_err(|illegal| LoadError::damaged(self.execution, Damage::Illegal(illegal)))
     }
 
-    /// What a decision followed from, if an event is the first of one.
+    /// Returns the cause of a decision if the event is its first one.
     async fn cause_of(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
         let input = match event {
             Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } => {
@@ -372,7 +372,7 @@ impl Reader<'_> {
         open.find(|(id, ..)| *id == command).map(|(_, attempt, holder)| (attempt, holder))
     }
 
-    /// The report, of a worker or of a child, that a command's end followed from.
+    /// Returns the report, of a worker or of a child, that ended a command.
     fn ended(&self, command: CommandId, ended: Ended, logs: &noetl_model::Logs) -> Option<Cause> {
         let (attempt, holder) = self.holder(command)?;
         let input = match holder {

@@ -1,7 +1,7 @@
-//! The loop that looks at the clock.
+//! The loop that starts executions when their instants are due.
 //!
-//! Invariant: an execution that was started for an instant is written down with its schedule before
-//! the instant after it is looked at.
+//! Invariant: an execution started for an instant is recorded in its schedule before the next
+//! instant is handled.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use super::{Fired, ScheduleError};
 use crate::tasks::pause;
 use crate::{Admission, Control, PlaybookChoice, StartError, StartRequest};
 
-/// How long an instant is known, so that nothing starts it twice.
+/// The lifetime of an instant's start key, which prevents a second start.
 const INSTANT_KEEP: Duration = Duration::from_secs(400 * 86400);
-/// How many schedules are dealt with at once.
+/// The largest number of schedules handled concurrently.
 const AT_ONCE_MAX: usize = 64;
-/// How many steps of one schedule are taken before others have their turn.
+/// The largest number of steps of one schedule before others are handled.
 const STEPS_MAX: usize = 16;
-/// The longest a reason is that is kept with a schedule.
+/// The longest error text stored with a schedule.
 const TROUBLE_MAX: usize = 500;
 
 impl Control {
-    /// Starts executions as their instants come, until it is to stop.
+    /// Starts executions as their instants come due, until `stop`.
     pub async fn keep_schedules(&self, stop: CancellationToken) {
         let wakes = &self.parts.wakes;
         loop {
@@ -45,7 +45,8 @@ impl Control {
         }
     }
 
-    /// Deals with every schedule that is due or waits; the answer is how long to wait for the next.
+    /// Handles schedules that are due or have queued instants. Returns the wait until the next
+    /// check.
     async fn look_at_schedules(&self) -> Result<Duration, StoreError> {
         let poll = self.parts.settings.poll;
         let mut after: Option<String> = None;
@@ -68,7 +69,7 @@ impl Control {
         Ok(next.map_or(poll, |next| next.since(now).min(poll)))
     }
 
-    /// Moves schedules on; whether all could be.
+    /// Handles schedules. Returns true if all succeeded.
     async fn move_on(&self, rows: Vec<ScheduleRow>) -> bool {
         let moving = stream::iter(rows).map(async |row| {
             let path = row.path.clone();
@@ -83,7 +84,7 @@ impl Control {
         moved.into_iter().all(|is_moved| is_moved)
     }
 
-    /// Takes the steps of one schedule that are due.
+    /// Executes the due steps of one schedule.
     async fn move_one_on(&self, row: ScheduleRow) -> Result<(), ScheduleError> {
         let document = match self.document_of(&row.path, row.standing.catalog_id).await {
             Ok(document) => document,
@@ -114,8 +115,8 @@ impl Control {
         Ok(())
     }
 
-    /// Writes a step down. What somebody else has decided meanwhile is decided; but that an execution
-    /// was started is written down by whoever knows of it.
+    /// Records a step. If another writer was faster, its decision stands; only a started execution
+    /// is recorded in any case.
     async fn note_surely(
         &self,
         row: ScheduleRow,
@@ -133,7 +134,7 @@ impl Control {
         Ok(None)
     }
 
-    /// The execution of the latest instant, if it is under way and that matters.
+    /// Returns the execution of the latest instant if it runs and the overlap policy needs it.
     async fn running_of(
         &self,
         row: &ScheduleRow,
@@ -149,7 +150,7 @@ impl Control {
         Ok(is_running.then_some(last.execution))
     }
 
-    /// Starts the execution of an instant, and says what has thereby happened.
+    /// Starts the execution of an instant and returns the event to record.
     async fn fire_instant(
         &self,
         path: &str,
@@ -159,7 +160,7 @@ impl Control {
     ) -> Result<ScheduleEvent, ScheduleError> {
         if let Some(older) = cancels {
             let reason = format!("schedule {path} starts the execution of {instant}");
-            // One that has ended meanwhile needs no cancelling.
+            // The execution may have ended meanwhile.
             let _answer = self.cancel(older, reason).await.map_err(StartError::Submit)?;
         }
         match self.start_instant(path, document, instant).await {
@@ -174,7 +175,7 @@ impl Control {
         }
     }
 
-    /// The one execution of an instant.
+    /// Starts the execution of an instant, or returns the one that exists.
     pub(super) async fn start_instant(
         &self,
         path: &str,
@@ -207,7 +208,7 @@ impl Control {
     }
 }
 
-/// An error and what led to it, short enough to be kept with a schedule.
+/// Returns an error with its causes, short enough to be stored with a schedule.
 fn reasons(error: &dyn std::error::Error) -> String {
     let mut reasons = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! The limit of executions that wait, and who is subject to it.
+//! Tests of the backlog limit and of the starts that it applies to.
 
 use noetl_store::CommandQueue as _;
 
@@ -22,7 +22,7 @@ async fn request(control: &Control, admission: Admission) -> Result<ExecutionId,
     control.start(StartRequest { admission, ..StartRequest::new(by_path("p"), Map::new()) }).await
 }
 
-/// Starts executions until one is refused; how many there were.
+/// Starts executions until one is refused, and returns their number.
 async fn start_all(control: &Control, admission: Admission) -> u64 {
     for count in 0..100 {
         match request(control, admission).await {
@@ -44,7 +44,7 @@ async fn requests_are_refused_while_too_many_executions_wait() {
     let control = limited(&world);
     register(&control, ONE).await;
     assert_eq!(start_all(&control, Admission::Request).await, LIMIT);
-    // What is started elsewhere counts too, and what has been taken by a worker does not.
+    // Executions started elsewhere count too; claimed ones do not.
     let other = limited(&world);
     assert!(request(&other, Admission::Request).await.is_ok(), "nothing is known there yet");
     tokio::time::sleep(Duration::from_secs(1)).await;

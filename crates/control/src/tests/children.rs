@@ -1,4 +1,4 @@
-//! Executions that are started by others.
+//! Tests of executions started by others.
 
 use expect_test::{Expect, expect};
 use noetl_model::{CommandId, Cutoff, Origin};
@@ -16,7 +16,7 @@ workflow:
     tool: {kind: noop, result: "{{ n * 10 }}"}
 "#;
 
-/// Runs a parent whose child is `child`; ids are left out of its history.
+/// Runs a parent with the given child and compares its history without ids.
 #[track_caller]
 fn check(parent: &str, child: &str, expected: Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -302,7 +302,7 @@ async fn cancelling_a_parent_cancels_its_child() {
     plane.stop().await;
 }
 
-/// An execution of [`CHILD`] that a request places below another.
+/// Starts an execution of [`CHILD`] by request below another one.
 async fn linked(control: &Control, above: ExecutionId) -> Result<ExecutionId, crate::StartError> {
     let playbook = PlaybookChoice::Path { path: "child".to_owned(), version: None };
     let request = StartRequest::new(playbook, serde_json::Map::new());

@@ -1,4 +1,4 @@
-//! Servers whose clocks are wrong, and a store whose clock is set.
+//! Tests with servers whose clocks are wrong, and with a store whose clock is changed.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -11,7 +11,7 @@ use crate::Skew;
 
 const TWO_HOURS: Duration = Duration::from_secs(7200);
 
-/// The clock of the runtime, set forward or back by some seconds.
+/// The clock of the runtime plus an offset in seconds.
 struct SetClock {
     clock: Arc<SimulatedClock>,
     seconds: AtomicI64,
@@ -34,7 +34,7 @@ impl Clock for SetClock {
     }
 }
 
-/// A server on a machine whose clock is wrong by some seconds.
+/// Runs a server on a machine whose clock is wrong by `seconds`.
 fn server(world: &World, seconds: i64) -> Running {
     let machine = SetClock::by(world, seconds);
     let ids = Arc::new(IdGenerator::new(u16::try_from(seconds.rem_euclid(1000)).unwrap()));
@@ -50,7 +50,7 @@ async fn a_retry_waits_for_its_time_although_servers_are_two_hours_apart() {
     register(&behind.control, FLAKY).await;
     let begun = Instant::now();
     let execution = start(&behind.control).await;
-    // Each server sets a timer that the other may fire, and has a part in the execution.
+    // Each server sets a timer that the other may fire, and takes part in the execution.
     work(&ahead.control, execution).await;
     let waited = begun.elapsed();
     assert!((7000..8100).contains(&waited.as_millis()), "waited {waited:?}");
@@ -64,7 +64,7 @@ async fn a_retry_waits_for_its_time_although_servers_are_two_hours_apart() {
     ahead.stop().await;
 }
 
-/// A world whose store has a clock of its own.
+/// Returns a world whose store uses this clock.
 fn on(clock: &Arc<SetClock>, world: World) -> World {
     World { store: Arc::new(MemoryStore::new(clock.clone())), ..world }
 }
@@ -80,7 +80,7 @@ async fn times_of_an_execution_do_not_go_back_with_the_stores_clock() {
     let started_at = log(&plane.control, execution).await[0].at;
     clock.set(-3600);
     let leased = lease(&plane.control, "w", 1).await.pop().expect("a command");
-    // The lease is as long as ever: nobody else gets the command.
+    // The lease has its full length: no other worker gets the command.
     assert_eq!(world.store.ready(&Pool::shared(), None, 10).await.unwrap(), []);
     assert_eq!(leased.lease_until.since(started_at), Settings::default().lease);
     let outcome = run(&plane.control, &leased, &mut ScriptedWorker::default()).await;

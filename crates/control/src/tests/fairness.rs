@@ -1,4 +1,4 @@
-//! A large execution next to small ones: each gets its turn.
+//! Tests of fairness: a large execution does not block small ones.
 
 use super::*;
 
@@ -21,8 +21,7 @@ workflow:
     tool: {kind: noop}
 ";
 
-/// How many commands of the large execution are run for each one of a small execution that runs next to
-/// it on one slot.
+/// The largest number of commands of the large execution per command of a small one.
 const LARGE_PER_SMALL_MAX: usize = 2;
 
 async fn started(control: &Control, path: &str) -> ExecutionId {
@@ -36,13 +35,13 @@ async fn with_both(world: &World) -> Control {
     control
 }
 
-/// A report of a worker that has room for what follows.
+/// Returns a report of a worker with a free slot.
 fn with_room(lease: &Lease) -> Report {
     let next = Some(Pool::shared());
     Report { next, ..report(lease, "w", completed(Value::Null)) }
 }
 
-/// The next command of a worker with one slot, which goes on with what it is handed.
+/// Returns the next command of a worker with one slot: the one leased with its report, if any.
 async fn next_of_slot(control: &Control, done: Option<Lease>) -> Lease {
     if let Some(done) = done
         && let crate::ReportAnswer::Continued(next) =

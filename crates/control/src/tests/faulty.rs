@@ -1,4 +1,4 @@
-//! A store that fails the way a real one does: before the write, or after it with the answer lost.
+//! A store that fails like a real one: before the write, or after it with the answer lost.
 
 mod events;
 mod schedules;
@@ -21,12 +21,12 @@ use super::*;
 pub(super) enum Fault {
     BeforeWrite,
     AnswerLost,
-    /// Somebody else is always faster.
+    /// Another writer is always faster.
     Conflict,
     Panic,
 }
 
-/// Fails every `period`-th append.
+/// A store that fails every `period`-th append.
 pub(super) struct FaultyStore {
     store: Arc<MemoryStore>,
     fault: Fault,

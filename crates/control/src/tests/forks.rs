@@ -1,4 +1,4 @@
-//! Forks: the same past, another way from there.
+//! Tests of forks.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ workflow:
     tool: {kind: noop, result: "{{ left.results | join('-') }}/{{ right }}"}
 "#;
 
-/// The output of an execution, which must have completed.
+/// Returns the output of an execution, which must have completed.
 async fn output(control: &Control, execution: ExecutionId) -> Value {
     match log(control, execution).await.pop().map(|recorded| recorded.event) {
         Some(Event::ExecutionCompleted { output }) => {
@@ -293,7 +293,7 @@ async fn what_cannot_be_forked_says_why() {
     plane.stop().await;
 }
 
-/// A playbook whose second step fails or says which version it is.
+/// Returns a playbook whose second step fails or outputs its version.
 fn versioned(second: &str) -> String {
     format!(
         "workload: {{n: 1}}\nworkflow:\n  - step: start\n    tool: {{kind: noop, result: 1}}\n    \
@@ -303,7 +303,7 @@ fn versioned(second: &str) -> String {
 
 const SECOND: &str = "result: \"second version, n is {{ workload.n }}\"";
 
-/// An execution that failed and its retry with another version and another workload.
+/// Returns a failed execution and its retry with another version and another workload.
 async fn retried(control: &Control) -> (ExecutionId, ExecutionId) {
     register(control, &versioned("fail: no luck")).await;
     let origin = start(control).await;
@@ -330,7 +330,7 @@ async fn a_fork_of_a_retry_has_the_version_and_the_workload_of_the_retry() {
         let fork = control.fork(wish(retry, ForkAt::Event(recorded.seq))).await.unwrap();
         work(control, fork).await;
         is_second_open |= recorded.event.step().is_some_and(|step| step.as_str() == "second");
-        // A command that was issued by the first version is done again as it was.
+        // A command issued by the first version is repeated unchanged.
         if !is_second_open || shared < recorded.seq {
             let expected = json!("second version, n is 2");
             assert_eq!(output(control, fork).await, expected, "at {}", recorded.seq);

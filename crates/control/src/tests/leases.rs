@@ -1,4 +1,4 @@
-//! Who has a command, and for how long.
+//! Tests of leases: holders and expiry.
 
 use noetl_model::{Attempt, Event};
 use noetl_store::Held;
@@ -109,7 +109,7 @@ async fn heartbeats_keep_a_command() {
 async fn a_claim_that_a_heartbeat_overtook_is_refused_and_hurts_nobody() {
     let plane = World::new().running();
     let (execution, leased) = one_command(&plane).await;
-    // The claimant has seen the command as ready, but it is not any more.
+    // The claimant has read the command as ready, but it is not ready any more.
     let claim = noetl_engine::Input::Claim {
         command: leased.command,
         attempt: Attempt(2),
@@ -152,7 +152,7 @@ async fn a_command_whose_last_worker_lives_is_not_given_up() {
             leased = next;
         }
     }
-    // The sweeper has seen the lease run out, but a heartbeat was faster.
+    // The sweeper has read the lease as expired, but a heartbeat was faster.
     let (command, attempt) = (leased.command, leased.attempt);
     let exhausted = noetl_engine::Input::LeaseExhausted { command, attempt };
     let answer = plane.control.submit(execution, exhausted).await.unwrap();

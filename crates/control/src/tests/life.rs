@@ -1,4 +1,4 @@
-//! Executions from their start to their end.
+//! Tests of executions from start to end.
 
 use expect_test::{Expect, expect};
 use noetl_engine::Refusal;
@@ -335,7 +335,7 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
     let latest = |control: Control| async move {
         control.state(execution, Cutoff::Latest).await.expect("a state")
     };
-    // No snapshot is used for a time.
+    // No snapshot is used for a time cutoff.
     let end = Cutoff::Time(Timestamp::from_micros(i64::MAX));
     let whole = world.control().state(execution, end).await.unwrap();
     assert!(saved.seq < whole.seq(), "there is something after it");

@@ -1,4 +1,4 @@
-//! What workers outside are told, with a bus that may be gone or picky.
+//! Tests of notifications to external workers, with a bus that may be down or reject messages.
 
 use std::sync::Mutex;
 
@@ -25,12 +25,12 @@ workflow:
     tool: {kind: noop}
 "#;
 
-/// How the broker answers.
+/// The state of the broker.
 #[derive(Debug, Clone, PartialEq)]
 enum Broker {
     Up,
     Down,
-    /// It takes no notification about this step.
+    /// The broker rejects notifications about this step.
     Without(&'static str),
 }
 
@@ -50,7 +50,7 @@ impl BrokeredBus {
         *self.broker.lock().unwrap() = broker;
     }
 
-    /// A line for each notification: pool, step and item. Waits until there are `count`.
+    /// Waits for `count` notifications and returns one line for each: pool, step and item.
     async fn heard(&self, count: usize) -> String {
         let mut heard = self.heard.subscribe();
         let heard = heard.wait_for(|heard| heard.len() >= count).await.unwrap();
@@ -101,7 +101,7 @@ fn plane_with(world: &World, bus: Arc<BrokeredBus>) -> Running {
     Running::of(Control::new(world.store.clone(), bus, world.clock.clone(), ids, settings))
 }
 
-/// Works a playbook off beside `bus`, on which `count` notifications come in.
+/// Runs a playbook and checks the `count` notifications sent on `bus`.
 async fn check(bus: &Arc<BrokeredBus>, workflow: &str, count: usize, expected: Expect) {
     let plane = plane_with(&World::new(), bus.clone());
     register(&plane.control, workflow).await;
@@ -136,7 +136,7 @@ async fn commands_of_the_control_plane_itself_are_not_notified() {
         "workflow: [{step: call, tool: {kind: playbook, return_result: true, path: child}}]\n";
     register(&plane.control, call).await;
     let execution = start(&plane.control).await;
-    // A worker that waits already would be handed the child's command without a notification.
+    // A waiting worker would get the child's command without a notification.
     assert_eq!(bus.heard(1).await, "shared start\n");
     assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
     plane.stop().await;

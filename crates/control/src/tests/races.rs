@@ -1,4 +1,4 @@
-//! Control planes that race each other, and a store that fails.
+//! Tests of races between control planes, and of a failing store.
 
 use noetl_engine::Input;
 use noetl_model::{Cutoff, Event};
@@ -24,7 +24,7 @@ fn squares() -> Payload {
     Payload::inline((0..12u64).map(|n| json!(n * n)).collect())
 }
 
-/// The log can be folded, and no command has ended twice.
+/// Checks that the log can be folded and that no command has ended twice.
 async fn assert_sound(control: &Control, execution: ExecutionId) {
     let state = control.state(execution, Cutoff::Seq(Seq(u64::MAX))).await.expect("a legal log");
     assert_eq!(state.step_output("end"), Some(&squares()));
@@ -73,16 +73,16 @@ workflow:
     let leased = lease(&second, "w", 1).await.pop().expect("a command");
     second.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
     let leased = lease(&second, "w", 1).await.pop().expect("another");
-    // The first remembers no second command, and to refuse this would write nothing.
+    // The first one has no second command in memory, and a refusal would write nothing.
     let answer = first.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
     assert_eq!(answer, ReportAnswer::Accepted);
-    // The second still remembers the execution as running.
+    // The second one still has the execution as running in memory.
     let answer = second.cancel(execution, "enough").await.unwrap();
     let finished = noetl_engine::Refusal::Finished(ExecutionStatus::Completed);
     assert_eq!(answer, Answer::Refused(finished));
 }
 
-/// Runs the loop on a store that fails at every `period`-th append, and gives its log.
+/// Runs the loop on a store that fails at every `period`-th append, and returns its log.
 async fn check_faults(fault: Fault, period: usize) -> Vec<Recorded> {
     let world = World::new();
     let store = Arc::new(FaultyStore::new(world.store.clone(), fault, period));
@@ -170,7 +170,7 @@ async fn an_execution_with_a_broken_log_stands_still_and_others_do_not() {
         key: None,
     };
     world.store.append(&[append]).await.unwrap()[0].clone().unwrap();
-    // Its commands wait longest, so that a worker with little room sees them first.
+    // The broken execution's commands wait longest, so a worker with one slot sees them first.
     let leased = lease(&plane.control, "w", 1).await;
     assert_eq!(leased.first().map(|lease| lease.execution), Some(healthy));
     let error = plane.control.cancel(broken, "enough").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! A store that goes back in time behind a control plane that runs.
+//! Tests with a store that loses events while a control plane runs.
 
 use noetl_engine::Input;
 use noetl_model::Event;
@@ -17,7 +17,7 @@ workflow:
   - {step: third, tool: {kind: noop}}
 ";
 
-/// How a log says that it has lost events: what a server had seen, and what it found.
+/// Returns the recorded losses of a log: the last event seen and the last event found.
 fn losses(log: &[Recorded]) -> Vec<(u64, u64)> {
     let lost = log.iter().filter_map(|recorded| match recorded.event {
         Event::ExecutionRewound { seen, found } => Some((seen.0, found.0)),
@@ -67,7 +67,7 @@ async fn every_execution_in_memory_is_compared_once_one_has_lost_events() {
         work(&plane.control, execution).await;
     }
     world.store.restore(&backup);
-    // Only the first is looked at; the other has a worker that could be away for long.
+    // Only the first execution gets an input; the other's worker could be away for long.
     let refused = plane.control.cancel(executions[0], "no longer wanted").await;
     refused.expect("an answer");
     for execution in executions {
@@ -128,7 +128,7 @@ async fn a_log_that_was_written_anew_is_not_taken_for_the_one_that_was_seen() {
     work(&first.control, execution).await;
     let seen = log(&first.control, execution).await.len();
     world.store.restore(&backup);
-    // Another server writes as many events, which are others.
+    // Another server writes the same number of different events.
     work(&second.control, execution).await;
     assert_eq!(log(&second.control, execution).await.len(), seen);
     let refused = first.control.cancel(execution, "too late").await.unwrap();
@@ -149,7 +149,7 @@ async fn a_snapshot_of_a_log_that_was_lost_is_not_used_once_the_log_is_as_long_a
     let lost = first.control.state(execution, noetl_model::Cutoff::Latest).await.unwrap();
     first.stop().await;
     world.store.restore(&backup);
-    // It was on its way to the store when that went back.
+    // The snapshot was on its way to the store when the store was rewound.
     let snapshot = crate::snapshot::encode(&lost).unwrap();
     world.store.save(execution, &snapshot).await.unwrap();
     let second = world.running();

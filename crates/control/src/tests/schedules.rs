@@ -1,4 +1,4 @@
-//! Schedules on simulated time: which executions start, and when.
+//! Tests of schedules in simulated time: which executions start, and when.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Running, World, log, register, register_at, work};
 use crate::{Control, Fired, ScheduleAction, ScheduleError};
 
-/// The clock begins at 08:00:00.
+/// One minute; the clock begins at 08:00:00.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A control plane that looks at the clock.
+/// A control plane whose schedule loop runs.
 struct Clockwork {
     running: Running,
     stop: CancellationToken,
@@ -57,7 +57,7 @@ async fn register_schedule(control: &Control, spec: &str) {
     control.register("s.yaml", &document).await.expect("a schedule");
 }
 
-/// How many seconds after 08:00 each execution has started, oldest first, and how it stands.
+/// Returns the start of each execution in seconds after 08:00, oldest first, and its status.
 async fn started(world: &World) -> Vec<(u64, ExecutionStatus)> {
     let page = Page { before: None, limit: 1000 };
     let listed = world.store.list(&ExecutionFilter::default(), page).await.expect("a list");
@@ -72,7 +72,7 @@ async fn instants(world: &World) -> Vec<u64> {
     started(world).await.into_iter().map(|(at, _)| at).collect()
 }
 
-/// The tags of what has happened, oldest first.
+/// Returns the tags of the schedule's events, oldest first.
 async fn past(world: &World) -> Vec<&'static str> {
     let events = world.store.schedule_events("s", None, 100).await.expect("its events");
     events.iter().rev().map(|record| record.event.tag()).collect()
@@ -115,7 +115,7 @@ async fn an_execution_knows_its_schedule_and_its_instant() {
     clockwork.stop().await;
 }
 
-/// What starts when nobody runs from 90 s to 290 s after the beginning.
+/// Checks the starts if no server runs from 90 s to 305 s after the beginning.
 async fn check_catch_up(policy: &str, expected: &[u64]) {
     let world = World::new();
     let clockwork = Clockwork::of(&world);
@@ -131,7 +131,7 @@ async fn check_catch_up(policy: &str, expected: &[u64]) {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_missed_is_over_or_made_up_for_as_the_schedule_says() {
-    // Instants lie at 120, 180, 240 and 300, and that of 300 is on time at 305.
+    // Instants are at 120, 180, 240 and 300; the last one is on time at 305.
     check_catch_up("none", &[60, 305, 360]).await;
     check_catch_up("last", &[60, 305, 360]).await;
     check_catch_up("all", &[60, 305, 305, 305, 305, 360]).await;
@@ -146,12 +146,12 @@ async fn a_long_absence_is_made_up_for_up_to_a_limit() {
     let clockwork = Clockwork::of(&world);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let started = instants(&world).await.len();
-    // Those of the last minute are on time.
+    // Instants of the last minute are on time.
     assert!((CATCH_UP_MAX + 60..=CATCH_UP_MAX + 61).contains(&started), "{started}");
     clockwork.stop().await;
 }
 
-/// Nobody works, so that every execution goes on until it is cancelled.
+/// Returns the executions started without any worker, so that each runs until it is cancelled.
 async fn overlapping(policy: &str) -> Vec<(u64, ExecutionStatus)> {
     let world = World::new();
     let (one, other) = (Clockwork::of(&world), Clockwork::of(&world));

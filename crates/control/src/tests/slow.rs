@@ -1,4 +1,4 @@
-//! Decisions that take long: made beside the threads that serve requests.
+//! Tests of slow decisions, which run outside the threads that serve requests.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use serde_json::{Map, json};
 use super::{World, register};
 use crate::{PlaybookChoice, StartRequest};
 
-/// How often another task is polled while a slow decision is made; a task that has to wait for the
-/// decision is polled as often as the decision waits for the store.
+/// The number of polls of another task during a slow decision; a blocked task is polled only as
+/// often as the decision waits for the store.
 const POLLED_MIN: u64 = 1000;
 
-/// A step that is entered if none of many rules forbids it, each of which reads a large text.
+/// Returns a playbook whose first step has many admission rules that each read a large text.
 fn slow_start() -> String {
     let mut text = String::from("workflow:\n  - step: start\n    tool: {kind: noop}\n");
     text.push_str("    spec:\n      policy:\n        admit:\n          rules:\n");

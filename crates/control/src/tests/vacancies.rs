@@ -1,4 +1,4 @@
-//! What a worker that waits is handed, and what becomes of it when the worker is gone.
+//! Tests of commands handed to waiting workers, and of workers that are gone.
 
 use futures::future::FutureExt as _;
 use noetl_model::{Attempt, EventTag};
@@ -23,7 +23,7 @@ workflow:
     tool: {kind: noop}
 ";
 
-/// A worker that waits, as a task; it waits when this returns.
+/// Spawns a worker and returns once it waits.
 async fn waiting(control: &Control, worker: &'static str, max: usize) -> JoinHandle<Vec<Lease>> {
     let task = tokio::spawn({
         let control = control.clone();
@@ -42,7 +42,7 @@ async fn tags(control: &Control, execution: ExecutionId) -> Vec<EventTag> {
 #[tokio::test(start_paused = true)]
 async fn a_command_is_handed_to_a_worker_that_waits_in_the_commit_that_issues_it() {
     let world = World::new();
-    // No relay runs, so a message that were owed would stay.
+    // No relay runs, so a pending message would stay.
     let control = world.control();
     register(&control, CHAIN).await;
     let worker = waiting(&control, "a", 10).await;
@@ -82,7 +82,7 @@ async fn what_is_handed_to_a_worker_that_has_gone_is_leased_again_at_once() {
         tokio::task::yield_now().await;
     }
     start(&control).await;
-    // It is handed over, and nobody is there to read the answer.
+    // The command is leased to a caller that is gone.
     drop(worker);
     let begun = Instant::now();
     let again = lease(&control, "b", 1).await.pop().expect("the command");
@@ -90,7 +90,7 @@ async fn what_is_handed_to_a_worker_that_has_gone_is_leased_again_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
-/// The first command handed over on a store that fails the append which does it.
+/// Checks the first command leased on a store that fails that append.
 async fn check_fault(fault: Fault) {
     let world = World::new();
     let plane = Running::of(world.control());
@@ -119,7 +119,7 @@ async fn a_hand_over_whose_answer_was_lost_is_not_made_again() {
     check_fault(Fault::AnswerLost).await;
 }
 
-/// The first command of a chain, carried out by a worker that has room for what follows.
+/// Returns the report of a chain's first command by a worker with a free slot.
 async fn first_of_chain(control: &Control, next: &Pool) -> Report {
     register(control, CHAIN).await;
     start(control).await;
@@ -167,7 +167,7 @@ async fn what_follows_is_given_back_if_whoever_reported_has_gone() {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
-/// The command that a repeated report is answered with.
+/// Returns the command that a repeated report is answered with.
 fn continued(answer: crate::ReportAnswer) -> Box<Lease> {
     match answer {
         crate::ReportAnswer::Continued(lease) => lease,
@@ -190,7 +190,7 @@ async fn a_report_whose_answer_was_lost_with_its_server_is_answered_with_the_sam
     assert_eq!(claims, 2, "it is not claimed again");
     let ended = other_server.report(report(&again, "a", completed(Value::Null))).await.unwrap();
     assert_eq!(ended, crate::ReportAnswer::Accepted);
-    // What is over is not handed over.
+    // An ended command is not returned again.
     let late = other_server.report(said).await.unwrap();
     assert_eq!(late, crate::ReportAnswer::Accepted);
 }
@@ -201,7 +201,7 @@ async fn a_command_that_somebody_else_has_by_now_is_not_handed_over_again() {
     let control = world.control();
     let said = first_of_chain(&control, &Pool::shared()).await;
     let lost = continued(control.report(said.clone()).await.unwrap());
-    // The lease of a command that nobody has received is prolonged when it is asked for again.
+    // A repeated report extends the lease of a command that was not received.
     tokio::time::sleep(Duration::from_secs(29)).await;
     let again = continued(control.report(said.clone()).await.unwrap());
     assert!(again.lease_until > lost.lease_until);

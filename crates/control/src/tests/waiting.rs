@@ -1,4 +1,4 @@
-//! What falls due by itself.
+//! Tests of background loops: timers, lost leases, stalls.
 
 use expect_test::expect;
 use noetl_model::{Event, EventId};
@@ -92,7 +92,7 @@ async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
     let world = World::new();
     let plane = world.running();
     register(&plane.control, FLAKY).await;
-    // A log that ends where no decision would have ended it: a step is entered, nothing is issued.
+    // A log that no decision would leave: a step is entered and no command issued.
     let execution = ExecutionId(5);
     let events: Vec<Recorded> = log(&plane.control, start(&plane.control).await)
         .await
@@ -124,7 +124,7 @@ async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
     plane.stop().await;
 }
 
-/// Puts a command into the queue that the log of its execution knows nothing of.
+/// Adds a command to the queue that is not in the log of its execution.
 async fn misplace(world: &World, control: &Control, execution: ExecutionId) {
     let state = control.state(execution, noetl_model::Cutoff::Latest).await.unwrap();
     let last = log(control, execution).await.pop().expect("an event");

@@ -1,4 +1,4 @@
-//! Messages, and what they wish for.
+//! Tests of the executions that messages request.
 
 use expect_test::{Expect, expect};
 use noetl_model::Bytes;
@@ -48,7 +48,7 @@ const DIRECTIVES: &str = "  dispatch: {playbook: a, execution_pool: p}
     trace: {propagate: w3c, baggage_allowlist: [tenant]}
 ";
 
-/// What a message with these headers chooses.
+/// Checks the execution that a message with these headers requests.
 fn check(headers: &[(&str, &str)], expected: Expect) {
     let said = match wish("subs/s", &subscription(DIRECTIVES), &arrival(headers, "{}")) {
         Ok(wish) => format!(

@@ -1,4 +1,4 @@
-//! A decision in the making: a copy of the state, the events so far, and where arcs have led.
+//! A decision in progress: a copy of the state, the events so far, and the pending arrivals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::scope::{Moment, Scope, Trouble, Work};
 use crate::value::{assign_in, whole_of};
 use crate::{Execution, Given, Needs};
 
-/// How many events one decision may make; a ring of skipped steps has no end of its own.
+/// The largest number of events of one decision; a cycle of skipped steps would never end.
 const DECISION_EVENTS_MAX: usize = 100_000;
 
-/// The result of a part of a decision. Missing data leaves as [`Halt`] before.
+/// The result of a part of a decision. Missing data is returned as [`Halt`] instead.
 pub(super) type Attempted<T> = Result<T, ToolError>;
 
 pub(super) struct Draft<'a> {
     pub(super) state: Execution,
     pub(super) given: Given<'a>,
     events: Vec<Event>,
-    /// Steps that arcs have led to and that have not been entered, with where from.
+    /// Steps that arcs have led to and that have not been entered, with the source steps.
     pub(super) arrivals: BTreeMap<StepIndex, BTreeSet<StepIndex>>,
-    /// Where arcs have led in this decision, and from where.
+    /// The (target, source) pairs of arcs followed in this decision.
     pub(super) led: BTreeSet<(StepIndex, StepIndex)>,
-    /// What loop items have produced in this decision: the log does not have it yet.
+    /// Outputs of loop items that ended in this decision and are not in the log yet.
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
-    /// The work of all templates.
+    /// The work of all templates of the decision.
     work: Work,
 }
 
@@ -58,27 +58,27 @@ impl<'a> Draft<'a> {
         self.events
     }
 
-    /// Makes an event and folds it.
+    /// Folds an event and adds it to the decision.
     pub(super) fn emit(&mut self, event: Event) {
         fold(&mut self.state, &event, self.given.now)
             .unwrap_or_else(|reason| panic!("decided an illegal {event:?}: {reason}"));
         self.push(event);
     }
 
-    /// Keeps an event that has been folded.
+    /// Adds an event that has already been folded.
     pub(super) fn push(&mut self, event: Event) {
         self.events.push(event);
         self.turn();
     }
 
-    /// Changes what a fork changes, where it leaves.
+    /// Applies the changes of a fork after the event at which it starts.
     fn turn(&mut self) {
         if let Some(turn) = self.given.turn.filter(|turn| turn.after == self.events.len()) {
             self.state.change(turn.changes);
         }
     }
 
-    /// Whether this decision has made so many events that it can only be going in circles.
+    /// True if the decision has so many events that it must be in an endless cycle.
     pub(super) fn runs_away(&self) -> bool {
         self.events.len() > DECISION_EVENTS_MAX
     }
@@ -87,7 +87,7 @@ impl<'a> Draft<'a> {
         Scope::outside(&self.state, self.given, &self.work)
     }
 
-    /// The step a run is one of.
+    /// Returns the step of an open run.
     pub(super) fn step_of(&self, run: RunId) -> (StepIndex, &'a Step) {
         let name = &self.state.runs.get(&run).expect("the run is open").step;
         let playbook = self.given.playbook;
@@ -114,7 +114,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Evaluates a `set` block where `run` and `item` are.
+    /// Evaluates a `set` block in the scope of a run and, in a loop, of an item.
     pub(super) fn evaluate_set(
         &self,
         assignments: &[Assignment],
@@ -122,11 +122,11 @@ impl<'a> Draft<'a> {
         (run, item): (RunId, Option<u64>),
         moment: Moment<'_>,
     ) -> Result<Attempted<Vec<Written>>, Halt> {
-        // A moment borrows from elsewhere than the state; the scope's lifetime is the shorter.
+        // The moment does not borrow from the state; the scope's shorter lifetime is used.
         evaluated(Scope { moment, ..self.scope().inside(run, item) }, assignments, what)
     }
 
-    /// Writes what a `set` block has given, one event per place written to.
+    /// Writes the values of a `set` block, with one event per target.
     pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) -> Result<(), Halt> {
         let mut by_target: Vec<(ScopeTarget, BTreeMap<String, Value>)> = Vec::new();
         for Written { scope, key, value } in written {
@@ -145,8 +145,8 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// What is written to a part of a variable that is, or may be, kept elsewhere is written to the
-    /// whole of it, for an event changes nothing that is not at hand.
+    /// Replaces assignments to a part of a variable by the whole variable if it is, or may be,
+    /// stored by reference: folding an event cannot load data.
     fn completed(
         &self,
         target: ScopeTarget,
@@ -154,7 +154,7 @@ impl<'a> Draft<'a> {
     ) -> Result<BTreeMap<String, Value>, Halt> {
         let known = self.state.variables(target);
         let mut completed: BTreeMap<String, Value> = BTreeMap::new();
-        // A variable comes before its parts.
+        // Keys are sorted, so a variable comes before its parts.
         for (key, value) in values {
             let Some((name, rest)) = whole_of(&key) else {
                 completed.insert(key, value);
@@ -201,14 +201,14 @@ pub(super) fn evaluated(
     Ok(Ok(written))
 }
 
-/// One assignment, evaluated.
+/// An evaluated assignment.
 pub(super) struct Written {
     scope: AssignmentScope,
     key: String,
     value: Value,
 }
 
-/// Where each scope's assignments go, at one place in an execution.
+/// The target of each scope's assignments at one place of an execution.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Targets {
     iter: ScopeTarget,
@@ -217,14 +217,14 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// In a step's `set`, on an arc: everything outlives the step.
+    /// For a step's `set` and for arcs: all values outlive the step.
     pub(super) const EXECUTION: Targets = Targets {
         iter: ScopeTarget::Execution,
         step: ScopeTarget::Execution,
         bare: ScopeTarget::Execution,
     };
 
-    /// In a task's `set`: bare names belong to its pipeline.
+    /// Returns the targets for a task's `set`: bare names are variables of the pipeline.
     pub(super) fn task(run: RunId, item: Option<u64>) -> Self {
         let innermost = match item {
             Some(index) => ScopeTarget::Item { run, index },
@@ -233,7 +233,7 @@ impl Targets {
         Self { iter: innermost, step: ScopeTarget::Run { run }, bare: innermost }
     }
 
-    /// In a rule: bare names are the execution's.
+    /// Returns the targets for a rule's `set`: bare names are variables of the execution.
     pub(super) fn rule(run: RunId, item: Option<u64>) -> Self {
         Self { bare: ScopeTarget::Execution, ..Self::task(run, item) }
     }
@@ -248,7 +248,7 @@ impl Targets {
     }
 }
 
-/// Separates what is missing, which ends the decision, from what does not work, which is a fact.
+/// Separates missing data and exceeded budgets, which stop the decision, from template errors.
 pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Halt> {
     match result {
         Ok(value) => Ok(Ok(value)),
@@ -258,7 +258,7 @@ pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Hal
     }
 }
 
-/// A value that is not nested too deeply to be kept.
+/// Fails if the value is nested too deeply to be stored.
 pub(super) fn shallow(what: &str, value: Value) -> Attempted<Value> {
     if is_shallow(&value) {
         return Ok(value);

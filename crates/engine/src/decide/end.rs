@@ -1,4 +1,4 @@
-//! How an execution ends: at rest, cancelled, finalized by hand, out of time. Exactly once.
+//! The end of an execution: completed, failed, cancelled, finalized by hand or timed out.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::refused;
 use crate::{Decision, Refusal};
 
 impl Draft<'_> {
-    /// Nothing is under way: the final step if there is one, then the end.
+    /// Ends an execution without open work: runs the final step if there is one, then ends.
     pub(super) fn come_to_an_end(&mut self) -> Result<(), Halt> {
         if let Some(step) = self.given.playbook.final_step {
             let name = &self.given.playbook.step(step).name;
@@ -28,8 +28,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The output of the step a parent asked for, else of the step that completed last, which is
-    /// also meant by a name that no step has.
+    /// Returns the output of the execution: that of the step the parent asked for, else of the step
+    /// completed last (also if no step has the requested name).
     fn execution_output(&self) -> Payload {
         let asked_for = match &self.state.origin {
             Origin::Request | Origin::Linked { .. } => None,
@@ -88,7 +88,7 @@ impl Draft<'_> {
         self.abort(ToolError::new(ErrorKind::Timeout, message))
     }
 
-    /// The sweeper sees nothing under way. Tries to go on; if that leads nowhere, says so.
+    /// Handles the sweeper's notice that nothing is open: tries to advance, else records the stall.
     pub(super) fn stalled(mut self, detail: &str) -> Result<Decision, Halt> {
         if self.state.has_open_work() {
             return Ok(Decision::Accepted(Vec::new()));

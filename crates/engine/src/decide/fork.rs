@@ -1,7 +1,6 @@
-//! Forks: another execution with the same past, which goes its own way from there.
+//! Forks: a new execution that shares the log of another one up to an event.
 //!
-//! What is under way at the fork is the other execution's: the fork does it again, as commands and
-//! timers of its own.
+//! Open commands and timers at the fork belong to the other execution; the fork issues its own.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +19,17 @@ use crate::state::{Body, OpenTimer, Pipeline, Run};
 use crate::value::whole_of;
 use crate::{Effort, Execution, Given, Needs};
 
-/// What is different in a fork.
+/// The values that a fork changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
     pub playbook: Option<PlaybookRef>,
     pub workload: Option<Payload>,
-    /// Values of `ctx`, by name.
+    /// Values written to `ctx`, by name.
     pub context: BTreeMap<String, Value>,
 }
 
 impl Changes {
-    /// As an event tells them.
+    /// Returns the changes recorded in an event.
     pub fn of(
         playbook: Option<&PlaybookRef>,
         workload: Option<&Payload>,
@@ -41,32 +40,32 @@ impl Changes {
     }
 }
 
-/// How an execution is to be forked.
+/// The description of a fork.
 #[derive(Debug, Clone)]
 pub struct Fork {
     pub origin: ForkPoint,
     pub changes: Changes,
-    /// What follows from the last event of the shared past, if that was not the end of a decision.
+    /// The events that complete the decision to which the last shared event belongs.
     pub rest: Vec<Event>,
-    /// What failed and is done again.
+    /// Failed tasks that are run again.
     pub again: Vec<TaskAddress>,
 }
 
-/// Why an execution cannot be forked.
+/// The reason why an execution cannot be forked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Unforkable {
-    /// The other version of the playbook cannot go on from there.
+    /// The fork's playbook version cannot continue from this state.
     #[error("step `{step}` is under way there, and {reason} in this version of the playbook")]
     Unfit { step: StepName, reason: &'static str },
-    /// What was to follow does not follow any more.
+    /// The events that have to follow are illegal after the changes.
     #[error("the changes rule out what has happened before: {0}")]
     RuledOut(String),
-    /// The first decision of the fork takes more work than a decision may do.
+    /// The first decision of the fork exceeds the work limit.
     #[error("{0}")]
     TooMuchWork(String),
 }
 
-/// Decides how a fork begins. `state` is the fork's: the fold of the shared past under its own id.
+/// Decides the first events of a fork. `state` is the fold of the shared events.
 pub fn fork(
     state: &Execution,
     fork: &Fork,
@@ -116,7 +115,7 @@ fn decided(
     Ok(Ok(draft.into_events()))
 }
 
-/// A variable that is kept elsewhere and of which only a part would change.
+/// Returns the name of a variable stored by reference of which only a part would change.
 fn part_of_large<'a>(state: &Execution, context: &'a BTreeMap<String, Value>) -> Option<&'a str> {
     context.keys().filter_map(|key| whole_of(key)).map(|(name, _)| name).find(|name| {
         let is_given = context.contains_key(*name);
@@ -124,14 +123,14 @@ fn part_of_large<'a>(state: &Execution, context: &'a BTreeMap<String, Value>) ->
     })
 }
 
-/// An execution as if some changes had been made to it.
+/// Returns a copy of the state with some changes applied.
 pub fn changed(state: &Execution, changes: &Changes) -> Execution {
     let mut state = state.clone();
     state.change(changes);
     state
 }
 
-/// Whether a playbook has everything that is under way, so that an execution can go on with it.
+/// Fails if the playbook cannot continue the open steps and tasks of the state.
 pub fn fits(state: &Execution, playbook: &Playbook) -> Result<(), Unforkable> {
     for (run, Run { step, body, .. }) in &state.runs {
         let unfit = |reason| Unforkable::Unfit { step: step.clone(), reason };
@@ -143,7 +142,7 @@ pub fn fits(state: &Execution, playbook: &Playbook) -> Result<(), Unforkable> {
             state.tasks_under_way().filter(|task| task.run == *run).collect();
         match (body, &found.repeat) {
             (Body::Tasks(_), None) | (Body::Loop(_), Some(_)) => {}
-            // It has only been entered.
+            // The step has only been entered.
             (Body::Tasks(done), Some(_)) if tasks.is_empty() && *done == Pipeline::default() => {}
             (Body::Tasks(_), Some(_)) => return Err(unfit("has a loop")),
             (Body::Loop(_), None) => return Err(unfit("has no loop")),
@@ -166,7 +165,7 @@ fn task_index(task: TaskAddress) -> Option<u32> {
 }
 
 impl Draft<'_> {
-    /// Makes an event that may turn out to be illegal.
+    /// Folds and adds an event; fails if it is illegal.
     fn try_emit(&mut self, event: Event) -> Result<(), String> {
         let before = self.state.clone();
         if let Err(reason) = fold(&mut self.state, &event, self.given.now) {
@@ -177,7 +176,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Does as the fork's own what was under way when it left: a timer from its beginning.
+    /// Reissues the open commands and timers as the fork's own. Timers start anew.
     fn take_over(
         &mut self,
         commands: Vec<CommandId>,
@@ -188,14 +187,14 @@ impl Draft<'_> {
                 continue;
             };
             let reason = "done again by the fork".to_owned();
-            // What the other execution has started for it is the other's.
+            // A child started for the command belongs to the other execution.
             self.emit(Event::CommandCancelled { command, reason, below: Below::Spared });
             self.issue_again(task)?;
         }
         for (timer, open) in timers {
             if self.state.timers.contains_key(&timer) {
                 self.emit(Event::TimerCancelled { timer });
-                // A task that is done again has set its own.
+                // The reissued task has set its own timeout.
                 if !matches!(open.purpose, TimerPurpose::TaskTimeout { .. }) {
                     self.set_timer(open.due_at.since(open.set_at), open.purpose);
                 }
@@ -217,7 +216,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Remembers the arcs that have led to joins, which the rest of a decision may have added to.
+    /// Rebuilds the arrivals at joins, which the completed decision may have extended.
     fn rejoin(&mut self) {
         self.arrivals = Draft::new(self.state.clone(), self.given, Vec::new()).arrivals;
     }

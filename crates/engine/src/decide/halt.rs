@@ -1,4 +1,4 @@
-//! Decisions that cannot be finished as they stand: data is missing, or there is too much work.
+//! Decisions that stop before their end: data is missing, or the work limit is exceeded.
 
 use noetl_model::{
     Attempt, CommandId, ErrorKind, Event, Logs, RunId, SkipReason, StepName, TimerId, ToolError,
@@ -8,10 +8,10 @@ use super::draft::Draft;
 use super::lost_workers;
 use crate::{Decision, Effort, Execution, Given, Input, Needs, TURN_WORK_MAX};
 
-/// Why a decision cannot be finished as it stands.
+/// The reason why a decision stopped.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// Data is missing; the decision is made again once it is loaded.
+    /// Data is missing; the decision is repeated once the data is loaded.
     Needs(Needs),
     Exceeded(Exceeded),
 }
@@ -22,11 +22,11 @@ impl From<Needs> for Halt {
     }
 }
 
-/// The template at which a decision had done more work than it may.
+/// The template at which a decision exceeded its work limit.
 #[derive(Debug)]
 pub(super) struct Exceeded {
     pub(super) step: Option<StepName>,
-    /// The template, in words.
+    /// A description of the template.
     pub(super) what: String,
 }
 
@@ -41,13 +41,13 @@ impl Exceeded {
         ToolError::new(ErrorKind::Template, message)
     }
 
-    /// The same as a reason, for a decision that cannot fail an execution.
+    /// Returns the error message, for decisions that cannot fail an execution.
     pub(super) fn reason(&self) -> String {
         self.error().message
     }
 }
 
-/// Finishes a decision that was halted: says what it lacks, or fails the execution.
+/// Finishes a stopped decision: returns the missing data, or fails the execution.
 pub(super) fn settle(
     decided: Result<Decision, Halt>,
     effort: Effort,
@@ -61,7 +61,7 @@ pub(super) fn settle(
     }
 }
 
-/// Records an input whose consequences take too much work, and fails the execution.
+/// Records an input whose consequences exceed the work limit, and fails the execution.
 pub(super) fn give_up(
     state: &Execution,
     input: &Input,
@@ -76,7 +76,7 @@ pub(super) fn give_up(
     let mut draft = fresh();
     match draft.abort(exceeded.error()) {
         Ok(()) => Decision::Accepted(draft.into_events()),
-        // The final step takes too much work as well, or data that is not here.
+        // The final step exceeds the limit too, or needs data that is not loaded.
         Err(Halt::Exceeded(_) | Halt::Needs(_)) => {
             let mut draft = fresh();
             draft.fail_execution(exceeded.error());
@@ -85,14 +85,14 @@ pub(super) fn give_up(
     }
 }
 
-/// Fails an execution whose start takes too much work.
+/// Fails an execution whose start exceeds the work limit.
 pub(super) fn give_up_start(mut draft: Draft<'_>, exceeded: &Exceeded) -> Decision {
     draft.fail_execution(exceeded.error());
     Decision::Accepted(draft.into_events())
 }
 
 impl Draft<'_> {
-    /// Records what an input says, without anything that follows from it.
+    /// Records the fact that an input reports, without any consequences.
     fn record_input(&mut self, input: &Input) {
         match input {
             Input::Report { command, attempt, ended, logs, .. } => {
@@ -124,8 +124,8 @@ impl Draft<'_> {
         self.emit(Event::TimerFired { timer });
     }
 
-    /// Ends everything under way as failed. The final step comes next, if there is one that has not
-    /// been entered; otherwise this is the end.
+    /// Fails all open work. If the playbook has a final step that was not entered, it runs next;
+    /// otherwise the execution fails.
     pub(super) fn abort(&mut self, error: ToolError) -> Result<(), Halt> {
         let final_step = self.given.playbook.final_step;
         let name = final_step.map(|step| &self.given.playbook.step(step).name);
@@ -144,7 +144,7 @@ impl Draft<'_> {
         self.advance()
     }
 
-    /// Takes back all commands and timers, and forgets where arcs have led.
+    /// Cancels all commands and timers and drops pending arrivals.
     fn stop_work(&mut self, reason: &str) {
         self.cancel_commands(reason, noetl_model::Below::Cancelled, |_| true);
         self.cancel_timers(|_| true);

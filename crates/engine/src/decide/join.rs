@@ -1,4 +1,4 @@
-//! Where arcs lead: entering steps, waiting at joins, coming to rest.
+//! Arrivals at steps: entering them, waiting at joins, detecting the end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::draft::{Attempted, Draft, policy_error, settled};
 use super::halt::Halt;
 use crate::scope::{EndWay, StepEnd};
 
-/// How long the final step may take after a timeout if it does not say.
+/// The timeout of the final step after an execution timeout if the step has none.
 const FINAL_STEP_TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
 
 impl Draft<'_> {
-    /// Enters the first step of a fresh execution.
+    /// Enters the first step of a new execution.
     pub(super) fn begin(&mut self) -> Result<(), Halt> {
         if let Some(timeout) = self.given.playbook.timeout {
             self.set_timer(timeout, TimerPurpose::ExecutionTimeout);
@@ -23,14 +23,14 @@ impl Draft<'_> {
         self.advance()
     }
 
-    /// Notes that an arc has led to `to`.
+    /// Records that an arc leads to `to`.
     pub(super) fn arrive(&mut self, to: StepIndex, from: StepIndex) {
         self.arrivals.entry(to).or_default().insert(from);
         self.led.insert((to, from));
     }
 
-    /// Enters every step that has been led to and need not wait, until nothing moves; then ends the
-    /// execution if nothing is under way.
+    /// Enters every step that has arrivals and need not wait, until nothing changes; then ends the
+    /// execution if no work is open.
     pub(super) fn advance(&mut self) -> Result<(), Halt> {
         while !self.state.status.is_terminal() {
             if self.runs_away() || self.goes_on_for_ever() {
@@ -50,7 +50,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The next step to enter. When only joins are left that wait for each other, the first of them.
+    /// Returns the next step to enter; the first one if only joins are left that wait for each
+    /// other.
     fn next_arrival(&self) -> Option<StepIndex> {
         let graph = &self.given.playbook.graph;
         let free = self.arrivals.iter().find(|(step, arrived)| {
@@ -75,12 +76,12 @@ impl Draft<'_> {
         self.state.runs.is_empty() && self.arrivals.is_empty()
     }
 
-    /// Records the arrivals that have to wait, so that they are remembered.
+    /// Records the arrivals that have to wait, so that later decisions know them.
     fn note_arrivals(&mut self) {
         if self.state.status.is_terminal() {
             return;
         }
-        // Those of earlier decisions have been recorded.
+        // Arrivals of earlier decisions are already recorded.
         for (step, from) in std::mem::take(&mut self.led) {
             if !self.arrivals.get(&step).is_some_and(|arrived| arrived.contains(&from)) {
                 continue;
@@ -128,8 +129,8 @@ impl Draft<'_> {
         run
     }
 
-    /// How long a run of a step may take. The final step of an execution that has run out of time
-    /// always has a limit, for there is no other any more.
+    /// Returns the timeout of a run of the step. The final step of a timed-out execution always has
+    /// one, because the execution's own timer has already fired.
     pub(super) fn timeout_of(&self, step: &Step) -> Option<Duration> {
         let playbook = self.given.playbook;
         let is_final = playbook.final_step.is_some_and(|it| playbook.step(it).name == step.name);
@@ -138,7 +139,7 @@ impl Draft<'_> {
         step.timeout.or_else(|| (is_final && is_late).then_some(FINAL_STEP_TIMEOUT_DEFAULT))
     }
 
-    /// Why a step is passed over, if it is.
+    /// Returns the reason if the step has to be skipped.
     fn admission(&self, step: &Step) -> Result<Attempted<Option<SkipReason>>, Halt> {
         if let Some(when) = &step.when {
             match settled(self.scope().holds("`when`", when))? {

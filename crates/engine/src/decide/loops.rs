@@ -1,4 +1,4 @@
-//! Loops: opening them, keeping enough items in flight, claiming frames, gathering what came out.
+//! Loops: opening them, keeping items in flight, claiming frames, collecting the outputs.
 
 use noetl_expr::Template;
 use noetl_model::{
@@ -15,19 +15,19 @@ use crate::state::{Body, LoopRun};
 use crate::value::{Listed, listed};
 use crate::{Ended, LoopEnd, LoopOutput, Needs};
 
-/// How many items a parallel loop has in flight if it does not say.
+/// The default number of items in flight of a parallel loop.
 const IN_FLIGHT_DEFAULT: u64 = 500;
-/// How many items a loop may have in flight.
+/// The largest number of items in flight.
 const IN_FLIGHT_MAX: u64 = 10_000;
-/// How many items of a loop one input begins; the ends of these begin further ones.
+/// The largest number of items begun per input; the end of an item begins further ones.
 const BEGUN_AT_ONCE_MAX: usize = 500;
-/// How many items a loop may go over.
+/// The largest number of items of a loop.
 const ITEMS_MAX: u64 = 10_000_000;
-/// How many rows a claim asks for if the loop does not say.
+/// The default number of rows per claim.
 const FRAME_ROWS_DEFAULT: u64 = 1;
 
 impl Draft<'_> {
-    /// Works out what a loop goes over and begins its first items.
+    /// Evaluates the items of a loop and begins the first ones.
     pub(super) fn open_loop(&mut self, run: RunId, repeat: &Loop) -> Result<(), Halt> {
         let items = match &repeat.source {
             LoopSource::Cursor(_) => Ok(ItemSource::Cursor),
@@ -75,7 +75,7 @@ impl Draft<'_> {
         }))
     }
 
-    /// How many rows the next claim asks for.
+    /// Returns the number of rows that the next claim asks for.
     pub(super) fn frame_rows(&self, run: RunId) -> Result<u64, Halt> {
         let (_, step) = self.step_of(run);
         let written = step.repeat.as_ref().and_then(|repeat| repeat.frame.max_rows.as_ref());
@@ -106,7 +106,7 @@ impl Draft<'_> {
         }))
     }
 
-    /// Begins items while there is room, and ends the loop once all have ended.
+    /// Begins items while the concurrency limit allows it, and ends the loop once all have ended.
     pub(super) fn continue_loop(&mut self, run: RunId) -> Result<(), Halt> {
         let mut begun = 0;
         loop {
@@ -128,7 +128,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Everything that was begun has ended.
+    /// Ends a loop whose begun items have all ended: fails, claims the next frame, or completes.
     fn items_done(&mut self, run: RunId) -> Result<(), Halt> {
         let repeat = self.loop_run(run);
         if let Some(error) = &repeat.error
@@ -166,7 +166,7 @@ impl Draft<'_> {
         self.complete_run(run, Payload::null(), Some(output), EndWay::Loop)
     }
 
-    /// What the items produced, together.
+    /// Returns the output of the loop; asks for it if it is not loaded.
     fn gathered(&self, run: RunId) -> Result<LoopOutput, Halt> {
         if let Some(output) = self.given.loaded.loops.get(&run) {
             return Ok(output.clone());
@@ -178,7 +178,7 @@ impl Draft<'_> {
         Err(Needs::Loop(Box::new(LoopEnd { run, after, counts, produced })).into())
     }
 
-    /// Asks a cursor loop's tool for the next frame.
+    /// Issues the command that fetches the next frame of a cursor loop.
     pub(super) fn issue_claim(&mut self, run: RunId, frame: u64) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         let Some(Loop { source: LoopSource::Cursor(task), .. }) = &step.repeat else {
@@ -187,7 +187,7 @@ impl Draft<'_> {
         self.issue(TaskAddress { run, place: Place::Claim { frame }, retry: 0 }, step, task)
     }
 
-    /// A claim has ended: its rows are the next frame, none is the end of the loop.
+    /// Handles the end of a claim: its rows are the next frame; no rows end the loop.
     pub(super) fn claim_ended(
         &mut self,
         address: TaskAddress,

@@ -1,4 +1,4 @@
-//! How a step ends: its `set`, its arcs, and who takes care of a failure.
+//! The end of a step: its `set`, its arcs, and the handling of failures.
 
 use std::fmt::{self, Display};
 
@@ -12,8 +12,8 @@ use crate::Needs;
 use crate::scope::{EndWay, Moment, Scope, StepEnd};
 use crate::state::{Body, Pipeline};
 
-/// A decision that lacks data for one guard asks for that of all guards at once: each time it is made
-/// again, the guards before are evaluated again.
+/// Extends the data missing for one guard to all guards: each repeated decision evaluates the
+/// previous guards again.
 fn with_needs_of(halt: Halt, scope: Scope<'_>, arcs: &[Arc]) -> Halt {
     match halt {
         Halt::Needs(Needs::Payloads(mut lacking)) => {
@@ -25,14 +25,14 @@ fn with_needs_of(halt: Halt, scope: Scope<'_>, arcs: &[Arc]) -> Halt {
     }
 }
 
-/// An arc that fires, with what its `set` gives.
+/// An arc that fires, with the values of its `set`.
 struct Fired {
     to: StepIndex,
     written: Vec<Written>,
 }
 
 impl Draft<'_> {
-    /// All tasks of a run without a loop have succeeded.
+    /// Completes a run without a loop whose tasks have all succeeded.
     pub(super) fn complete_tasks(&mut self, run: RunId) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
         let pipeline = self.pipeline(run, None);
@@ -43,7 +43,7 @@ impl Draft<'_> {
         self.complete_run(run, pipeline.last_output(), own, EndWay::Tasks)
     }
 
-    /// Ends a run: `own` is its output where that differs from its last command's.
+    /// Completes a run. `own` is its output if it differs from that of its last command.
     pub(super) fn complete_run(
         &mut self,
         run: RunId,
@@ -75,7 +75,7 @@ impl Draft<'_> {
         self.advance()
     }
 
-    /// Ends a run as failed, and follows the arcs that take care of it, if any.
+    /// Fails a run and follows the arcs that handle the failure.
     pub(super) fn fail_run(&mut self, run: RunId, error: ToolError) -> Result<(), Halt> {
         let (index, step) = self.step_of(run);
         let (last, way) = match &self.state.runs.get(&run).expect("the run is open").body {
@@ -84,7 +84,7 @@ impl Draft<'_> {
                 (Payload::inline(json!({ "stats": repeat.stats() })), EndWay::Loop)
             }
         };
-        // What a pipeline has got to before is there for whoever takes care of the failure.
+        // Arcs that handle the failure can read the outputs of the pipeline's finished tasks.
         let own = match (way, step.form) {
             (EndWay::Tasks, BodyForm::Pipeline) => {
                 Some(self.pipeline_output(step, &self.pipeline(run, None))?)
@@ -93,7 +93,7 @@ impl Draft<'_> {
         };
         let output = own.clone().unwrap_or(last);
         let end = StepEnd { step: &step.name, output: &output, error: Some(&error), way };
-        // A guard that cannot be evaluated takes care of nothing.
+        // A guard that cannot be evaluated handles nothing.
         let fired = self.fired_arcs(step, run, &end, |arc| arc.tests_failure)?.unwrap_or_default();
         self.end_timers(run);
         let handled = !fired.is_empty();
@@ -103,7 +103,7 @@ impl Draft<'_> {
         self.advance()
     }
 
-    /// Walks on from a step that was passed over.
+    /// Follows the arcs of a skipped step.
     pub(super) fn leave_skipped(
         &mut self,
         index: StepIndex,
@@ -113,7 +113,7 @@ impl Draft<'_> {
         let scope = Scope { moment: Moment::StepEnd(end), ..self.scope() };
         let mut fired = Vec::new();
         for arc in &step.next.arcs {
-            // Nothing about a step that did not run can fail the execution.
+            // A skipped step cannot fail the execution: guards that fail count as false.
             let holds = match &arc.when {
                 None => true,
                 Some(when) => settled(scope.holds(self.guard_of(arc), when))?.unwrap_or(false),
@@ -129,7 +129,7 @@ impl Draft<'_> {
         self.follow(index, fired)
     }
 
-    /// The arcs that fire, of those that are `eligible`.
+    /// Returns the arcs that fire among the `eligible` ones.
     fn fired_arcs(
         &self,
         step: &Step,
@@ -162,7 +162,7 @@ impl Draft<'_> {
         Ok(Ok(fired))
     }
 
-    /// The guard of an arc, in words.
+    /// Returns a description of an arc's guard for error messages.
     fn guard_of(&self, arc: &Arc) -> impl Display {
         let to = &self.given.playbook.step(arc.to).name;
         fmt::from_fn(move |f| write!(f, "`when` of the arc to `{to}`"))
@@ -176,7 +176,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Drops the timers that belong to a run.
+    /// Cancels the timers of a run.
     fn end_timers(&mut self, run: RunId) {
         self.cancel_timers(|purpose| match purpose {
             TimerPurpose::Retry { task } | TimerPurpose::TaskTimeout { task } => task.run == run,
@@ -185,8 +185,8 @@ impl Draft<'_> {
         });
     }
 
-    /// What a pipeline produces: each task's output under its label, and the fields of those that
-    /// are maps beside them.
+    /// Returns the output of a pipeline: each task's output under its label, and the fields of
+    /// outputs that are maps.
     pub(super) fn pipeline_output(
         &self,
         step: &Step,

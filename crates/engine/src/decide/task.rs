@@ -1,4 +1,4 @@
-//! Tasks: issuing their commands, and what their rules say once they have ended.
+//! Tasks: issuing their commands, and applying their rules when they end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,14 +68,14 @@ impl Draft<'_> {
             pool,
             bindings,
         });
-        // A worker watches its own clock; for a child there is only this one.
+        // Workers enforce their own timeouts; for a child execution, this timer is the only one.
         if let (ToolKind::Playbook, Some(timeout)) = (task.tool, task.timeout) {
             self.set_timer(timeout, TimerPurpose::TaskTimeout { task: address });
         }
         Ok(())
     }
 
-    /// A command has ended: records it and goes on from there.
+    /// Records the end of a command and continues its task.
     pub(super) fn command_ended(
         &mut self,
         command: CommandId,
@@ -92,7 +92,7 @@ impl Draft<'_> {
         self.advance()
     }
 
-    /// Records how a command has ended.
+    /// Records the end of a command.
     pub(super) fn record_end(
         &mut self,
         command: CommandId,
@@ -117,7 +117,7 @@ impl Draft<'_> {
         task
     }
 
-    /// Writes a task's `set`, asks its rules, and does what they say.
+    /// Writes a task's `set`, evaluates its rules and applies the result.
     fn task_ended(
         &mut self,
         address: TaskAddress,
@@ -170,7 +170,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Applies the first rule that matches; without one, an error fails and all else goes on.
+    /// Returns the consequence of the first matching rule. Without one, an error fails the task and
+    /// anything else continues.
     fn ruling(
         &mut self,
         task: &Task,
@@ -217,8 +218,8 @@ impl Draft<'_> {
         }))
     }
 
-    /// The first rule that matches. One whose retries are used up is passed over; an `else` after
-    /// it does not match, because a rule before it did.
+    /// Returns the first matching rule. A rule whose retries are used up is skipped, and an `else`
+    /// after it does not match.
     fn matching_rule<'t>(
         &self,
         task: &'t Task,
@@ -254,7 +255,7 @@ impl Draft<'_> {
         Ok(Ok(without_match))
     }
 
-    /// How a task is to be done again, with everything rendered.
+    /// Renders the attempts and delays of a retry.
     fn pace(
         &self,
         retry: &Retry,
@@ -324,8 +325,7 @@ impl Draft<'_> {
         Ok(Decision::Accepted(self.into_events()))
     }
 
-    /// The child that a task waits for has taken too long: the task has failed, and its rules
-    /// decide.
+    /// Fails a task whose child execution took too long; its rules decide how to continue.
     fn child_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
         let mut open = self.state.commands.iter();
         let Some((&command, _)) = open.find(|(_, open)| open.task == task) else { return Ok(()) };
@@ -367,11 +367,11 @@ impl Draft<'_> {
         self.continue_loop(run)
     }
 
-    /// The failure of an item's last task that a rule has taken care of.
+    /// Returns the error of an item's last task if a rule handled it.
     fn tolerated(&self, pipeline: &Pipeline) -> Option<ToolError> {
         match self.state.error_mode {
             ErrorMode::Strict => pipeline.results.get(&pipeline.last?)?.error.clone(),
-            // There a failure is a result like any other.
+            // In lenient mode, a failure is a result like any other.
             ErrorMode::Lenient => None,
         }
     }
@@ -387,7 +387,7 @@ impl Draft<'_> {
         self.continue_loop(run)
     }
 
-    /// How far the tasks of a run, or of an item of its loop, have come.
+    /// Returns the progress of the tasks of a run, or of an item of its loop.
     pub(super) fn pipeline(&self, run: RunId, item: Option<u64>) -> Pipeline {
         match (&self.state.runs.get(&run).expect("the run is open").body, item) {
             (Body::Tasks(pipeline), _) => pipeline.clone(),
@@ -398,7 +398,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A value that may be stored elsewhere.
+    /// Returns the value of a payload, or asks for it if it is not loaded.
     pub(super) fn loaded(&self, payload: &Payload) -> Result<Arc<Value>, Halt> {
         match payload {
             Payload::Inline(value) => Ok(value.clone()),
@@ -412,7 +412,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Takes back every command of a run that has not ended.
+    /// Cancels all open commands of the selected runs.
     pub(super) fn cancel_commands(
         &mut self,
         reason: &str,
@@ -436,7 +436,7 @@ fn task_at(step: &Step, index: u32) -> &Task {
     &step.tasks[usize::try_from(index).expect("a task's index is small")]
 }
 
-/// The variables a command has to carry.
+/// Returns the names of the variables that a command has to carry.
 fn mentioned(scope: Scope<'_>, step: &Step, task: &Task, item: Option<u64>) -> BTreeSet<String> {
     let mut names = task.config.variables().clone();
     names.extend(step.input.iter().flat_map(|input| input.variables().iter().cloned()));
@@ -457,11 +457,11 @@ fn mentioned(scope: Scope<'_>, step: &Step, task: &Task, item: Option<u64>) -> B
     names
 }
 
-/// Whether Python code reads `context` or `variables`, which hold everything there is.
+/// True if Python code reads `context` or `variables`, which contain all values.
 fn reads_context(task: &Task) -> bool {
     match code_of(task) {
         Some(code) => words(code).any(|word| matches!(word, "context" | "variables")),
-        // A script elsewhere may read anything.
+        // A script that is loaded from elsewhere may read anything.
         None => true,
     }
 }
@@ -471,7 +471,7 @@ fn code_of(task: &Task) -> Option<&str> {
     config.pointer("/script/source/code").or_else(|| config.get("code")).and_then(Value::as_str)
 }
 
-/// The names in a piece of code, and whatever else looks like one.
+/// Returns the identifiers in a piece of code, and other words that look like one.
 fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
@@ -479,22 +479,22 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
 /// The consequence of the end of a task.
 enum Ruling {
     Continue,
-    /// Again, after so long.
+    /// Run the task again after this delay.
     Retry(Duration),
     Jump(usize),
     Break,
     Fail(ToolError),
 }
 
-/// The rule that decides.
+/// The rule that decides, if any.
 enum Matched<'t> {
     Rule(&'t Rule),
     None,
-    /// None does, but one would have if it had any attempts left.
+    /// No rule matches, but one would have if it had attempts left.
     Exhausted,
 }
 
-/// A rule's `retry` with nothing left to render.
+/// A rule's `retry` with all templates rendered.
 struct Pace {
     attempts: u32,
     backoff: Backoff,
@@ -519,7 +519,7 @@ fn rendered_number(
     }))
 }
 
-/// How long to wait before the attempt after `done` attempts.
+/// Returns the delay before the next attempt after `done` attempts.
 fn delay_before(retry: &Pace, done: u32) -> Duration {
     let factor = match retry.backoff {
         Backoff::Constant => 1,

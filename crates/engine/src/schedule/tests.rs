@@ -1,4 +1,4 @@
-//! What schedules do as time passes, step by step.
+//! Tests of the actions of schedules over time.
 
 use expect_test::{Expect, expect};
 use noetl_model::CatalogId;
@@ -20,7 +20,7 @@ fn schedule(spec: &str) -> Schedule {
     }
 }
 
-/// A time of one day.
+/// Returns a time of one fixed day.
 fn at(clock: &str) -> Timestamp {
     format!("2027-01-15T{clock}Z").parse().expect("a time of the day")
 }
@@ -29,17 +29,17 @@ fn clock(at: Timestamp) -> String {
     at.to_string()[11..19].to_owned()
 }
 
-/// One look at a schedule.
+/// One check of a schedule.
 enum Look {
-    /// Nothing runs that it has started.
+    /// No execution of the schedule is running.
     Idle,
-    /// What it started last still runs.
+    /// The execution started last is still running.
     Running,
     Pause,
     Resume,
 }
 
-/// What happens to a schedule registered at 08:00:00 that is looked at in these moments.
+/// Checks the actions of a schedule registered at 08:00:00 and checked at the given times.
 #[track_caller]
 fn check(spec: &str, looks: &[(&str, Look)], expected: Expect) {
     let document = schedule(spec);
@@ -205,7 +205,7 @@ fn instants_wait_for_an_execution_under_way_and_then_run_in_order() {
             ("08:02:00", Look::Running),
             ("08:03:00", Look::Running),
             ("08:03:30", Look::Running),
-            // Long after their time, which they have not missed but waited out.
+            // Queued instants are fired late; waiting does not count as missed.
             ("08:03:50", Look::Idle),
             ("08:04:00", Look::Running),
             ("08:04:10", Look::Idle),

@@ -1,4 +1,4 @@
-//! The work of one decision: what its templates spend, and the large copies made for them.
+//! The work of the templates of one decision, and a cache of large copies made for them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use noetl_expr::Budget;
 use serde_json::Value;
 
-/// Units of work from which a copy is kept for the rest of the decision.
+/// The cost in units of work from which a copy is cached for the rest of the decision.
 const KEPT_FROM: u64 = 16 * 1024;
 
-/// The work spent by the templates of one decision, and the large copies made for them.
+/// The work spent by the templates of one decision, and a cache of large copies.
 ///
-/// Templates ask for parts of values again and again: every guard of a step, every command of a
+/// Templates read the same parts of values many times: every guard of a step, every command of a
 /// loop. A large part is copied once.
 #[derive(Debug)]
 pub(crate) struct Work {
@@ -20,7 +20,7 @@ pub(crate) struct Work {
     copies: RefCell<BTreeMap<CopyKey, Copied>>,
 }
 
-/// The kind of value that parts are cut from: each answers to other words beside its own keys.
+/// The kind of value that parts are copied from; each kind has different aliases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CutFrom {
     Variable,
@@ -28,12 +28,12 @@ pub(super) enum CutFrom {
     Context,
 }
 
-/// The addresses of the values that parts are cut from, and the paths of the parts.
+/// The addresses of the source values and the paths of the copied parts.
 type CopyKey = (CutFrom, Vec<usize>, Vec<String>);
 
 #[derive(Debug)]
 struct Copied {
-    /// Kept so that their addresses stay their own.
+    /// Holds the source values, so that their addresses are not reused.
     _cut_from: Vec<Arc<Value>>,
     copy: Arc<Value>,
 }
@@ -43,7 +43,7 @@ impl Work {
         Self { budget, copies: RefCell::default() }
     }
 
-    /// The parts of some values as `cut` makes them, or as it made them before.
+    /// Returns the parts copied by `cut`, from the cache if they were copied before.
     pub(super) fn copied(
         &self,
         cut_from: impl Fn() -> Option<(CutFrom, Vec<Arc<Value>>)>,

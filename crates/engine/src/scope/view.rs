@@ -1,5 +1,4 @@
-//! One named thing as templates see it: plain data, or data with words it answers to besides its
-//! own keys.
+//! A named value as templates see it: plain data, or data with aliases beside its own keys.
 
 use std::sync::Arc;
 
@@ -14,12 +13,12 @@ use crate::Execution;
 use crate::state::{Pipeline, StepRecord, TaskResult};
 use crate::value::{Aliases, select};
 
-/// The words by which large results say where they are kept.
+/// The keys of a large result that describe where it is stored.
 const REFERENCE_WORDS: [&str; 3] = ["_ref", "_store", "_preview"];
-/// Results shorter than this are said to be in the key-value store, longer ones on disk.
+/// The size from which `_store` says `disk`; smaller results are said to be in the key-value store.
 const STORE_DISK_FROM: u64 = 1024 * 1024;
 
-/// How a step has ended, while its `set` and arcs are evaluated.
+/// The end of a step, while its `set` and arcs are evaluated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepEnd<'a> {
     pub(crate) step: &'a StepName,
@@ -28,7 +27,7 @@ pub(crate) struct StepEnd<'a> {
     pub(crate) way: EndWay,
 }
 
-/// What kind of thing has ended.
+/// The kind of a step's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndWay {
     Tasks,
@@ -36,7 +35,7 @@ pub(crate) enum EndWay {
     Skipped,
 }
 
-/// The spelling a condition uses, where several are in use for one thing.
+/// The spelling that a condition uses where several are accepted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words {
     success: &'static str,
@@ -51,7 +50,7 @@ impl Default for Words {
 }
 
 impl Words {
-    /// A condition hears the word it asks for: `output.status == 'ok'` as well as `'success'`.
+    /// Chooses the spelling in the condition: `output.status == 'ok'` works as well as `'success'`.
     pub(crate) fn of(condition: &Condition) -> Self {
         let first = |words: &[&'static str]| {
             words.iter().copied().find(|word| condition.mentions_text(word))
@@ -82,9 +81,9 @@ impl Words {
 
 pub(super) enum View<'a> {
     Plain(Arc<Value>),
-    /// What a `set` has written.
+    /// A variable written by `set`.
     Variable(&'a Payload),
-    /// Values by name, of which later ones hide earlier ones.
+    /// Values by name; later ones shadow earlier ones.
     Fields(Vec<(String, Payload)>),
     /// A tool's output.
     Stored(&'a Payload),
@@ -92,7 +91,7 @@ pub(super) enum View<'a> {
     Step(&'a StepRecord, &'a OutputView),
     /// The step that has just ended.
     End(&'a StepEnd<'a>, &'a OutputView),
-    /// `output` in a rule: how a task ended, and with what.
+    /// `output` in a rule: the status, error and output of a task.
     Envelope {
         result: &'a TaskResult,
         tool: ToolKind,
@@ -103,14 +102,14 @@ pub(super) enum View<'a> {
         step: &'a Step,
         pipeline: &'a Pipeline,
     },
-    /// `ctx`: what was set, over the workload.
+    /// `ctx`: the context over the workload.
     Context(&'a Execution),
     /// `steps`: every step's output by name.
     Steps(&'a Execution),
 }
 
 impl<'a> View<'a> {
-    /// All of it.
+    /// Returns the whole value.
     pub(super) fn whole(&self, reader: &Reader<'a>) -> Option<Arc<Value>> {
         match self {
             View::Plain(value) => Some(value.clone()),
@@ -125,7 +124,7 @@ impl<'a> View<'a> {
             View::Step(record, _) => {
                 let output = reader.load(&record.output)?;
                 match &record.error {
-                    // A step that failed and left nothing is seen by how it ended.
+                    // A failed step without output is shown by its status and error.
                     Some(error) if output.is_null() => Some(Arc::new(json!({
                         "status": step_word(record.status),
                         "error": error_value(error),
@@ -166,7 +165,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The value as it is, if it answers to these paths by its own keys: nothing is copied.
+    /// Returns the value without copying, if all paths are its own keys.
     pub(super) fn shared(&self, reader: &Reader<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
         let (payload, aliases) = match self {
             View::Plain(value) => return Some(value.clone()),
@@ -199,7 +198,8 @@ impl<'a> View<'a> {
         paths.iter().all(|path| is_own(&whole, path, aliases)).then_some(whole)
     }
 
-    /// The values that the parts below these paths are cut from, if they are known by them alone.
+    /// Returns the values that the parts at these paths are copied from; `None` if the parts depend
+    /// on anything else.
     pub(super) fn parts_of(
         &self,
         reader: &Reader<'a>,
@@ -227,7 +227,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The part a path selects, and how much of the path led there.
+    /// Returns the part that a path selects, and the number of its segments that led there.
     pub(super) fn part(&self, reader: &Reader<'a>, path: &[&str]) -> Option<(usize, Value)> {
         match self {
             View::Plain(value) => owned(select(value, path, Aliases::None)),
@@ -273,12 +273,12 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns whether a step's output is seen only under its own keys and the common ones.
+/// True if a step's output is visible only under its own keys and the common aliases.
 fn is_plain(error: Option<&ToolError>, shown: &OutputView) -> bool {
     error.is_none() && shown.selected.is_empty()
 }
 
-/// Returns whether a path leads into a value by a key or method that the value itself has.
+/// True if a path leads into a value by a key or method of the value itself.
 fn is_own(value: &Value, path: &[&str], aliases: Aliases) -> bool {
     let Some(first) = path.first() else { return true };
     match value {
@@ -296,7 +296,7 @@ fn below(levels: usize, part: Option<(usize, Value)>) -> Option<(usize, Value)> 
     part.map(|(depth, value)| (depth + levels, value))
 }
 
-/// A part that the step gives a name of its own.
+/// Returns a part that the step's output options give a name.
 fn selected_part(
     reader: &Reader<'_>,
     output: &Payload,
@@ -313,14 +313,14 @@ fn selected_part(
         })
     };
     let part = at(&selected.path).or_else(|| match selected.path.split_first() {
-        // What has no `data` of its own is meant by it.
+        // `data` refers to the whole output unless the output has a field `data`.
         Some((first, rest)) if first == "data" && !rest.is_empty() => at(rest),
         Some(_) | None => None,
     })?;
     below(1, owned(select(part, rest, Aliases::None)))
 }
 
-/// A part of what a `set` has written, which has no words but its own.
+/// Returns a part of a variable, which has no aliases.
 fn written_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
     owned(select(&*reader.load(payload)?, path, Aliases::None))
 }
@@ -345,8 +345,8 @@ fn shown_part(
     owned(select(&*reader.load(payload)?, path, Aliases::Own))
 }
 
-/// Where a large result is kept. One that has just been made is known by its content, so that it is
-/// told the same whether or not its event has been written yet.
+/// Returns the reference of a result larger than `above`. For an inline value it is computed from
+/// the content, so that the answer does not depend on whether its event was written yet.
 fn reference_of(payload: &Payload, above: u64) -> Option<PayloadRef> {
     let reference = match payload {
         Payload::Ref(reference) => *reference,
@@ -359,7 +359,7 @@ fn reference_of(payload: &Payload, above: u64) -> Option<PayloadRef> {
     (reference.size > above).then_some(reference)
 }
 
-/// The words by which a large result says where it is kept.
+/// Returns the value of `_ref`, `_store` or `_preview` of a large result.
 fn reference_word(
     reader: &Reader<'_>,
     payload: &Payload,
@@ -392,7 +392,7 @@ fn store_word(size: u64, shown: &OutputView) -> &'static str {
     shown.store.unwrap_or(by_size).as_str()
 }
 
-/// A part of what a step produced, or of how it ended.
+/// Returns a part of a step's output, status or error.
 fn ended_part(
     reader: &Reader<'_>,
     (output, error, status): (&Payload, Option<&ToolError>, &'static str),
@@ -401,7 +401,7 @@ fn ended_part(
 ) -> Option<(usize, Value)> {
     let about_end = ending_part(path, error, status);
     match error {
-        // What a failed step left behind may have keys of these names; how it ended matters more.
+        // For a failed step, status and error shadow keys of its output with the same names.
         Some(_) => about_end
             .or_else(|| shown_part(reader, output, shown, path))
             .filter(|(depth, value)| *depth > 0 || !value.is_null()),
@@ -417,13 +417,13 @@ fn ending_part(
     let (word, rest) = path.split_first()?;
     match *word {
         "status" => Some((1, json!(status))),
-        // Of what went well there is none, so that `result.error is defined` tells the two apart.
+        // A successful step has no `error`, so that `result.error is defined` tells the two apart.
         "error" => below(1, owned(select(&error_value(error?), rest, Aliases::None))),
         _ => None,
     }
 }
 
-/// The result of a loop item whose failure a rule has taken care of.
+/// Returns the result of a loop item whose failure a rule handled.
 pub(crate) fn failed_result(error: &ToolError, data: &Value) -> Value {
     json!({ "status": "error", "error": error_value(error), "data": data })
 }
@@ -495,7 +495,7 @@ fn labels(step: &Step, pipeline: &Pipeline, reader: &Reader<'_>) -> Option<Value
     Some(Value::Object(map))
 }
 
-/// An error as rules and arcs see it.
+/// Returns an error as rules and arcs see it.
 pub(super) fn error_value(error: &ToolError) -> Value {
     json!({
         "kind": error.kind,

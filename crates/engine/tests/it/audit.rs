@@ -1,4 +1,4 @@
-//! What is done to a log is found and named.
+//! Tests of the auditor: every manipulation of a log is detected and named.
 
 use expect_test::{Expect, expect};
 use noetl_engine::{Auditor, Input, LogFault};
@@ -7,7 +7,7 @@ use noetl_testkit::{Story, StoryOptions};
 
 const EXECUTION: ExecutionId = Story::EXECUTION;
 
-/// An honest log, chained from its first event on.
+/// Returns a valid log, chained from its first event on.
 fn log() -> Vec<Recorded> {
     let mut story = Story::begin(
         "\
@@ -29,7 +29,7 @@ workflow:
     chained(story.log)
 }
 
-/// The same events, each with the digest of the one before it.
+/// Returns the events, each with the digest of the one before it.
 fn chained(log: Vec<Recorded>) -> Vec<Recorded> {
     let mut head = Digest::before(EXECUTION);
     let chain = log.into_iter().map(|recorded| {
@@ -195,7 +195,7 @@ fn what_is_kept_of_the_last_event_may_not_be_missing() {
         .assert_eq(&audited(&log(), None).unwrap_err().to_string());
 }
 
-/// A log whose first `old` events were written before there were digests.
+/// Returns a log whose first `old` events have no digests.
 fn upgraded(old: usize) -> Vec<Recorded> {
     let mut head = Digest::UNKNOWN;
     let chain = log().into_iter().enumerate().map(|(place, recorded)| {

@@ -1,4 +1,4 @@
-//! The work of one decision: bounded for all of its templates together.
+//! Tests of the work limit for all templates of one decision.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{payload, playbook, told_with};
 
-/// A guard that reads and writes about two million bytes, well within what one template may do.
+/// A guard that reads and writes about two million bytes, well within the limit of one template.
 const HEAVY: &str = "(workload.text ~ 'a') == 'b'";
 const GUARDS: usize = 150;
 
@@ -17,7 +17,7 @@ fn large() -> StoryOptions {
     payload(json!({ "text": "x".repeat(900_000) }))
 }
 
-/// A step with so many arcs, each with this guard, and with a head before the workflow.
+/// Returns a playbook with `head` and a step with `count` arcs that all have this guard.
 fn arcs(head: &str, count: usize, guard: &str) -> String {
     let mut text =
         format!("{head}workflow:\n  - step: start\n    tool: {{kind: noop}}\n    next:\n");

@@ -1,4 +1,4 @@
-//! Sub-playbooks: the parent waits, and hears how its child ended.
+//! Tests of child executions: the parent waits for the child and receives its result.
 
 use expect_test::{Expect, expect};
 use noetl_engine::{
@@ -45,7 +45,7 @@ fn call(story: &Story) -> ChildCall {
     child_request(&story.state, FIRST, given).expect("everything is here")
 }
 
-/// What a playbook tool asks for: which playbook, and the step it waits for, if it waits.
+/// Checks the playbook that a playbook tool requests and the step whose result it waits for.
 #[track_caller]
 fn asks(tool: &str, expected: Expect) {
     let step = format!("\n  - {{step: start, tool: {{kind: playbook, {tool}}}}}\n");
@@ -144,7 +144,7 @@ fn a_worker_cannot_take_what_waits_for_a_child() {
     assert_eq!(story.tell(&other), Err(Refusal::AlreadyClaimed(FIRST)));
 }
 
-/// What a cancellation means outside, event by event.
+/// Cancels the execution and returns the effects of all events.
 fn cancelled(mut story: Story, below: Below) -> Vec<Effect> {
     let mut before = story.state.clone();
     let cancel = Input::Cancel { reason: "stop".into(), below };

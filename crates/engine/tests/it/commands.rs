@@ -1,4 +1,4 @@
-//! Commands: claims, leases, attempts, reports.
+//! Tests of claims, leases, attempts and reports.
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};
@@ -129,7 +129,7 @@ fn every_attempt_offers_the_same_idempotency_key() {
     assert_eq!((first.attempt, second.attempt), (Attempt(1), Attempt(2)));
 }
 
-/// Runs a step that fails, and returns the key, its number and the task of each attempt.
+/// Runs a failing step. Returns the idempotency key, its number and the task of each attempt.
 fn keys_of(step: &str) -> Vec<(String, u32, String)> {
     let mut story = Story::begin(&playbook(step), StoryOptions::default());
     let mut keys = Vec::new();

@@ -1,4 +1,4 @@
-//! Ends: exactly one, and nothing after it.
+//! Tests of the terminal event: exactly one, and no change after it.
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};

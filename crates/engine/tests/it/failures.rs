@@ -1,4 +1,4 @@
-//! Failures fail, unless something takes care of them.
+//! Tests of failures, with and without rules and arcs that handle them.
 
 use expect_test::expect;
 use noetl_model::ErrorMode;

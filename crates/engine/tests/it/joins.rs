@@ -1,4 +1,4 @@
-//! Fan-out and joins: a join waits for branches that can still arrive, and only for those.
+//! Tests of fan-out and joins: a join waits only for branches that can still arrive.
 
 use expect_test::expect;
 
@@ -165,7 +165,7 @@ fn a_failed_branch_does_not_hold_a_join_back() {
     assert_eq!(last, "FAILED broken");
 }
 
-/// So many steps in a row, or so many side by side that join: the work grows with their number.
+/// Checks that the work grows linearly with the number of steps, in a row and in parallel branches.
 #[test]
 fn thousands_of_steps_in_a_row_and_side_by_side_come_to_their_end() {
     const STEPS: usize = 1_000;

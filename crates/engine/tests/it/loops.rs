@@ -1,4 +1,4 @@
-//! Loops: items, order, concurrency, results.
+//! Tests of loops: items, order, concurrency, results.
 
 use expect_test::expect;
 use noetl_model::Payload;

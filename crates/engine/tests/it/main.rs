@@ -1,4 +1,4 @@
-//! The rules of an execution, as stories: a playbook, what its tasks produce, the history.
+//! Tests of the rules of an execution: a playbook, the outputs of its tasks, the resulting history.
 
 mod audit;
 mod budgets;
@@ -19,15 +19,15 @@ use expect_test::Expect;
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::Value;
 
-/// A playbook around some steps, or around everything from `workload` on.
+/// Returns a playbook around some steps, or around everything from `workload` on.
 fn playbook(text: &str) -> String {
     let header = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: test}\n";
     let workflow = if text.contains("workflow:") { "" } else { "workflow:\n" };
     format!("{header}{workflow}{text}")
 }
 
-/// Tells the whole story and compares the history. Told again with every payload stored elsewhere
-/// it must be the same, and the log must replay to the state that was reached.
+/// Runs the playbook and compares its history. The history must be the same with every payload
+/// stored by reference, and the log must replay to the final state.
 #[track_caller]
 fn check(text: &str, then: Expect) -> Story {
     check_with(text, StoryOptions::default(), then)
@@ -46,7 +46,7 @@ fn check_with(text: &str, options: StoryOptions, then: Expect) -> Story {
     story
 }
 
-/// A story whose steps and outputs are compared, not every event.
+/// Runs the playbook, for tests that compare steps and outputs instead of events.
 #[track_caller]
 fn told(text: &str) -> Story {
     told_with(text, StoryOptions::default())
@@ -62,7 +62,7 @@ fn told_with(text: &str, options: StoryOptions) -> Story {
     story
 }
 
-/// Options with a payload.
+/// Returns options with a payload.
 fn payload(value: Value) -> StoryOptions {
     let payload = value.as_object().expect("a payload is a map").clone();
     StoryOptions { payload, ..StoryOptions::default() }

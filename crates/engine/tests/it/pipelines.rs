@@ -1,4 +1,4 @@
-//! Lists of tasks: order, labels, what later tasks see, the shape of the output.
+//! Tests of pipelines: order, labels, visibility of earlier outputs, the shape of the output.
 
 use expect_test::expect;
 use serde_json::json;

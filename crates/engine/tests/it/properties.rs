@@ -1,5 +1,5 @@
-//! Any graph of steps: it ends or says what it waits for, its log is its state, and deciding is
-//! always the same.
+//! Property tests on random step graphs: an execution ends or reports open work, its log replays to
+//! its state, and decisions are deterministic.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::playbook;
 
-/// How many steps a graph has at most.
+/// The largest number of steps in a graph.
 const STEPS_MAX: usize = 30;
-/// How many events an execution may have; cycles that nothing bounds end here.
+/// The event limit of an execution, which ends unbounded cycles.
 const EVENTS_MAX: u64 = 300;
 
 #[derive(Debug, Clone)]
@@ -26,17 +26,17 @@ struct Graph {
 #[derive(Debug, Clone)]
 struct Node {
     work: Work,
-    /// When the step is not passed over.
+    /// The guard of the step; the step is skipped if it does not hold.
     when: Guard,
     inclusive: bool,
     arcs: Vec<(Index, Guard)>,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Debug, Clone)]
 enum Work {
     Plain,
-    /// Counts in `ctx.n`, which guards look at.
+    /// Counts in `ctx.n`, which guards read.
     Count,
     Fail,
     Retry {
@@ -187,7 +187,7 @@ impl Work {
     }
 }
 
-/// Tells the story of a graph; `choose` says which of the commands that are ready is next.
+/// Runs a graph; `choose` selects the next of the ready commands.
 fn told(graph: &Graph, mut choose: impl FnMut(usize) -> usize) -> Story {
     let options = StoryOptions { events_max: EVENTS_MAX, ..StoryOptions::default() };
     let mut story = Story::begin(&graph.yaml(), options);
@@ -219,7 +219,7 @@ fn assert_sound(story: &Story) {
     assert_eq!(replayed.as_ref(), Some(&story.state));
 }
 
-/// What is left when a fold is saved after `cut` events, read again and continued.
+/// Returns the state of a fold that is saved after `cut` events, loaded and continued.
 fn resumed(log: &[Recorded], cut: usize) -> Execution {
     let (first, rest) = log.split_first().expect("a log begins");
     let mut state = begin(Story::EXECUTION, first).expect("a legal start");

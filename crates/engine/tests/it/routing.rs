@@ -1,4 +1,4 @@
-//! Steps and arcs: who is entered after whom.
+//! Tests of arcs: which steps are entered, in which order.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Policy rules: continue, retry, jump, break, fail, and what they can test and set.
+//! Tests of rules: continue, retry, jump, break, fail, and the values they can test and set.
 
 use expect_test::expect;
 use noetl_model::Payload;

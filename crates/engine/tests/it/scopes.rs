@@ -1,4 +1,4 @@
-//! Names: what hides what, what lives how long, how the workload is made.
+//! Tests of variable scopes: shadowing, lifetimes, the merge of the workload.
 
 use serde_json::json;
 

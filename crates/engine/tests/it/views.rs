@@ -1,4 +1,4 @@
-//! What templates see of results: aliases, large values, null.
+//! Tests of results as templates see them: aliases, large values, null.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Filters over lists and maps.
+//! Filters on lists and maps.
 
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
@@ -11,7 +11,7 @@ pub(super) fn length(state: &mut State<'_, '_>, value: &Value) -> Result<usize, 
     if value.is_undefined() || value.is_none() {
         return Ok(0);
     }
-    // The characters of a text are counted, not its bytes.
+    // Counts characters, not bytes, which takes time proportional to the length of the text.
     spend_text(state, value.as_str().map_or(0, str::len))?;
     value.len().ok_or_else(|| {
         let message = format!("a {} has no length", value.kind());
@@ -63,7 +63,7 @@ pub(crate) fn values(state: &mut State<'_, '_>, value: &Value) -> Result<Value, 
     Ok(members(state, value)?.into_iter().map(|(_, item)| item).collect())
 }
 
-/// A map as a list of pairs.
+/// Returns the members of a map as a list of pairs.
 pub(crate) fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     Ok(members(state, value)?.into_iter().map(|(key, item)| Value::from(vec![key, item])).collect())
 }
@@ -82,7 +82,7 @@ fn members(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<(Value, Value
     }
 }
 
-/// An attribute of an item, perhaps with dots.
+/// Returns an attribute of an item; `path` may contain dots and list indexes.
 pub(super) fn attribute(item: &Value, path: &str) -> Value {
     path.split('.').fold(item.clone(), |value, key| match key.parse::<usize>() {
         Ok(index) => value.get_item(&Value::from(index)).unwrap_or_default(),
@@ -90,7 +90,7 @@ pub(super) fn attribute(item: &Value, path: &str) -> Value {
     })
 }
 
-/// Lists of so many items each; the last one filled up, if there is something to fill it with.
+/// Splits a list into lists of `count` items; the last one is padded with `fill` if given.
 pub(super) fn batch(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -107,7 +107,8 @@ pub(super) fn batch(
     Ok(batches.into_iter().map(Value::from).collect())
 }
 
-/// So many lists of about the same length.
+/// Splits a list into `count` lists of about the same length; the shorter ones are padded with
+/// `fill` if given.
 pub(super) fn slice(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -130,7 +131,7 @@ pub(super) fn slice(
     Ok(slices.collect())
 }
 
-/// Lists one after the other, or maps merged, the later ones winning.
+/// Concatenates lists, or merges maps; a later member replaces an earlier one.
 pub(super) fn chain(
     state: &mut State<'_, '_>,
     value: Value,
@@ -153,7 +154,7 @@ pub(super) fn chain(
     Ok(Value::from(items))
 }
 
-/// Lists of the first, second, … items, as long as all have one.
+/// Returns lists of the first, second, … items of each list, up to the length of the shortest.
 pub(super) fn zip(
     state: &mut State<'_, '_>,
     value: Value,

@@ -1,11 +1,11 @@
-//! Filters that give numbers.
+//! Filters that return numbers.
 
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 
 use crate::operators::{items, plus};
 
-/// A whole number; what is not a number is the default, else 0.
+/// Converts a value to an integer; returns the default, or 0, if it is not a number.
 pub(super) fn int(value: &Value, default: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let default = default_of(default, &kwargs)?;
     kwargs.assert_all_used()?;
@@ -23,7 +23,7 @@ pub(super) fn int(value: &Value, default: Option<Value>, kwargs: Kwargs) -> Resu
     .unwrap_or_else(|| default.unwrap_or_else(|| Value::from(0))))
 }
 
-/// A number with a fraction; what is not a number is the default, else 0.0.
+/// Converts a value to a float; returns the default, or 0.0, if it is not a number.
 pub(super) fn float(value: &Value, default: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let default = default_of(default, &kwargs)?;
     kwargs.assert_all_used()?;
@@ -38,7 +38,7 @@ pub(super) fn float(value: &Value, default: Option<Value>, kwargs: Kwargs) -> Re
     .unwrap_or_else(|| default.unwrap_or_else(|| Value::from(0.0))))
 }
 
-/// The sum of a list, or of one attribute of its items; missing ones are left out.
+/// Returns the sum of a list, or of one attribute of its items. Missing values are skipped.
 pub(super) fn sum(
     state: &mut State<'_, '_>,
     value: Value,
@@ -74,7 +74,7 @@ fn default_of(default: Option<Value>, kwargs: &Kwargs) -> Result<Option<Value>, 
     }
 }
 
-/// The whole part of a number, if it fits.
+/// Returns the integer part of a number, if it fits into an `i64`.
 fn whole(number: f64) -> Option<Value> {
     const LIMIT: f64 = 9.2e18;
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]

@@ -1,4 +1,4 @@
-//! Filters over text. What they are given is turned into text first.
+//! Filters on text. Arguments are converted to text first.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use crate::bounds::{TEXT_MAX, allow_elements, allow_text, spend_text, text_too_l
 use crate::operators;
 use crate::print::to_text;
 
-/// The value as text, charged for.
+/// Converts a value to text and charges for reading it.
 pub(crate) fn read<'v>(state: &mut State<'_, '_>, value: &'v Value) -> Result<Cow<'v, str>, Error> {
     let text = to_text(value)?;
     spend_text(state, text.len())?;
@@ -34,7 +34,7 @@ pub(crate) fn upper(state: &mut State<'_, '_>, value: &Value) -> Result<Value, E
     write(state, text)
 }
 
-/// Every word with a capital.
+/// Capitalizes the first letter of every word.
 pub(crate) fn title(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let mut inside = false;
     let mut text = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn title(state: &mut State<'_, '_>, value: &Value) -> Result<Value, E
     write(state, text)
 }
 
-/// The first letter a capital, the others not.
+/// Makes the first letter upper case and all others lower case.
 pub(crate) fn capitalize(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let text = read(state, value)?;
     let mut letters = text.chars();
@@ -57,7 +57,7 @@ pub(crate) fn capitalize(state: &mut State<'_, '_>, value: &Value) -> Result<Val
     write(state, first + &rest)
 }
 
-/// With the characters replaced that mean something in HTML.
+/// Escapes the characters that are special in HTML.
 pub(crate) fn escape(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let mut text = String::new();
     for letter in read(state, value)?.chars() {
@@ -77,8 +77,8 @@ pub(crate) fn wordcount(state: &mut State<'_, '_>, value: &Value) -> Result<Valu
     Ok(Value::from(read(state, value)?.split_whitespace().count()))
 }
 
-/// The beginning of a longer text, with `end` in place of the rest; up to a word's end unless
-/// `killwords`. A text that is not much longer is left alone.
+/// Shortens text to `length` characters and appends `end`. Words are kept whole unless `killwords`
+/// is set. Text that exceeds `length` by at most `leeway` is returned unchanged.
 pub(crate) fn truncate(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -105,7 +105,7 @@ pub(crate) fn truncate(
     write(state, kept + &end)
 }
 
-/// Without space, or the given characters, at both ends.
+/// Removes whitespace, or the given characters, from both ends.
 pub(super) fn trim(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -138,14 +138,15 @@ pub(super) fn replace(
     write(state, replaced)
 }
 
-/// Replaces at most so many, having counted first how long the text will be.
+/// Replaces at most `count` occurrences. The length of the result is checked first; fails if it is
+/// too long.
 pub(crate) fn replaced(text: &str, from: &str, to: &str, count: usize) -> Result<String, Error> {
     let found = text.matches(from).take(count).count();
     let length = (text.len() - found * from.len()).saturating_add(found.saturating_mul(to.len()));
     if length > TEXT_MAX { Err(text_too_long()) } else { Ok(text.replacen(from, to, count)) }
 }
 
-/// At a separator, or at space.
+/// Splits text at a separator, or at whitespace.
 pub(crate) fn split(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -171,7 +172,7 @@ pub(crate) fn lines(state: &mut State<'_, '_>, value: &Value) -> Result<Value, E
     Ok(text.lines().map(Value::from).collect())
 }
 
-/// The items of a list as text, or one attribute of each, with something between.
+/// Joins the items of a list, or one attribute of each, with a separator.
 pub(super) fn join(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -208,7 +209,7 @@ pub(crate) fn joined(items: impl Iterator<Item = Value>, between: &str) -> Resul
     Ok(text)
 }
 
-/// In the middle of so many columns.
+/// Centers text in a field of `width` columns.
 pub(super) fn center(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -221,7 +222,7 @@ pub(super) fn center(
     write(state, format!("{text:^width$}"))
 }
 
-/// Every line but the first moved to the right.
+/// Indents every line except the first; with `first`, also the first.
 pub(super) fn indent(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -257,7 +258,7 @@ pub(super) fn indent(
     Ok(Value::from(indented))
 }
 
-/// `"%s of %d" | format(a, b)`
+/// Formats a pattern in the style of Python's `%`: `"%s of %d" | format(a, b)`.
 pub(super) fn format(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -271,7 +272,8 @@ pub(super) fn format(
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     let arguments = arguments.into_values();
-    // An argument may stand in the pattern more than once, a field may be wide.
+    // The result is estimated before it is made: an argument can be used by several fields, and a
+    // field can be wide.
     let fields = pattern.matches('%').count();
     let widest = 10_usize.pow(4);
     let mut length = fields.saturating_mul(if pattern.contains(|it: char| it.is_ascii_digit()) {
@@ -293,7 +295,7 @@ pub(super) fn format(
     minijinja::filters::format(state, &Value::from(pattern), arguments)
 }
 
-/// For use in a URL; a map becomes a query.
+/// Percent-encodes text for a URL; a map becomes a query string.
 pub(super) fn urlencode(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let mut text = String::new();
     if value.kind() == ValueKind::Map {

@@ -1,7 +1,7 @@
-//! Minijinja's filters that go through a list, charged for before they start.
+//! The minijinja filters that traverse a list, with their work charged before they start.
 //!
-//! Choosing costs a look at every item, and for every item a look at what it is compared with.
-//! Sorting costs a look at all of what is compared.
+//! A selection charges for every item, and for the value that each item is compared with. A sort
+//! charges for all values that are compared.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
-//! Rewrites an expression so that nothing in it can grow or search without being measured.
+//! Rewrites an expression so that every operation that can make or search large values is metered.
 //!
-//! A recursive descent over minijinja's own grammar, run on text that minijinja has accepted.
-//! `a + b`, `a * b` and `a ~ b` become filters; an operand that a comparison, a slice or an index
-//! would walk passes through a filter that charges for the walk. On the way it collects the
-//! variables mentioned and refuses filters, tests and functions that do not exist.
+//! A recursive-descent parser for minijinja's grammar, run on text that minijinja has accepted. `a
+//! + b`, `a * b` and `a ~ b` become filters; an operand that a comparison, a slice or an index
+//! would traverse passes through a filter that charges for it. The parser also collects the
+//! variables used, and rejects unknown filters, tests and functions.
 
 use crate::environment::{TESTS, known_filter, known_test, nearest};
 use crate::filters;
@@ -11,22 +11,22 @@ use crate::syntax::lexer::{Kind, Tag, Token};
 use crate::syntax::mentions::Mentions;
 use crate::syntax::{Fault, Path};
 
-/// A guarded expression.
+/// A rewritten expression.
 pub(super) struct Guarded {
     pub(super) text: String,
-    /// Set when it is a variable and a fixed way into it.
+    /// Set if the expression is a variable with a fixed path into it.
     pub(super) path: Option<Path>,
-    /// How tightly it holds together.
+    /// The binding strength of the expression, which decides whether it needs parentheses.
     pub(super) bond: Bond,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bond {
-    /// A text or number as written: costs nothing to compare with.
+    /// A string or number literal, which is free to compare with.
     Literal,
-    /// A name, call, bracketed expression or chain of filters: a filter may follow.
+    /// A name, call, parenthesized expression or chain of filters: a filter may follow directly.
     Tight,
-    /// Operators at the top: brackets are needed before anything follows.
+    /// An expression with operators at the top level: needs parentheses before a filter.
     Loose,
 }
 
@@ -35,7 +35,7 @@ impl Guarded {
         Self { text, path: None, bond }
     }
 
-    /// Its text, in brackets if it needs them before a filter.
+    /// Returns the text, in parentheses if a filter could not follow it otherwise.
     pub(super) fn tight(self) -> String {
         match self.bond {
             Bond::Literal | Bond::Tight => self.text,
@@ -44,7 +44,7 @@ impl Guarded {
     }
 }
 
-/// Guards the one expression of an output tag.
+/// Rewrites the expression of an output tag.
 pub(super) fn expression(tag: &Tag<'_>, mentions: &mut Mentions) -> Result<Guarded, Fault> {
     let mut guard = Guard::new(tag, mentions);
     let guarded = guard.expression()?;
@@ -52,7 +52,7 @@ pub(super) fn expression(tag: &Tag<'_>, mentions: &mut Mentions) -> Result<Guard
     Ok(guarded)
 }
 
-/// A place in the tokens of one tag.
+/// A parser position in the tokens of one tag.
 pub(super) struct Guard<'t, 's> {
     pub(super) tokens: &'t [Token<'s>],
     pub(super) at: usize,
@@ -68,7 +68,7 @@ impl<'t, 's> Guard<'t, 's> {
         self.tokens.get(self.at).copied()
     }
 
-    /// Whether this sign or word comes next.
+    /// True if the next token is this sign or word.
     pub(super) fn sees(&self, text: &str) -> bool {
         self.peek().is_some_and(|it| it.text == text && it.kind != Kind::Text)
     }
@@ -97,7 +97,8 @@ impl<'t, 's> Guard<'t, 's> {
         if self.eat(text) { Ok(()) } else { Err(self.unreadable()) }
     }
 
-    /// Minijinja accepts it and we do not know it: refused rather than let through unguarded.
+    /// The error for syntax that minijinja accepts and this parser does not know. Such syntax is
+    /// rejected, because it would not be metered.
     pub(super) fn unreadable(&self) -> Fault {
         match self.peek().or_else(|| self.tokens.last().copied()) {
             Some(token) => fault(token, format!("unexpected `{}`", token.text)),
@@ -105,7 +106,7 @@ impl<'t, 's> Guard<'t, 's> {
         }
     }
 
-    /// `a if b else c`
+    /// Parses `a if b else c`.
     pub(super) fn expression(&mut self) -> Result<Guarded, Fault> {
         let mut left = self.either()?;
         while self.eat("if") {
@@ -120,7 +121,7 @@ impl<'t, 's> Guard<'t, 's> {
         Ok(left)
     }
 
-    /// `a or b`, which is all that may follow `in` and `if` in a statement.
+    /// Parses `a or b`, the only kind of expression allowed after `in` and `if` in a statement.
     pub(super) fn either(&mut self) -> Result<Guarded, Fault> {
         let mut left = self.both()?;
         while self.eat("or") {
@@ -171,7 +172,7 @@ impl<'t, 's> Guard<'t, 's> {
         if rest.is_empty() {
             return Ok(first);
         }
-        // Against a literal a comparison stops at the literal's length; a search does not.
+        // A comparison with a literal stops at the length of the literal; a search does not.
         let searches = rest.iter().any(|(operator, _)| operator.ends_with("in"));
         let literals = usize::from(first.bond == Bond::Literal)
             + rest.iter().filter(|(_, it)| it.bond == Bond::Literal).count();
@@ -253,7 +254,7 @@ impl<'t, 's> Guard<'t, 's> {
         }
     }
 
-    /// The name and arguments of a filter, put behind what it is applied to.
+    /// Parses the name and arguments of a filter, and appends them to `base`.
     pub(super) fn filter(&mut self, base: String) -> Result<String, Fault> {
         let name = self.next()?;
         if name.kind != Kind::Name || !known_filter(name.text) {
@@ -280,12 +281,12 @@ impl<'t, 's> Guard<'t, 's> {
         };
         let guard = if WALKING_TESTS.contains(&name.text) { "|__weighed" } else { "" };
         let text = format!("{}{guard} is {negated}{}{arguments}", value.tight(), name.text);
-        // In brackets, since a word after a test would be taken for its argument.
+        // In parentheses, since a word after a test would be taken as its argument.
         Ok(Guarded::new(format!("({text})"), Bond::Tight))
     }
 }
 
-/// Tests that look at all of what they are applied to.
+/// The tests that traverse the whole value they are applied to.
 const WALKING_TESTS: &[&str] = &[
     "eq",
     "equalto",
@@ -306,7 +307,7 @@ fn applied(left: Guarded, filter: &str, right: &Guarded) -> Guarded {
     Guarded::new(format!("{}|{filter}({})", left.tight(), right.text), Bond::Tight)
 }
 
-/// Whether a token after a test's name is its argument.
+/// True if a token after the name of a test is the argument of the test.
 fn begins_argument(token: Token<'_>) -> bool {
     match token.kind {
         Kind::Text | Kind::Number => true,

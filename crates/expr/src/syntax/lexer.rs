@@ -1,12 +1,12 @@
-//! Cuts a template into text and tags, and a tag into tokens.
+//! Splits a template into text and tags, and a tag into tokens.
 //!
-//! It agrees with minijinja about where a tag ends; it does not judge what is inside, and a
-//! template it cannot cut is left to minijinja to complain about.
+//! The lexer finds the same tag ends as minijinja. It does not check the contents of a tag; a
+//! template that cannot be split is reported by minijinja.
 
-/// One stretch of a template.
+/// A segment of a template.
 #[derive(Debug)]
 pub(super) enum Piece<'s> {
-    /// Text, and raw blocks with their tags.
+    /// Text, including raw blocks with their tags.
     Text(&'s str),
     Comment(&'s str),
     /// `{{ … }}`
@@ -15,7 +15,7 @@ pub(super) enum Piece<'s> {
     Statement(Tag<'s>),
 }
 
-/// A tag with its delimiters, which may carry a whitespace sign.
+/// A tag with its delimiters, which may include a whitespace control sign.
 #[derive(Debug)]
 pub(super) struct Tag<'s> {
     pub(super) open: &'s str,
@@ -26,7 +26,7 @@ pub(super) struct Tag<'s> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Name,
-    /// A quoted text, with its quotes.
+    /// A quoted string, including its quotes.
     Text,
     Number,
     /// An operator or a bracket.
@@ -37,18 +37,17 @@ pub(super) enum Kind {
 pub(super) struct Token<'s> {
     pub(super) kind: Kind,
     pub(super) text: &'s str,
-    /// Where it begins in the template.
+    /// The byte offset of the token in the template.
     pub(super) start: usize,
 }
 
-/// A template in pieces.
 pub(super) struct Pieces<'s> {
     pub(super) pieces: Vec<Piece<'s>>,
-    /// Whether the template was read to its end; if not, the last piece is broken off.
+    /// True if the template was read to its end; otherwise the last piece is incomplete.
     pub(super) complete: bool,
 }
 
-/// Cuts a template into pieces.
+/// Splits a template into pieces.
 pub(super) fn cut(source: &str) -> Pieces<'_> {
     let mut pieces = Vec::new();
     let mut at = 0;
@@ -100,7 +99,7 @@ fn find_marker(source: &str, from: usize) -> Option<(usize, u8)> {
     })
 }
 
-/// The end of a raw block that begins here.
+/// Returns the end of the raw block that begins at `start`.
 fn raw_block(source: &str, start: usize) -> Option<usize> {
     let mut at = basic_tag(source, start, "raw")?;
     while let Some(next) = source[at..].find("{%") {
@@ -112,7 +111,7 @@ fn raw_block(source: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// The end of a tag that holds one word, if it is this one.
+/// Returns the end of the tag at `start` if it consists of the single word `word`.
 fn basic_tag(source: &str, start: usize, word: &str) -> Option<usize> {
     let signs = ['-', '+'];
     let rest = &source[start + 2..];
@@ -122,7 +121,8 @@ fn basic_tag(source: &str, start: usize, word: &str) -> Option<usize> {
     Some(source.len() - rest.len())
 }
 
-/// Reads a tag; without an end when the template stops, or makes no sense, before the tag does.
+/// Reads a tag. The end is `None` if the template ends, or a token is invalid, before the tag is
+/// closed.
 fn read_tag<'s>(source: &'s str, start: usize, close: &str) -> (Tag<'s>, Option<usize>) {
     let bytes = source.as_bytes();
     let signed = matches!(bytes.get(start + 2), Some(b'-' | b'+'));
@@ -189,7 +189,7 @@ fn quoted(rest: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
-/// The length of a number; after a dot it is an index and has no fraction.
+/// Returns the length of a number. After a dot the number is an index and has no fraction.
 fn number(rest: &[u8], after_dot: bool) -> usize {
     if matches!(rest.get(..2), Some(b"0x" | b"0X" | b"0b" | b"0B" | b"0o" | b"0O")) {
         let is_more = |it: &&u8| it.is_ascii_hexdigit() || **it == b'_';

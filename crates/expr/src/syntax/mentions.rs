@@ -1,18 +1,18 @@
-//! The variables a template needs from outside.
+//! Collects the variables that a template reads.
 //!
-//! A command carries the values its templates mention and no others, so nothing that is read may
-//! be missing here; a name more does no harm.
+//! A command carries only the values that its templates refer to, so every variable that is read
+//! must be collected; an extra one does no harm.
 
 use std::collections::BTreeSet;
 
 use crate::syntax::{Path, PathStep};
 
-/// What a template mentions, and which names are its own.
+/// The variables that a template reads, and the names it defines itself.
 #[derive(Default)]
 pub(super) struct Mentions {
     pub(super) variables: BTreeSet<String>,
     pub(super) roots: BTreeSet<String>,
-    /// Names the template itself gives values to, innermost block last.
+    /// The names that the template assigns itself, innermost block last.
     pub(super) local: Vec<BTreeSet<String>>,
 }
 
@@ -21,13 +21,13 @@ impl Mentions {
         self.local.iter().any(|names| names.contains(name))
     }
 
-    /// Notes a variable that a function reads.
+    /// Adds a variable that a function reads.
     pub(super) fn need(&mut self, name: &str) {
         self.variables.insert(name.to_owned());
         self.roots.insert(name.to_owned());
     }
 
-    /// Notes a variable and the first steps into it.
+    /// Adds a variable with the first `steps` steps of its path, unless the name is local.
     pub(super) fn record(&mut self, path: &Path, steps: usize) {
         if self.is_local(&path.root) {
             return;

@@ -1,4 +1,4 @@
-//! What stands between operators: literals, names with what follows them, lists and maps.
+//! Parses the operands of expressions: literals, names with attributes and calls, lists and maps.
 
 use crate::environment::{FUNCTIONS, NOW, known_function};
 use crate::syntax::guard::{Bond, Guard, Guarded, unknown};
@@ -16,9 +16,11 @@ impl Guard<'_, '_> {
         self.postfix(value)
     }
 
-    /// Attributes, indexes, slices and calls; what they follow never needs brackets.
+    /// Parses attributes, indexes, slices and calls after an operand, which never needs
+    /// parentheses.
     fn postfix(&mut self, mut value: Guarded) -> Result<Guarded, Fault> {
-        // How many steps of the path have been taken when it stops being a path.
+        // The number of path steps that were collected when the expression stopped being a fixed
+        // path.
         let mut closed: Option<usize> = None;
         let mut path = value.path.take();
         loop {
@@ -174,7 +176,7 @@ impl Guard<'_, '_> {
     fn map(&mut self) -> Result<Guarded, Fault> {
         let mut text = "{".to_owned();
         while !self.eat("}") {
-            // A key is hashed, which walks it.
+            // A key is hashed, which traverses it.
             let key = self.expression()?;
             match key.bond {
                 Bond::Literal => text.push_str(&key.text),

@@ -1,8 +1,8 @@
-//! Guards whole templates: text is copied, tags are rewritten, and names are scoped to blocks.
+//! Rewrites whole templates: text is copied, tags are rewritten, and names are scoped to blocks.
 //!
-//! Of Jinja's statements those are allowed that stay inside one template: `if`, `for`, `set`,
-//! `with`, `filter` and `raw`. Macros, includes and blocks are refused. So is a loop inside a
-//! captured block, because captured text is out of the output's reach.
+//! The statements `if`, `for`, `set`, `with`, `filter` and `raw` are allowed, because they stay
+//! inside one template. Macros, includes and blocks are rejected. A loop inside a captured block is
+//! also rejected, because the limit on output does not see captured text.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::syntax::guard::{self, Guard};
 use crate::syntax::lexer::{Kind, Piece, Tag};
 use crate::syntax::mentions::Mentions;
 
-/// Guards every tag of a template.
+/// Rewrites every tag of a template.
 pub(super) fn guarded(pieces: &[Piece<'_>], mentions: &mut Mentions) -> Result<String, Fault> {
     let mut text = String::new();
     let mut blocks = Vec::new();
@@ -32,11 +32,11 @@ pub(super) fn guarded(pieces: &[Piece<'_>], mentions: &mut Mentions) -> Result<S
     Ok(text)
 }
 
-/// A block that is open.
+/// An open block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Plain,
-    /// Its text goes into a variable or through a filter instead of the output.
+    /// A block whose text goes into a variable or through a filter instead of the output.
     Captured,
 }
 
@@ -97,7 +97,8 @@ fn statement(
     Ok(text)
 }
 
-/// `for target in list if test`; what it names is known from here to its end.
+/// Parses `for target in list if test`. The names it defines are in scope until the end of the
+/// loop.
 fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
     let (target, mut names) = targets(guard, "in")?;
     let list = guard.either()?;
@@ -116,7 +117,7 @@ fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
     }
 }
 
-/// `set target = value`, or the head of a `set` block.
+/// Parses `set target = value`, or the head of a `set` block.
 fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), Fault> {
     let (target, names) = targets(guard, "=")?;
     let mut block = Some(Block::Captured);
@@ -135,7 +136,7 @@ fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), Fault> {
         let tuple = if values.len() > 1 { "," } else { "" };
         format!("set {target} = ({}{tuple})|__kept", values.join(", "))
     };
-    // The value is read before the name is given, so `set x = x + 1` mentions `x`.
+    // The name is added after its value was parsed, so `set x = x + 1` refers to an outer `x`.
     if let Some(scope) = guard.mentions.local.last_mut() {
         scope.extend(names);
     }
@@ -164,11 +165,11 @@ fn filter_chain(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
     while guard.eat("|") {
         chain = guard.filter(chain)?;
     }
-    // Each filter is put behind a bar; the first one of a block has nothing in front of it.
+    // Each filter is preceded by `|`; the first filter of a block must not be.
     Ok(chain.trim_start_matches('|').to_owned())
 }
 
-/// Names to be given values, up to and including the sign that ends them.
+/// Parses the names to be assigned, up to and including the sign `end`.
 fn targets(guard: &mut Guard<'_, '_>, end: &str) -> Result<(String, BTreeSet<String>), Fault> {
     let mut text = String::new();
     let mut names = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Templates written to hurt: each is refused at once, and the process lives on.
+//! Malicious templates: each is rejected at once and the process survives.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Given, render, render_with, timed};
 
-/// How long a refusal may take. Unguarded, each of these takes minutes or all memory, so an
-/// unoptimised build on a busy machine may be given much more.
+/// The time limit for a rejection. Without limits each of these templates takes minutes or all
+/// memory, so an unoptimised build on a busy machine gets a generous limit.
 const REFUSAL_MAX: Duration =
     if cfg!(debug_assertions) { Duration::from_secs(5) } else { Duration::from_millis(100) };
 
@@ -135,7 +135,8 @@ fn looking_again_and_again() {
         (0..50_000).map(|n| (n.to_string(), json!(n))).collect::<serde_json::Map<_, _>>().into();
     let w = json!({"text": "x".repeat(8_000_000), "keys": keys});
     let data = Given::from(json!({"w": w, "l": vec![1; 50_000]}));
-    // Looking is allowed, so the template fails by itself in the end: it is the time that counts.
+    // Reading is allowed, so the template fails only by its division by zero; the test measures the
+    // time.
     let again =
         |body: &str| format!("{{% for i in range(50000) %}}{body}{{% endfor %}}{{{{ 1 // 0 }}}}");
     check_with(&again("{% if w.text %}{% endif %}"), &data);

@@ -1,11 +1,11 @@
-//! Templates that share a budget: each within its own limits, all of them together bounded.
+//! Tests of templates that share a budget: each is within its own limits, and their sum is bounded.
 
 use serde_json::{Value, json};
 
 use super::Given;
 use crate::{Budget, Condition, Template};
 
-/// How many guards of this kind, over so many rows, a budget pays for.
+/// Returns how many evaluations of a condition over `rows` rows a budget allows.
 fn guards_paid_for(guard: &str, rows: usize, budget: &Budget) -> usize {
     let rows: Vec<Value> = (0..rows).map(|n| json!({ "n": n, "name": "row" })).collect();
     let given = Given::from(json!({ "rows": rows }));

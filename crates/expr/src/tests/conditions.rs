@@ -1,4 +1,4 @@
-//! What counts as true.
+//! Tests of the values that count as true.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Templates that do not work, and how they say so.
+//! Tests of the error messages for templates that cannot be compiled or rendered.
 
 use expect_test::{Expect, expect};
 use serde_json::json;

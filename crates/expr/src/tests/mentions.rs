@@ -1,4 +1,4 @@
-//! Which variables a template needs.
+//! Tests of the variables collected from a template.
 
 use expect_test::{Expect, expect};
 use serde_json::json;

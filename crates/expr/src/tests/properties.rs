@@ -1,4 +1,4 @@
-//! What holds of any template whatever.
+//! Properties that hold for every template.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::print::to_json;
 use crate::value::from_json;
 use crate::{Condition, Template};
 
-/// Text that often is nearly a template.
+/// Generates text that is often almost a template.
 fn template_text() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
         "{{",
@@ -83,7 +83,7 @@ fn template_text() -> impl Strategy<Value = String> {
     prop::collection::vec(words, 0..24).prop_map(|words| words.concat())
 }
 
-/// Expressions that are always well formed.
+/// Generates well-formed expressions.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "1",
@@ -169,7 +169,8 @@ proptest! {
 
     #[test]
     fn guarding_changes_no_result(expression in expression()) {
-        // Joined text is ours: minijinja writes `None` and `True` where we write JSON.
+        // Joined text differs on purpose: minijinja writes `None` and `True`, this crate writes
+        // JSON.
         prop_assume!(!expression.contains('~'));
         let plain = ENVIRONMENT.compile_expression_owned(expression.clone()).unwrap();
         let context = from_json(sample());
@@ -190,7 +191,7 @@ proptest! {
     }
 }
 
-/// Copies what a dotted path leads to.
+/// Copies the value at a dotted path.
 fn copy(from: &Value, to: &mut Value, path: &str) {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
     let Some(value) = from.get(name) else { return };

@@ -1,4 +1,4 @@
-//! Templates that work.
+//! Tests of templates that render successfully.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Values in, bytes out; and always the bytes of the same value read from JSON.
+//! Tests of the canonical form of typed values and of the same values read from JSON.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn check(json: &str, expected: &str) {
     assert_eq!(text(&value), expected);
 }
 
-/// A value and what is read from its JSON have one form.
+/// Checks that a typed value and the value parsed from its JSON have the same canonical form.
 #[track_caller]
 fn check_typed(value: &impl Serialize, expected: &str) {
     assert_eq!(text(value), expected);
@@ -89,7 +89,7 @@ fn types_are_written_as_their_json_is() {
     );
 }
 
-/// The same by other means: maps that keep their order are filled in order.
+/// Reference implementation of the key order: members are inserted in sorted order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),

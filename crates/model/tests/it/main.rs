@@ -1,4 +1,4 @@
-//! The stored form of every event, pinned by a file each: what has been written stays readable.
+//! Golden-file tests of the stored form of every event: stored logs must stay readable.
 
 mod samples;
 

@@ -1,4 +1,4 @@
-//! One event of each kind, with every field filled.
+//! Sample events: one of each kind, with every field filled.
 
 use std::collections::BTreeMap;
 

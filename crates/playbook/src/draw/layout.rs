@@ -1,8 +1,8 @@
-//! Where the boxes go: layers from top to bottom, boxes side by side within a layer.
+//! Layout of the graph: layers from top to bottom, boxes side by side within a layer.
 //!
-//! Arcs that lead back up are found first and left out of the layering, so that every other arc
-//! leads down. An arc over several layers is bent around boxes by way of a point in each layer
-//! between.
+//! Arcs that lead back up are found first and excluded from the layering, so that all other arcs
+//! lead down. An arc across several layers is routed around boxes through a bend point in each
+//! layer between.
 
 use crate::playbook::Playbook;
 
@@ -11,15 +11,15 @@ pub(super) const BOX_HEIGHT: f64 = 46.0;
 const MARGIN: f64 = 24.0;
 const GAP_X: f64 = 40.0;
 const GAP_Y: f64 = 74.0;
-/// How wide a point on the way is, so that boxes keep clear of the arc.
+/// The width reserved for a bend point, so that boxes keep clear of the arc.
 const BEND_WIDTH: f64 = 24.0;
-/// With more points on the way than this, long arcs are drawn straight.
+/// The most bend points; beyond that, long arcs are drawn straight.
 const BENDS_MAX: usize = 4000;
-/// How often orders and places are improved.
+/// The number of passes that improve order and position.
 const SWEEPS: usize = 8;
 
 pub(super) struct Layout {
-    /// Centres of the steps, then of the points on the way.
+    /// The centres of the steps, then of the bend points.
     pub(super) places: Vec<Place>,
     pub(super) ways: Vec<Way>,
     pub(super) width: f64,
@@ -32,10 +32,10 @@ pub(super) struct Place {
     pub(super) y: f64,
 }
 
-/// How an arc is drawn: from a step, by way of places, to a step.
+/// The route of an arc: from a step, through bend points, to a step.
 pub(super) struct Way {
     pub(super) from: usize,
-    /// Its place among the arcs of its step.
+    /// The index of the arc in its step.
     pub(super) arc: usize,
     pub(super) to: usize,
     pub(super) via: Vec<usize>,
@@ -70,7 +70,7 @@ fn row_y(row: usize) -> f64 {
     BOX_HEIGHT + f64::from(row) * (BOX_HEIGHT + GAP_Y)
 }
 
-/// Every arc, and whether it leads back to a step on the path that led to it.
+/// Returns every arc, marked if it leads back to a step on the path to it.
 fn find_ways(playbook: &Playbook) -> Vec<Way> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Visit {
@@ -111,7 +111,7 @@ fn find_ways(playbook: &Playbook) -> Vec<Way> {
     ways
 }
 
-/// The layer of each step: below all that lead to it.
+/// Returns the layer of each step: below all steps that lead to it.
 fn layer(playbook: &Playbook, steps: usize, ways: &mut [Way]) -> Vec<usize> {
     let mut waiting = vec![0_usize; steps];
     let mut down = vec![Vec::new(); steps];
@@ -140,7 +140,8 @@ fn layer(playbook: &Playbook, steps: usize, ways: &mut [Way]) -> Vec<usize> {
     layers
 }
 
-/// Gives long ways a point in each layer they cross; the links are between neighbouring layers.
+/// Adds a bend point in each layer that a long arc crosses; returns the links between adjacent
+/// layers.
 fn bend(ways: &mut [Way], layers: &mut Vec<usize>) -> Vec<(usize, usize)> {
     let crossed: usize =
         ways.iter().map(|way| layers[way.to].saturating_sub(layers[way.from] + 1)).sum();
@@ -178,7 +179,7 @@ impl Neighbours {
     }
 }
 
-/// Puts each row in the order of the middle of its neighbours, so that arcs cross less.
+/// Sorts each row by the mean position of its neighbours, so that fewer arcs cross.
 fn order(rows: &mut [Vec<usize>], neighbours: &Neighbours, downwards: bool, vertices: usize) {
     let mut at = vec![0.0; vertices];
     let number = |rows: &[usize], at: &mut Vec<f64>| {
@@ -202,7 +203,7 @@ fn order(rows: &mut [Vec<usize>], neighbours: &Neighbours, downwards: bool, vert
     }
 }
 
-/// Moves each vertex towards the middle of its neighbours as far as its row allows.
+/// Moves each vertex towards the mean position of its neighbours as far as its row allows.
 fn spread(rows: &[Vec<usize>], neighbours: &Neighbours, steps: usize, vertices: usize) -> Vec<f64> {
     let width = |vertex: usize| if vertex < steps { BOX_WIDTH } else { BEND_WIDTH };
     let gap = |a: usize, b: usize| (width(a) + width(b)) / 2.0 + GAP_X;

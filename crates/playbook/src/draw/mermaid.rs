@@ -1,10 +1,10 @@
-//! Steps and arcs as Mermaid source.
+//! Draws steps and arcs as Mermaid source.
 
 use crate::playbook::Playbook;
 
 use super::{guard_of, loop_of, tools_of};
 
-/// A flowchart; a step with a loop has a double frame.
+/// Returns a flowchart; a step with a loop has a double frame.
 pub fn mermaid(playbook: &Playbook) -> String {
     let mut out = String::from("flowchart TD\n");
     for (index, step) in playbook.steps.iter().enumerate() {
@@ -36,7 +36,7 @@ pub fn mermaid(playbook: &Playbook) -> String {
     out
 }
 
-/// Anything but plain words is written as a character code, which Mermaid never takes for syntax.
+/// Escapes all but plain words as character codes, which Mermaid never takes for syntax.
 fn escape(text: &str) -> String {
     let plain =
         |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '.' | ',' | ':' | '-' | '/');

@@ -1,4 +1,4 @@
-//! Steps and arcs as a picture.
+//! Draws steps and arcs as an SVG picture.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::playbook::{BodyForm, Playbook};
 use super::layout::{BOX_HEIGHT, BOX_WIDTH, Layout, Place, Way, layout};
 use super::{cut, guard_of, loop_of, tools_of};
 
-/// So much of a name fits into a box.
+/// The most characters of a label that fit.
 const NAME_CHARS_MAX: usize = 24;
 const TOOL_CHARS_MAX: usize = 28;
 const GUARD_CHARS_MAX: usize = 34;
@@ -21,7 +21,7 @@ svg{font:12px system-ui,sans-serif;--ink:#1f2933;--soft:#64748b;--paper:#fff;--b
 .guard{fill:var(--soft);font-size:10.5px;paint-order:stroke;stroke:var(--paper);stroke-width:4px}\
 .head{fill:var(--line)}text{text-anchor:middle}.side{text-anchor:start}";
 
-/// A picture that stands on its own: no script, no link, all text escaped.
+/// Returns a self-contained picture: no script, no link, all text escaped.
 pub fn svg(playbook: &Playbook) -> String {
     let layout = layout(playbook);
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
@@ -106,7 +106,8 @@ fn arc(playbook: &Playbook, layout: &Layout, way: &Way) -> String {
     out
 }
 
-/// From the bottom of a box to the top of another, through points; and where its label goes.
+/// Returns a path from the bottom of a box through points to the top of another, and the label's
+/// place.
 fn down_path(from: Place, via: impl Iterator<Item = Place>, to: Place) -> (String, Place) {
     let mut last = Place { x: from.x, y: from.y + BOX_HEIGHT / 2.0 };
     let mut path = format!("M{:.1} {:.1}", last.x, last.y);
@@ -125,14 +126,15 @@ fn down_path(from: Place, via: impl Iterator<Item = Place>, to: Place) -> (Strin
     (path, label.unwrap_or(to))
 }
 
-/// How far to the right the boxes reach that stand between two places.
+/// Returns the right edge of the boxes between two places.
 fn edge_between(layout: &Layout, from: Place, to: Place) -> f64 {
     let rows = to.y..=from.y;
     let between = layout.places.iter().filter(|place| rows.contains(&place.y));
     between.map(|place| place.x).fold(from.x.max(to.x), f64::max) + BOX_WIDTH / 2.0
 }
 
-/// Around the right-hand side of everything between, back up or to the step itself.
+/// Returns a path around the right side of `edge`, back up or to the step itself, and the label's
+/// place.
 fn back_path(from: Place, to: Place, edge: f64) -> (String, Place) {
     let right = BOX_WIDTH / 2.0;
     let out = edge + 46.0;
@@ -142,7 +144,7 @@ fn back_path(from: Place, to: Place, edge: f64) -> (String, Place) {
         from.x + right,
         to.x + right,
     );
-    // A curve with both handles at `out` gets three quarters of the way there.
+    // A curve with both control points at `out` reaches three quarters of that distance.
     let x = (from.x + to.x + 2.0 * right) / 8.0 + out * 0.75;
     (path, Place { x: x + 5.0, y: (lower + upper) / 2.0 + 4.0 })
 }

@@ -108,7 +108,7 @@ fn boxes_of_a_layer_do_not_overlap() {
     }
 }
 
-/// A thousand steps, each leading to the next, one a little further on, and one back.
+/// A thousand steps, each with an arc to the next one, one further on, and one back.
 #[test]
 fn a_thousand_steps_are_drawn() {
     let mut yaml =

@@ -1,10 +1,10 @@
-//! Steps and arcs as lines of text.
+//! Draws steps and arcs as lines of text.
 
 use crate::playbook::{Playbook, RouterMode};
 
 use super::{guard_of, loop_of, tools_of, walk};
 
-/// One line per step, its arcs below it. An arc to a step further up is marked with `↑`.
+/// Returns one line per step, its arcs below it. An arc to an earlier step is marked with `↑`.
 pub fn text(playbook: &Playbook) -> String {
     let order = walk(playbook);
     let mut place = vec![0; order.len()];

@@ -1,4 +1,4 @@
-//! `next`: one router, however it was written.
+//! Reads `next` into a router, in all supported spellings.
 
 use std::rc::Rc;
 
@@ -13,10 +13,10 @@ use crate::yaml::{Node, Yaml};
 pub(super) const MODES: &[(&str, RouterMode)] =
     &[("exclusive", RouterMode::Exclusive), ("inclusive", RouterMode::Inclusive)];
 
-/// Where an arc leads from: what the rest of the step says about it.
+/// The step an arc leaves, with its settings about arcs.
 pub(super) struct Origin<'a> {
     pub(super) step: &'a str,
-    /// `spec.next_mode`.
+    /// The mode from `spec.next_mode`.
     pub(super) mode: Option<RouterMode>,
 }
 
@@ -75,7 +75,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of names means all of them; a list of maps is looked at in order.
+    /// Reads a list of targets. A list of names takes all of them; a list of maps is evaluated in
+    /// order.
     fn list(&mut self, items: &[Rc<Node>], origin: &Origin<'_>) -> Router {
         let all_names = items.iter().all(|item| item.entries().is_none());
         let is_case = |item: &Rc<Node>| item.get("then").is_some() || item.get("else").is_some();
@@ -108,7 +109,7 @@ impl Reader<'_> {
         Router { mode, arcs }
     }
 
-    /// `{when, then: targets}` or `{else: targets}`.
+    /// Reads `{when, then: targets}` or `{else: targets}`.
     fn case(&mut self, item: &Node, origin: &Origin<'_>) -> Vec<Arc> {
         let guard = item.get("when").and_then(|when| self.condition(when));
         let targets = item.get("then").or_else(|| item.get("else"));
@@ -172,7 +173,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a guard asks how the step ended.
+/// True if a guard reads the outcome of the step.
 fn tests_failure(guard: &Condition, step: &str) -> bool {
     guard.variables().iter().any(|variable| {
         let (root, rest) = variable.split_once('.').unwrap_or((variable, ""));

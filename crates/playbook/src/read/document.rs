@@ -1,4 +1,4 @@
-//! The document as a whole: its head, its steps, and how they hang together.
+//! Reads a whole playbook: its head, its steps, and the graph of their arcs.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,19 +19,19 @@ use crate::suggest::nearest;
 use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
 use crate::yaml::{Node, to_object};
 
-/// Steps of a playbook.
+/// The most steps in a playbook.
 const STEPS_MAX: usize = 10_000;
-/// Arcs of all steps together.
+/// The most arcs of all steps together.
 const ARCS_MAX: usize = 50_000;
-/// The kinds of documents there are.
+/// The kinds of documents.
 pub(crate) const KINDS: &[&str] = &["Playbook", "Subscription", "Schedule"];
-/// Where a playbook starts that does not say where.
+/// The default entry step.
 const START: &str = "start";
 
 const ERROR_MODES: &[(&str, ErrorMode)] =
     &[("strict", ErrorMode::Strict), ("lenient", ErrorMode::Lenient)];
 
-/// The playbook of a document; `None` if there is an error among the findings.
+/// Returns the playbook of a document; `None` if there is an error among the findings.
 pub(crate) fn read(root: &Rc<Node>, workers: Workers, findings: &mut Findings) -> Option<Playbook> {
     let mut reader = Reader {
         findings,
@@ -51,7 +51,7 @@ struct Named {
     node: Rc<Node>,
 }
 
-/// What `executor.spec` says.
+/// The settings of `executor.spec`.
 #[derive(Default)]
 struct Executor {
     entry: Option<StepIndex>,
@@ -162,7 +162,7 @@ impl Reader<'_> {
         Some(Metadata { name, path, description, all: to_object(entries) })
     }
 
-    /// `workload`, and below it what the older `vars` adds.
+    /// Returns `workload`, with missing keys added from the older `vars`.
     fn workload(&mut self, root: &Node) -> Map<String, Value> {
         let mut workload = Map::new();
         for key in ["workload", "vars"] {
@@ -185,7 +185,7 @@ impl Reader<'_> {
         node.list().unwrap_or_default().iter().map(|entry| entry.to_json()).collect()
     }
 
-    /// The steps by name, so that arcs can be read in any order.
+    /// Collects the names of all steps first, so that arcs can refer to later steps.
     fn names(&mut self, root: &Node) -> Option<Vec<Named>> {
         let Some(workflow) = root.get("workflow") else {
             self.missing(root, "a playbook", "workflow");

@@ -1,7 +1,8 @@
-//! Tools of the language that are not built in. Where only workers of ours will run a playbook, a step
-//! that every execution comes to cannot do without its tool, so that is an error; everywhere else, and
-//! for a step that may be passed over, it is worth a warning. Whoever has workers of their own says so
-//! under `executor.requires`.
+//! Findings about tools of the language that are not built in.
+//!
+//! If only this program's workers run the playbook, such a tool is an error in a step that every
+//! execution reaches. Otherwise, or in a step that may be skipped, it is a warning. Tools that
+//! other workers provide are listed under `executor.requires`.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use crate::parse::Workers;
 use crate::playbook::{RouterMode, Step, StepIndex, Task};
 use crate::yaml::Node;
 
-/// The tools that are not built in, and where they are named.
+/// The tools that are not built in, and their places in the document.
 pub(super) struct ForeignTools {
     pub(super) workers: Workers,
     met: Vec<(ToolKind, Range<usize>)>,
@@ -30,11 +31,11 @@ impl ForeignTools {
     }
 }
 
-/// Words of the language that no worker has ever had a tool for.
+/// Tool kinds of the language that no worker implements.
 const NOBODYS: &[ToolKind] = &[ToolKind::Gateway, ToolKind::Gcs];
 
 impl Reader<'_> {
-    /// Says what is to be said about the tools that were met on the way. `places` are the steps'.
+    /// Reports the tools that are not built in. `places` has the byte range of each step.
     pub(super) fn note_foreign(
         &mut self,
         root: &Node,
@@ -72,7 +73,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `executor.requires` names: a list, or a map with a list of `tools`.
+/// Returns the tools named by `executor.requires`: a list, or a map with a list of `tools`.
 fn required(root: &Node) -> BTreeSet<String> {
     let requires = root.get("executor").and_then(|executor| executor.get("requires"));
     let list = requires.and_then(|requires| {
@@ -82,7 +83,7 @@ fn required(root: &Node) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The steps that an execution comes to unless one before them fails.
+/// Returns the steps that an execution reaches unless an earlier step fails.
 fn certain(steps: &[Step], entry: StepIndex) -> BTreeSet<StepIndex> {
     let mut found = BTreeSet::new();
     let mut waiting = vec![entry];

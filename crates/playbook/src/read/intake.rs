@@ -1,4 +1,4 @@
-//! What a subscription says about fetching messages: from where, how many, and in which order.
+//! Reads the settings by which a subscription fetches messages: source, batch size and order.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use crate::subscription::{Delivery, Fetch, MessageSource, Order, OrderKey};
 use crate::words::subscription::RUNTIME;
 use crate::yaml::Node;
 
-/// How many messages are fetched at once, unless the document says otherwise, and at most.
+/// The default and the largest number of messages per fetch.
 const BATCH: u32 = 100;
 const BATCH_MAX: u32 = 1000;
-/// How long to wait for a message, unless the document says otherwise, and at most.
+/// The default and the longest wait for a message.
 const WAIT: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// After how many failures a message is dead, unless the document says otherwise, and at most.
+/// The default and the largest number of failures before a message is dead.
 const FAILURES: u32 = 5;
 const FAILURES_MAX: u32 = 100;
-/// How deep in a body a key may lie.
+/// The deepest path of an ordering key in a body.
 const KEY_DEPTH_MAX: usize = 8;
 
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ impl Reader<'_> {
         said.unwrap_or(FAILURES)
     }
 
-    /// The order of `dispatch`, else that of `spool`, where older documents have it.
+    /// Reads the order from `dispatch`, else from `spool`, where older documents have it.
     pub(super) fn order(&mut self, spec: &Node) -> Order {
         let place = |name| given(spec, name).filter(|node| given(node, "ordering").is_some());
         let Some(node) = place("dispatch").or_else(|| place("spool")) else { return Order::None };
@@ -86,7 +86,7 @@ impl Reader<'_> {
         OrderKey::Field(path)
     }
 
-    /// What a source needs to be reached.
+    /// Checks that the settings required to reach a source are present.
     pub(super) fn check_source(&mut self, spec: &Node, source: MessageSource, delivery: &Delivery) {
         match delivery {
             Delivery::Push(_) => return,

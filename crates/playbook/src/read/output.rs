@@ -1,4 +1,4 @@
-//! `output`: how templates see what a step produced.
+//! Reads `output`: the view of a step's output in templates.
 
 use std::rc::Rc;
 
@@ -7,10 +7,10 @@ use crate::playbook::{OutputView, ScopeWord, Selected, StoreWord};
 use crate::words::{OUTPUT, SELECTED, STORE};
 use crate::yaml::Node;
 
-/// The largest number of bytes that may be said.
+/// The largest size in bytes that a setting may have.
 const BYTES_MAX: u32 = 64 * 1024 * 1024;
 
-/// What each kind of store is called afterwards; those that we do not have are as `auto`.
+/// The `_store` value for each kind of store; kinds that are not supported act like `auto`.
 const STORE_WORDS: &[(&str, Option<StoreWord>)] = &[
     ("auto", None),
     ("memory", Some(StoreWord::Memory)),
@@ -31,7 +31,8 @@ const SCOPE_WORDS: &[(&str, ScopeWord)] = &[
     ("permanent", ScopeWord::Permanent),
 ];
 
-/// Where a step says how its output is seen: beside its tool, or below it, in either of two ways.
+/// Returns the places of a step's output settings: in the step, or in its tool under either of two
+/// keys.
 fn places(step: &Node) -> impl Iterator<Item = &Rc<Node>> {
     let tool = step.get("tool");
     let result = tool.and_then(|tool| tool.get("spec")).and_then(|spec| spec.get("result"));
@@ -40,7 +41,7 @@ fn places(step: &Node) -> impl Iterator<Item = &Rc<Node>> {
     found.filter(|output| output.entries().is_some())
 }
 
-/// The keys and places of a path such as `user.tags.0`, also as `$.user.tags[0]`.
+/// Splits a path such as `user.tags.0` or `$.user.tags[0]` into keys and indexes.
 fn segments(path: &str) -> Vec<String> {
     let path = path.strip_prefix("$.").unwrap_or(path);
     let segments = path.split(['.', '[']).map(|segment| segment.trim_end_matches(']'));
@@ -93,7 +94,7 @@ impl Reader<'_> {
         self.whole(node, &format!("`{key}`"), 0..=BYTES_MAX)
     }
 
-    /// A list whose items are paths, or maps with a `path` and the name it gets by `as`.
+    /// Reads a list of paths, or of maps with a `path` and a name `as`.
     fn selected(&mut self, list: &Rc<Node>, into: &mut Vec<Selected>) {
         if list.is_null() {
             return;

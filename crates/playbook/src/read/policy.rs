@@ -1,4 +1,4 @@
-//! Rules: what follows from how a task ended, and whether a step may be entered.
+//! Reads rules: the reaction to a task's outcome, and the conditions for entering a step.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::yaml::{Entry, Key, Node, Yaml};
 const ATTEMPTS_DEFAULT: u32 = 3;
 const DELAY_DEFAULT: Duration = Duration::from_secs(1);
 
-/// Which failures `retry` means, when it does not say.
+/// The default condition of `retry`.
 const ANY_FAILURE: &str = "{{ output.status == 'error' }}";
 
-/// The targets of a rule's `set` that have no prefix.
+/// Returns the targets of a rule's `set` that have no prefix.
 fn bare_targets(then: &[Entry]) -> impl Iterator<Item = Key> {
     let blocks = then.iter().filter(|entry| entry.key.text == "set");
     let targets = blocks.flat_map(|block| block.value.entries().unwrap_or_default());
@@ -30,7 +30,7 @@ fn bare_targets(then: &[Entry]) -> impl Iterator<Item = Key> {
 }
 
 impl Reader<'_> {
-    /// The rules of `spec.policy`: below `rules`, or directly there.
+    /// Reads the rules of `spec.policy`: below `rules`, or directly there.
     pub(super) fn policy(&mut self, node: &Rc<Node>, seat: &Seat<'_>) -> Vec<Rule> {
         if node.list().is_some() {
             return self.rules(node, seat);
@@ -84,7 +84,7 @@ impl Reader<'_> {
         Some(Rule { when, set, verdict })
     }
 
-    /// A rule whose `do` stands next to its `when`.
+    /// Reads a rule whose `do` is next to its `when`.
     fn inline_rule(&mut self, item: &Node) -> Option<()> {
         for entry in self.any_map(item, RULE.title)? {
             match RULE.word(&entry.key.text).or_else(|| THEN.word(&entry.key.text)) {
@@ -173,7 +173,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is written, or what will be rendered.
+    /// Returns the value as read, or the template that will give it.
     fn amount<T>(
         &mut self,
         node: &Node,
@@ -185,7 +185,7 @@ impl Reader<'_> {
         read(self).map(Amount::Said)
     }
 
-    /// A word that is not known means a constant delay, as it always has.
+    /// Reads `backoff`. An unknown word gets a warning and means a constant delay.
     fn backoff(&mut self, node: &Node) -> Backoff {
         match self.text(node, "`backoff`").as_deref() {
             None | Some("none" | "fixed" | "constant") => Backoff::Constant,
@@ -201,7 +201,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What `retry` means, as a rule: a number of attempts, or a map.
+    /// Converts `retry`, a number of attempts or a map, into a rule.
     pub(super) fn retry_rule(&mut self, node: &Rc<Node>) -> Option<Rule> {
         let (retry, when) = match &node.yaml {
             Yaml::Null | Yaml::Bool(false) => return None,
@@ -244,7 +244,7 @@ impl Reader<'_> {
         retry
     }
 
-    /// Whether a step may be entered: below `rules`, or directly a list.
+    /// Reads the rules for entering a step: below `rules`, or directly a list.
     pub(super) fn admit(&mut self, node: &Node) -> Vec<AdmitRule> {
         let rules = node.get("rules").map_or(node, |rules| rules);
         let items = self.rule_items(rules).to_vec();

@@ -1,4 +1,4 @@
-//! `loop`: the items, the name they have, and how they are worked on.
+//! Reads `loop`: its items, the name of an item, and the mode.
 
 use std::rc::Rc;
 
@@ -102,7 +102,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The tool that claims rows. Its statement is what such a tool calls its command.
+    /// Reads the tool that claims rows. Its `claim` becomes the `command` of the tool.
     fn cursor(&mut self, node: &Node) -> Option<Task> {
         let entries = self.map(node, CURSOR)?;
         let Some(claim) = node.get("claim") else {
@@ -141,7 +141,7 @@ impl Reader<'_> {
         frame
     }
 
-    /// A positive whole number, or a template that will give one.
+    /// Reads a positive whole number, or a template that gives one.
     fn number(&mut self, node: &Node, title: &str) -> Option<Template> {
         if node.is_null() {
             return None;

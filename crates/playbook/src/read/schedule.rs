@@ -1,4 +1,4 @@
-//! A document of `kind: Schedule`.
+//! Reads a document of `kind: Schedule`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::schedule::{CatchUp, Overlap, Schedule, When};
 use crate::words::schedule::{DISPATCH, ROOT, SPEC};
 use crate::yaml::{Node, to_object};
 
-/// The shortest time between two executions.
+/// The shortest interval between two executions.
 const EVERY_MIN: Duration = Duration::from_secs(1);
 const EVERY_MAX: Duration = Duration::from_secs(366 * 86400);
 const JITTER_MAX: Duration = Duration::from_secs(86400);
@@ -30,7 +30,7 @@ const OVERLAPS: &[(&str, Overlap)] = &[
 const CATCH_UPS: &[(&str, CatchUp)] =
     &[("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)];
 
-/// The schedule of a document; `None` if there is an error among the findings.
+/// Returns the schedule of a document; `None` if there is an error among the findings.
 pub(crate) fn read_schedule(root: &Node, findings: &mut Findings) -> Option<Schedule> {
     let mut reader = Reader {
         findings,
@@ -89,7 +89,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Executions of an interval start in the order of their instants.
+    /// Rejects a jitter longer than the interval, so that executions start in the order of their
+    /// instants.
     fn check_jitter(&mut self, spec: &Node, when: Option<&When>, jitter: Option<Duration>) {
         if let (Some(When::Every(every)), Some(jitter), Some(node)) =
             (when, jitter, spec.get("jitter"))
@@ -146,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Of the database that is built in, so that every server has the same rules.
+    /// Reads a time zone. The bundled database is used, so that every server has the same rules.
     fn zone(&mut self, node: &Node) -> Option<TimeZone> {
         let name = self.name(node, "`timezone`")?;
         let zone = TimeZoneDatabase::bundled().get(&name);

@@ -1,4 +1,5 @@
-//! `keychain.<name>.<field>` in templates: whether the playbook's own entry has such a field.
+//! Checks that the fields used as `keychain.<name>.<field>` in templates exist in the playbook's
+//! keychain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,13 +13,13 @@ use crate::yaml::{Node, Yaml};
 
 /// The variable that holds secrets.
 const KEYCHAIN: &str = "keychain";
-/// The fields of an entry that says its token.
+/// The fields of a keychain entry that contains its token.
 const BEARER_FIELDS: [&str; 2] = ["token", "type"];
 /// The methods of a map, which may follow its name like keys.
 const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
 
-/// The fields of the playbook's own secrets, by name, as far as they are known before it runs:
-/// those of a stored credential are not.
+/// The fields of the secrets that the playbook declares, by name. Fields of stored credentials are
+/// not known before the run and not listed.
 #[derive(Debug, Default)]
 pub(super) struct SecretFields(BTreeMap<String, BTreeSet<String>>);
 
@@ -31,7 +32,8 @@ impl SecretFields {
         Self(keychain.iter().filter_map(known).collect())
     }
 
-    /// The fields of the secret that a variable asks an unknown field of, and that field.
+    /// Returns the known fields, the secret's name and the unknown field, if a variable asks for
+    /// one.
     fn lacking<'v>(&self, variable: &'v str) -> Option<(&BTreeSet<String>, &'v str, &'v str)> {
         let mut segments = variable.split('.');
         let (root, name, field) = (segments.next()?, segments.next()?, segments.next()?);
@@ -78,7 +80,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where below a node a text holds these words.
+/// Returns the place of the first text below a node that contains `words`.
 fn place_of(node: &Node, words: &str, source: &crate::source::Source) -> Option<Range<usize>> {
     match &node.yaml {
         Yaml::Text { text, .. } => {

@@ -1,11 +1,11 @@
-//! `set` and its older names: which variables are written where.
+//! Reads `set` and its older names: which variables are assigned in which scope.
 
 use super::Reader;
 use crate::diagnostic::{Code, Finding};
 use crate::playbook::{Assignment, AssignmentScope};
 use crate::yaml::{Entry, Key, Node};
 
-/// Prefixes of a target and what they mean. `vars` is how the context was once called.
+/// The prefixes of targets and their scopes. `vars` is an old name of the context.
 const SCOPES: &[(&str, AssignmentScope)] = &[
     ("ctx", AssignmentScope::Ctx),
     ("iter", AssignmentScope::Iter),
@@ -13,7 +13,7 @@ const SCOPES: &[(&str, AssignmentScope)] = &[
     ("vars", AssignmentScope::Ctx),
 ];
 
-/// Keys that hold assignments, and the scope of a target without a prefix there.
+/// The keys that hold assignments, each with the scope of targets without a prefix.
 const BLOCKS: &[(&str, AssignmentScope)] = &[
     ("set", AssignmentScope::Bare),
     ("set_ctx", AssignmentScope::Ctx),
@@ -22,7 +22,7 @@ const BLOCKS: &[(&str, AssignmentScope)] = &[
 ];
 
 impl Reader<'_> {
-    /// Everything that `set` and its older names write, in the order of the document.
+    /// Reads the assignments of `set` and its older names, in the order of the document.
     pub(super) fn set_blocks(&mut self, entries: &[Entry]) -> Vec<Assignment> {
         let mut all = Vec::new();
         for entry in entries {
@@ -34,7 +34,7 @@ impl Reader<'_> {
         all
     }
 
-    /// The assignments of one map; `bare` is the scope of targets without a prefix.
+    /// Reads the assignments of one map; `bare` is the scope of targets without a prefix.
     pub(super) fn assignments(&mut self, node: &Node, bare: AssignmentScope) -> Vec<Assignment> {
         let mut all = Vec::new();
         for entry in self.any_map(node, "`set`").unwrap_or_default() {
@@ -79,7 +79,7 @@ fn split(target: &str) -> Option<(AssignmentScope, &str)> {
     Some((*scope, key))
 }
 
-/// Returns whether a target has no prefix that names its scope.
+/// True if a target has no prefix that names its scope.
 pub(super) fn is_bare(target: &str) -> bool {
     let first = target.split('.').next().unwrap_or_default();
     SCOPES.iter().all(|(prefix, _)| *prefix != first)

@@ -1,5 +1,5 @@
-//! The settings of a tool, as far as they can be judged before any template is rendered: keys that
-//! mean nothing, values of the wrong type, keys that are missing, keys that contradict each other.
+//! Checks the settings of a tool before any template is rendered: unknown keys, values of the wrong
+//! type, missing keys and contradictions.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::suggest::nearest;
 use crate::words::tools::{Case, FOREIGN, Form, Setting, Settings, settings_of};
 use crate::yaml::{Entry, Key, Node, Yaml};
 
-/// No setting of a tool is a longer time.
+/// The longest duration of any setting.
 const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Whether only rendering tells what a value is.
+/// True if the value is known only after rendering.
 fn is_template(node: &Node) -> bool {
     node.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
 }
 
-/// Whether a key is there; below a template it may be. Null counts as absent.
+/// True if a key is present, or may be because a template is above it. Null counts as absent.
 fn is_given(config: &Node, path: &str) -> bool {
     let found = match path.split_once('.') {
         None => config.get(path),
@@ -34,8 +34,8 @@ fn is_given(config: &Node, path: &str) -> bool {
 }
 
 impl Reader<'_> {
-    /// Looks at what a tool is told, once all spellings of it are together. Workers of others may
-    /// have tools of the same name that read other keys, so for them nothing is an error.
+    /// Checks the settings of a tool, after all spellings are merged. Workers of other vendors may
+    /// have tools of the same name that read other keys, so for them every finding is a warning.
     pub(super) fn tool_settings(&mut self, tool: ToolKind, config: &Node) {
         if let Some(settings) = settings_of(tool) {
             self.findings.is_mild = self.foreign.workers == Workers::Any;
@@ -50,7 +50,7 @@ impl Reader<'_> {
             match settings.setting(&entry.key.text) {
                 Some(_) if entry.value.is_null() || is_template(&entry.value) => {}
                 Some(setting) => self.setting(&entry.value, setting, settings),
-                // A key that only rendering tells may be any.
+                // A templated key may turn out to be any key.
                 None if entry.key.text.contains("{{") => {}
                 None => self.unknown_setting(entry, settings),
             }
@@ -96,7 +96,7 @@ impl Reader<'_> {
         self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
     }
 
-    /// The same as [`Reader::misplaced`], whoever's tool it is.
+    /// Calls [`Reader::misplaced`] and reports an error whichever workers run the tool.
     fn misplaced_in_tool(&mut self, key: &Key, title: &str) -> bool {
         let is_mild = std::mem::replace(&mut self.findings.is_mild, false);
         let misplaced = self.misplaced(key, title);
@@ -173,7 +173,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The first that is there counts, in the order of the group.
+    /// Warns about keys of a group that have no effect because an earlier one of the group is
+    /// present.
     fn rivals(&mut self, entries: &[Entry], group: &[&str]) {
         let given = given(entries, group);
         let [first, others @ ..] = &given[..] else { return };
@@ -192,7 +193,7 @@ impl Reader<'_> {
     }
 }
 
-/// The entries of a group that are there, in the group's order.
+/// Returns the entries of a group that are present, in the order of the group.
 fn given<'n>(entries: &'n [Entry], group: &[&str]) -> Vec<&'n Entry> {
     let find = |name: &&str| entries.iter().find(|entry| entry.key.text == *name);
     group.iter().filter_map(find).filter(|entry| !entry.value.is_null()).collect()

@@ -1,4 +1,4 @@
-//! One step.
+//! Reads one step.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::words::{STEP, STEP_POLICY, STEP_SPEC, Standing};
 use crate::yaml::{Entry, Node};
 
 impl Reader<'_> {
-    /// Reads a step whose name is known already.
+    /// Reads a step whose name is already known.
     pub(super) fn step(&mut self, name: &str, node: &Rc<Node>) -> Option<Step> {
         let entries = node.entries()?;
         let settings_here = node.get("type").is_some()
@@ -66,8 +66,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Items that are worked on at the same time would overwrite each other's values: what a rule sets
-    /// without a prefix belongs to the whole execution.
+    /// Warns about rules that set a variable without a prefix in a parallel loop: such a variable
+    /// belongs to the whole execution, so concurrent items overwrite each other's values.
     fn check_rule_sets(&mut self, repeat: Option<&Loop>) {
         let keys = std::mem::take(&mut self.bare_rule_sets);
         let is_parallel = repeat.is_some_and(|repeat| match repeat.mode {
@@ -123,7 +123,7 @@ impl Reader<'_> {
         Some(Body { tasks: vec![task], form: BodyForm::Single })
     }
 
-    /// A step's tool as a map or a list, whichever way it was written.
+    /// Returns a step's tool as a map or a list, from any of its spellings.
     fn tool_of(&mut self, node: &Rc<Node>) -> Option<Rc<Node>> {
         let kind = match (node.get("tool"), node.get("type"), node.get("call")) {
             (Some(tool), _, _) if !tool.is_null() => match tool.text() {
@@ -151,7 +151,7 @@ impl Reader<'_> {
         Some(Rc::new(Node::map(node.span.clone(), entries)))
     }
 
-    /// `retry` and rules at the step hold for each task that has none of its own.
+    /// Applies the step's `retry` and rules to each task that has none of its own.
     fn with_step_rules(&mut self, mut body: Body, node: &Node, policy: Option<&Rc<Node>>) -> Body {
         let labels: Vec<String> = body.tasks.iter().map(|task| task.label.clone()).collect();
         let rules = policy.and_then(|policy| policy.get("rules"));

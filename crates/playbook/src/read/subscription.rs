@@ -1,4 +1,4 @@
-//! A document of `kind: Subscription`.
+//! Reads a document of `kind: Subscription`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,19 +19,19 @@ use crate::words::subscription::{
 };
 use crate::yaml::{Node, to_object};
 
-/// How many messages are dispatched at once at most.
+/// The most messages dispatched at once.
 const BATCH_MAX: u32 = 1000;
-/// How large a limit may be.
+/// The largest value of a limit.
 const LIMIT_MAX: u32 = 1_000_000;
-/// How many headers may decide something.
+/// The most header directives.
 const DIRECTIVES_MAX: usize = 100;
-/// For how long messages that come again are known, unless the document says otherwise.
+/// The default time for which duplicate messages are recognised.
 const WINDOW: Duration = Duration::from_secs(300);
 const WINDOW_MAX: Duration = Duration::from_secs(30 * 86400);
-/// How old a signature may be, unless the document says otherwise.
+/// The default maximum age of a signature.
 const TOLERANCE: Duration = Duration::from_secs(300);
 const TOLERANCE_MAX: Duration = Duration::from_secs(86400);
-/// The header of a signature, and of a token, unless the document says otherwise.
+/// The default header of a signature, and of a token.
 const SIGNATURE_HEADER: &str = "x-signature";
 const STRIPE_HEADER: &str = "stripe-signature";
 const TOKEN_HEADER: &str = "authorization";
@@ -95,7 +95,7 @@ enum Ordering {
     Other,
 }
 
-/// What a place to buffer messages in needs besides its name.
+/// The setting that a spool backend needs besides its name.
 #[derive(Clone, Copy)]
 enum Backend {
     Default,
@@ -103,7 +103,7 @@ enum Backend {
     Bucket,
 }
 
-/// The subscription of a document; `None` if there is an error among the findings.
+/// Returns the subscription of a document; `None` if there is an error among the findings.
 pub(crate) fn read_subscription(root: &Node, findings: &mut Findings) -> Option<Subscription> {
     let mut reader = Reader {
         findings,
@@ -180,7 +180,7 @@ impl Reader<'_> {
         Some(Metadata { name, path, description, all: to_object(entries) })
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key; reports a finding if it is missing.
     pub(super) fn needed<'n>(
         &mut self,
         node: &'n Node,
@@ -194,7 +194,7 @@ impl Reader<'_> {
         found.map(|value| &**value)
     }
 
-    /// A name that must be there.
+    /// Returns the name under a required key; reports a finding if it is missing.
     pub(super) fn needed_name(&mut self, node: &Node, title: &str, key: &str) -> Option<String> {
         let value = self.needed(node, title, key)?;
         self.name(value, &format!("`{key}`"))
@@ -288,7 +288,7 @@ impl Reader<'_> {
         Some(Verify::Hmac { header: header?, secret: secret?, signed: signed?, tolerance })
     }
 
-    /// The name of a header, in lower case.
+    /// Returns the name of a header in lower case; `usual` if the key is absent.
     fn header_of(&mut self, node: &Node, key: &str, usual: &str) -> Option<String> {
         let Some(value) = node.get(key).filter(|value| !value.is_null()) else {
             return Some(usual.to_owned());
@@ -375,7 +375,7 @@ impl Reader<'_> {
         Some(Directive { header, controls })
     }
 
-    /// What a header may choose: a list that is not empty.
+    /// Reads the values that a header may choose: a non-empty list.
     fn allowed(&mut self, node: &Node) -> Option<Vec<String>> {
         let list = self.needed(node, "a directive that chooses", "allowed")?;
         let allowed = self.names_of(list, "`allowed`")?;
@@ -454,7 +454,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a worker reads when it buffers messages.
+    /// Checks `spool`, which workers read when they buffer messages.
     fn check_spool(&mut self, spec: &Node) {
         let Some(node) = spec.get("spool").filter(|node| !node.is_null()) else { return };
         if self.map(node, SPOOL).is_none() {

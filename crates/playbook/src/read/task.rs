@@ -1,4 +1,4 @@
-//! `tool`: one map, or a list of them, in every way they have been written.
+//! Reads `tool`: one map, or a list of them, in all supported spellings.
 
 use std::rc::Rc;
 use std::str::FromStr;
@@ -13,26 +13,26 @@ use crate::suggest::nearest;
 use crate::words::{NOT_TOOLS, TOOL, TOOL_SPEC, WORKBOOK, tool_kinds};
 use crate::yaml::{Entry, Node};
 
-/// Keys that are no setting of the tool itself.
+/// Keys of a tool's map that are not settings of the tool itself.
 const NOT_CONFIG: &[&str] =
     &["kind", "set", "set_ctx", "set_iter", "set_vars", "spec", "retry", "eval"];
 
-/// What a step does, before it is a step.
+/// The tasks of a step, and the form they were written in.
 pub(super) struct Body {
     pub(super) tasks: Vec<Task>,
     pub(super) form: BodyForm,
 }
 
-/// A task among the others of its step.
+/// The index of a task in its step, with the labels of all tasks of the step.
 pub(super) struct Seat<'a> {
     pub(super) labels: &'a [String],
     pub(super) index: usize,
 }
 
-/// An item of a pipeline, with its label found.
+/// An item of a pipeline with its label.
 struct Item {
     label: Option<String>,
-    /// What to point at when the label is wrong.
+    /// The node to point at if the label is wrong.
     label_node: Rc<Node>,
     tool: Rc<Node>,
     form: ItemForm,
@@ -46,14 +46,15 @@ enum ItemForm {
     Nested,
 }
 
-/// Which of two entries of one name counts: today's spelling over older ones.
+/// Precedence of an entry over another one with the same name: current spellings win over older
+/// ones.
 #[derive(Clone, Copy)]
 enum Precedence {
     Above,
     Below,
 }
 
-/// The list of a pipeline that is written out as a tool of its own.
+/// Returns the tasks of a pipeline written as a tool of `kind: task_sequence`.
 fn sequence(tool: &Node) -> Option<&Rc<Node>> {
     let is_sequence = tool.get("kind").and_then(|kind| kind.text()) == Some("task_sequence");
     tool.get("tasks").filter(|_| is_sequence)
@@ -113,7 +114,7 @@ impl Reader<'_> {
             let label = Some(only.key.text.clone());
             return Item { label, label_node: Rc::clone(node), tool, form: ItemForm::Nested };
         }
-        // The name of a workbook task is not a label, but no other is given.
+        // The name of a workbook task is not a label, but serves as one if no other is given.
         match node.get("name") {
             Some(name) => {
                 let label = self.name(name, "a task's name");
@@ -123,7 +124,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A tool given as a map. `None` after a finding.
+    /// Reads a tool given as a map; `None` after a finding.
     fn task(&mut self, node: &Rc<Node>, seat: &Seat<'_>, form: &ItemForm) -> Option<Task> {
         if node.entries().is_none() {
             self.wrong_type(node, "a tool", "a map with a `kind`");
@@ -164,7 +165,7 @@ impl Reader<'_> {
         self.kind_named(&name, kind)
     }
 
-    /// What was probably meant by a tool that does not say its kind.
+    /// Suggests a kind for a tool without one.
     fn kind_help(&self, node: &Node) -> Option<String> {
         let kinds = tool_kinds();
         let entries = node.entries()?;
@@ -197,7 +198,7 @@ impl Reader<'_> {
         None
     }
 
-    /// What the tool itself reads: everything not listed, older names made new.
+    /// Returns the settings that the tool itself reads, with older names replaced by current ones.
     fn config(
         &mut self,
         node: &Node,
@@ -250,11 +251,11 @@ impl Reader<'_> {
         merge_entry(config, Entry { key, value: Rc::clone(&entry.value) }, Precedence::Below);
     }
 
-    /// How long a task may take, unless only a template knows.
+    /// Returns the time limit of a task; `None` if a template gives it.
     fn task_timeout(&mut self, node: &Node) -> Option<Duration> {
         let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
         let written = [node.get("timeout_seconds"), node.get("timeout"), spec];
-        // A map tells apart connecting and reading; that is for the tool.
+        // A map has separate limits for connecting and reading; the tool reads it.
         let is_time = |timeout: &&Rc<Node>| !timeout.is_null() && timeout.entries().is_none();
         let written = written.into_iter().flatten().find(is_time)?;
         if written.text().is_some_and(|text| text.contains("{{")) {
@@ -264,7 +265,7 @@ impl Reader<'_> {
     }
 }
 
-/// Adds an entry. Where its namesake is there already two maps become one, else one of them stays.
+/// Adds an entry. If one with the same name exists, two maps are merged, else `precedence` decides.
 fn merge_entry(config: &mut Vec<Entry>, entry: Entry, precedence: Precedence) {
     let Some(known) = config.iter_mut().find(|known| known.key.text == entry.key.text) else {
         config.push(entry);

@@ -1,4 +1,4 @@
-//! Scalars and templates of the language.
+//! Reads scalars, durations, conditions and templates.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use super::Reader;
 use crate::diagnostic::{Code, Finding};
 use crate::yaml::{Node, Yaml};
 
-/// No task, step or execution may take longer.
+/// The longest timeout of a task, step or execution.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 86400);
-/// A name of a step, a label, an iterator is at most this long.
+/// The longest name of a step, label or iterator.
 const NAME_BYTES_MAX: usize = 200;
 
 impl Reader<'_> {
@@ -24,7 +24,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Text that something is called by: not empty, one line, not a template.
+    /// Reads a name: not empty, one line, not a template.
     pub(super) fn name(&mut self, node: &Node, title: &str) -> Option<String> {
         let name = self.text(node, title)?;
         let fault = if name.trim().is_empty() {
@@ -42,7 +42,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Numbers and booleans count as the text they were written as.
+    /// Returns the text of a scalar; numbers and booleans as they were written.
     fn scalar_text(&self, node: &Node) -> Option<String> {
         match &node.yaml {
             Yaml::Text { text, .. } => Some(text.clone()),
@@ -53,7 +53,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One of a few words.
+    /// Reads one of the given words.
     pub(super) fn word<T: Copy>(
         &mut self,
         node: &Node,
@@ -81,12 +81,12 @@ impl Reader<'_> {
         }
     }
 
-    /// A whole number from 1 on.
+    /// Reads a whole number of at least 1.
     pub(super) fn count(&mut self, node: &Node, title: &str, max: u32) -> Option<u32> {
         self.whole(node, title, 1..=max)
     }
 
-    /// A whole number within bounds.
+    /// Reads a whole number within bounds.
     pub(super) fn whole(
         &mut self,
         node: &Node,
@@ -116,7 +116,8 @@ impl Reader<'_> {
         count
     }
 
-    /// Seconds, or a number with a unit. `unit` is how many seconds a bare number counts for.
+    /// Reads a duration: a number, or a number with a unit. A bare number counts `unit` seconds
+    /// each.
     pub(super) fn duration(
         &mut self,
         node: &Node,
@@ -168,7 +169,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Says what is wrong with each text below a node, and with how many something is.
+    /// Reports each invalid template below a node; returns how many there are.
     fn find_bad_leaves(&mut self, node: &Node) -> usize {
         match &node.yaml {
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => 0,
@@ -186,7 +187,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A boolean, or text that is looked at for truth.
+    /// Reads a condition: a boolean, or text that is rendered and tested for truth.
     pub(super) fn condition(&mut self, node: &Node) -> Option<Condition> {
         match &node.yaml {
             Yaml::Bool(_) | Yaml::Text { .. } | Yaml::Number(_) => {}

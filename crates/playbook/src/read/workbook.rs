@@ -1,4 +1,5 @@
-//! Tasks that several steps use: `workbook`, and `kind: workbook` that names one of them.
+//! Reads `workbook`, tasks shared by several steps, and `kind: workbook`, which refers to one of
+//! them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -43,7 +44,7 @@ impl Reader<'_> {
         workbook
     }
 
-    /// The tool of a task: below `tool`, or the task itself.
+    /// Returns the tool of a task: below `tool`, or the task itself.
     fn workbook_tool(&mut self, task: &Rc<Node>) -> Option<Rc<Node>> {
         let tool = task.get("tool").unwrap_or(task);
         if tool.entries().is_none() {
@@ -58,7 +59,8 @@ impl Reader<'_> {
         Some(Rc::clone(tool))
     }
 
-    /// What `kind: workbook` stands for: the task's tool, with this one's keys over it.
+    /// Resolves `kind: workbook` to the tool of the named task, with this tool's keys merged over
+    /// it.
     pub(super) fn resolve_workbook(&mut self, tool: &Node) -> Option<Rc<Node>> {
         let own = tool.entries()?;
         let Some(name) = tool.get("task").or_else(|| tool.get("name")) else {
@@ -84,7 +86,8 @@ impl Reader<'_> {
     }
 }
 
-/// Puts an entry in place of its namesake; maps of variables are merged, the new one's winning.
+/// Replaces the entry with the same name; maps of variables are merged, with the new values
+/// winning.
 fn lay_over(entries: &mut Vec<Entry>, entry: &Entry) {
     let is_input = |key: &Key| matches!(key.text.as_str(), "input" | "args" | "with");
     let namesake = entries

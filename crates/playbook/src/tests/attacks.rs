@@ -1,4 +1,4 @@
-//! Documents that mean harm, or that nobody meant to write.
+//! Malicious and accidental documents.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use super::document;
 use crate::{Code, Severity};
 
-/// Checks that bytes are refused, and with which words. Those without a bound would take for ever.
+/// Checks that bytes are refused, and the messages. Without limits, some of them would take
+/// forever.
 #[track_caller]
 fn check(source: &[u8], expected: Expect) {
     let problems = match crate::parse("t.yaml", source) {
@@ -241,7 +242,7 @@ fn a_thousand_misspelt_arcs() {
 
 const REAL: &str = include_str!("real.yaml");
 
-/// Bits of the language and of YAML, put together at random.
+/// Pieces of the language and of YAML, combined at random.
 fn yamlish() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "step", "tool", "next", "kind", "noop", "workflow", "loop", "in", "arcs", "when", "then",
@@ -253,7 +254,7 @@ fn yamlish() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Cuts and replaces in a real document.
+/// A real document with random cuts and replacements.
 fn mutated() -> impl Strategy<Value = String> {
     let edit = (any::<prop::sample::Index>(), 0..40_usize, "[ -~\n]{0,6}");
     prop::collection::vec(edit, 1..4).prop_map(|edits| {
@@ -267,7 +268,7 @@ fn mutated() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whatever the bytes, there is an answer, and its places lie within the document.
+/// Checks that any bytes give a result, with positions inside the document.
 fn check_any(source: &[u8]) {
     let problems = match crate::parse("t.yaml", source) {
         Ok(checked) => {

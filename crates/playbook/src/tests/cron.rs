@@ -1,4 +1,4 @@
-//! Cron expressions against an oracle that goes through time minute by minute.
+//! Checks cron expressions against an oracle that steps through time minute by minute.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use crate::cron::Cron;
 
-/// Where clocks are moved, and a day or two before they are: by an hour, by half an hour, at midnight,
-/// in a zone with odd minutes, backwards in summer, by a whole day.
+/// Zones and times shortly before a clock change: by an hour, by half an hour, at midnight, in a
+/// zone with odd minutes, backwards in summer, by a whole day.
 const CHANGES: &[(&str, &str)] = &[
     ("Europe/Berlin", "2027-03-27T12:00:00Z"),
     ("Europe/Berlin", "2027-10-30T12:00:00Z"),
@@ -25,10 +25,10 @@ const CHANGES: &[(&str, &str)] = &[
     ("Pacific/Apia", "2011-12-29T00:00:00Z"),
     ("UTC", "2027-02-27T00:00:00Z"),
 ];
-/// How many minutes each is followed for.
+/// The number of minutes checked after each start.
 const MINUTES: i64 = 3 * 24 * 60;
 
-/// Which values a field has, said in the plainest way.
+/// Returns the values of a field, computed in the simplest way.
 fn values(field: &str, min: i8, max: i8) -> BTreeSet<i8> {
     let mut found = BTreeSet::new();
     for part in field.split(',') {
@@ -46,7 +46,7 @@ fn values(field: &str, min: i8, max: i8) -> BTreeSet<i8> {
     found
 }
 
-/// An expression, taken apart.
+/// A parsed expression.
 struct Meant {
     fields: Vec<String>,
 }
@@ -66,14 +66,14 @@ impl Meant {
     }
 }
 
-/// The instants of an expression, found by looking at every minute: a local time counts the first time
-/// the clocks show it, and one they jump over counts when they jump; with `*` for the hour, whatever
-/// the clocks show counts.
+/// Returns the instants of an expression by testing every minute. A local time counts the first
+/// time the clocks show it, and a skipped one at the clock change; with `*` for the hour, every
+/// local time shown counts.
 fn oracle(expression: &str, zone: &TimeZone, from: Timestamp) -> Vec<Timestamp> {
     let meant = Meant { fields: expression.split(' ').map(str::to_owned).collect() };
     let follows_hours = meant.fields[1] == "*";
     let local = |instant: Timestamp| zone.to_datetime(instant);
-    // What was shown in the day before counts as seen.
+    // Local times shown on the day before count as seen.
     let mut seen: BTreeSet<DateTime> =
         (-24 * 60..=0).map(|minute| local(from + minute.minutes())).collect();
     let mut shown = local(from);

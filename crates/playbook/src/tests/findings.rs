@@ -1,4 +1,4 @@
-//! What is said about documents that are wrong, or could be better.
+//! Diagnostics about documents that are wrong or could be improved.
 
 mod flow;
 mod head;

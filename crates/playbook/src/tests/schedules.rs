@@ -1,4 +1,4 @@
-//! Documents of `kind: Schedule`, and the instants they mean.
+//! Documents of `kind: Schedule` and their instants.
 
 use expect_test::{Expect, expect};
 use noetl_model::Timestamp;
@@ -24,7 +24,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().expect("an instant")
 }
 
-/// The instants after one of them, to the minute.
+/// Checks the instants of a schedule after a time, to the minute.
 #[track_caller]
 fn check(when: &str, after: &str, expected: &[&str]) {
     let (schedule, mut reached) = (schedule(when), at(after));

@@ -1,5 +1,5 @@
-//! What is said about the settings of each tool: nothing where they are right, and what to do where
-//! they are not.
+//! Diagnostics about the settings of each tool: none if they are correct, with help if they are
+//! not.
 
 use expect_test::{Expect, expect};
 use noetl_model::ToolKind;
@@ -8,7 +8,7 @@ use super::document;
 use crate::words::tools::{Form, Settings, settings_of};
 use crate::{Severity, Workers, parse, parse_for};
 
-/// Checks what is said about one tool, each finding on a line: where, what, and the way out.
+/// Checks the diagnostics about one tool, one per line: place, message and help.
 #[track_caller]
 fn check(tool: &str, expected: Expect) {
     let yaml = document(&format!("  - step: start\n    tool: {tool}\n"));
@@ -486,13 +486,13 @@ fn settings_of_transfer_that_are_wrong() {
     );
 }
 
-/// A page about tools.
+/// Reads a page of the tool documentation.
 fn page(name: &str) -> String {
     let file = format!("{}/../../docs/tools/{name}.md", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The keys in the table of a tool's page.
+/// Returns the keys in the table of a tool's page.
 fn keys_of_page(tool: ToolKind) -> Vec<String> {
     let page = page(tool.as_str());
     let table = page.lines().skip_while(|line| !line.starts_with("| Key")).skip(2);
@@ -502,7 +502,7 @@ fn keys_of_page(tool: ToolKind) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Whether a key, or one below another, is a setting.
+/// True if a key, or a dotted path of keys, is a setting.
 fn is_setting(settings: &'static Settings, path: &str) -> bool {
     match path.split_once('.') {
         None => settings.setting(path).is_some(),
@@ -523,7 +523,7 @@ fn every_key_on_a_tools_page_is_one_of_its_settings() {
         let settings = settings_of(*tool).expect("it is built in");
         let keys = keys_of_page(*tool);
         assert!(!keys.is_empty(), "{tool}");
-        // Keys of either end of a transfer are written without it.
+        // The page lists the keys of a transfer's two ends without `source.` or `target.`.
         let known = |key: &String| {
             is_setting(settings, key) || is_setting(settings, &format!("source.{key}"))
         };

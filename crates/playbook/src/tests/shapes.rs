@@ -1,10 +1,10 @@
-//! The same thing, however it is written.
+//! Different spellings of the same playbook are read as the same model.
 
 use expect_test::{Expect, expect};
 
 use super::{document, playbook, show_step};
 
-/// Checks what the first step of a workflow is read as. `b` and `c` are there to go to.
+/// Checks how the first step of a workflow is read. Steps `b` and `c` exist as targets.
 #[track_caller]
 fn check(step: &str, expected: Expect) {
     let indented: String = step.lines().map(|line| format!("    {line}\n")).collect();
@@ -15,7 +15,7 @@ fn check(step: &str, expected: Expect) {
     expected.assert_eq(&show_step(&playbook, &playbook.steps[0]));
 }
 
-/// Checks what a `next` is read as.
+/// Checks how a `next` is read.
 #[track_caller]
 fn check_next(next: &str, expected: Expect) {
     check(&format!("next: {next}"), expected);
@@ -467,7 +467,7 @@ vars: {h: 6}"#,
     );
 }
 
-/// Checks what a workbook task that the first step uses is read as.
+/// Checks how a workbook task is read that the first step uses.
 #[track_caller]
 fn check_workbook(workbook: &str, tool: &str, expected: Expect) {
     let yaml =
@@ -520,7 +520,7 @@ fn merge_keys_and_aliases() {
     );
 }
 
-/// Checks where a document starts.
+/// Checks the entry step of a document.
 #[track_caller]
 fn check_entry(executor: &str, names: [&str; 2], expected: &str) {
     let steps: String =

@@ -1,4 +1,4 @@
-//! The words of a schedule.
+//! The keys of a schedule.
 
 use super::{Shape, Table, Word, now};
 

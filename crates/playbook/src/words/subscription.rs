@@ -1,4 +1,4 @@
-//! The words of a subscription.
+//! The keys of a subscription.
 
 use super::{Shape, Table, Word, now};
 
@@ -17,7 +17,7 @@ pub(crate) const ROOT: &Table = &table(
     ],
 );
 
-/// Open, because each source has words of its own for how it is reached.
+/// Open, because each source has settings of its own.
 pub(crate) const SPEC: &Table = &Table {
     open: true,
     ..table(

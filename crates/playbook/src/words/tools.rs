@@ -1,8 +1,7 @@
-//! The settings of each tool: every key it reads, what may stand behind it, what it cannot do
-//! without, and which keys take the place of each other.
+//! The settings of each tool: every key it reads, the type of its value, which keys are required,
+//! and which exclude or override each other.
 //!
-//! Invariant: whatever a tool of ours reads is here, so that a key that is not here is a slip of the
-//! hand.
+//! Invariant: every key that a built-in tool reads is listed here, so an unlisted key is a mistake.
 
 use noetl_model::ToolKind;
 
@@ -13,14 +12,14 @@ pub(crate) struct Setting {
     pub(crate) form: Form,
 }
 
-/// What may stand behind a key, unless a template does.
+/// The type of a key's value, unless the value is a template.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Any,
-    /// Text, or a number or a boolean for one.
+    /// Text, or a number or boolean taken as text.
     Text,
     Truth,
-    /// A whole number up to this.
+    /// A whole number up to this maximum.
     Whole(u32),
     /// Seconds, or text such as `500ms`, `30s`, `5m`.
     Duration,
@@ -31,9 +30,9 @@ pub(crate) enum Form {
     TextOrList,
     TextListOrMap,
     ListOrMap,
-    /// One of these, in upper or lower case.
+    /// One of these words, in upper or lower case.
     Word(&'static [&'static str]),
-    /// One of these, or true or false.
+    /// One of these words, or a boolean.
     WordOrTruth(&'static [&'static str]),
     /// A map with these settings.
     Nested(&'static Settings),
@@ -42,28 +41,28 @@ pub(crate) enum Form {
 /// The settings of a tool, or of a map below one.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// What it is called in a message.
+    /// The name of the tool or map in messages.
     pub(crate) title: &'static str,
     pub(crate) list: &'static [&'static [Setting]],
-    /// Of each group one must be there; a name with a dot is one of a map below.
+    /// Groups of keys of which one is required each; `a.b` is the key `b` in the map `a`.
     pub(crate) needs: &'static [&'static [&'static str]],
-    /// Of each group the first that is there counts.
+    /// Groups of keys of which the first one present takes effect.
     pub(crate) rivals: &'static [&'static [&'static str]],
-    /// Of each group only one may be there.
+    /// Groups of keys of which only one may be present.
     pub(crate) exclusive: &'static [&'static [&'static str]],
-    /// What more is needed where a key has a certain value.
+    /// Keys that are required if another key has a certain value.
     pub(crate) cases: &'static [Case],
 }
 
-/// What a value of a key asks for.
+/// The keys required by one value of a key.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// The spellings of the key.
+    /// The alternative spellings of the key.
     pub(crate) key: &'static [&'static str],
     pub(crate) value: &'static str,
-    /// Whether leaving the key out means this value.
+    /// True if this value is the default of the key.
     pub(crate) is_default: bool,
-    /// Of each group one must be there.
+    /// Groups of keys of which one is required each.
     pub(crate) needs: &'static [&'static [&'static str]],
 }
 
@@ -81,7 +80,7 @@ impl Settings {
     }
 }
 
-/// The settings of a tool that is built in; others have settings of their own.
+/// Returns the settings of a built-in tool; `None` for other tools.
 pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static Settings> {
     match tool {
         ToolKind::Artifact | ToolKind::ResultFetch => Some(ARTIFACT),
@@ -110,7 +109,7 @@ pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static Settings> {
     }
 }
 
-/// How many rows, messages or connections may be asked for.
+/// The largest number of rows, messages or connections.
 const COUNT_MAX: u32 = u32::MAX;
 const PORT_MAX: u32 = 65_535;
 
@@ -118,7 +117,7 @@ const fn of(name: &'static str, form: Form) -> Setting {
     Setting { name, form }
 }
 
-/// What every tool has.
+/// The settings of every tool.
 const COMMON: &[Setting] = &[
     of("input", Form::Any),
     of("args", Form::Any),
@@ -205,7 +204,7 @@ const STATEMENT_KEYS: &[&str] = &[
 
 const SSL_MODES: &[&str] = &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
-/// Where a PostgreSQL database is.
+/// The settings of a PostgreSQL connection.
 const DATABASE: &[Setting] = &[
     of("connection", Form::TextOrMap),
     of("connection_string", Form::Text),
@@ -260,7 +259,7 @@ pub(crate) const POSTGRES: &Settings = &Settings {
     ..PLAIN
 };
 
-/// Where a database in a file is.
+/// The settings of a database in a file.
 const DATABASE_FILE: &[Setting] = &[
     of("database", Form::Text),
     of("db_path", Form::Text),
@@ -407,7 +406,7 @@ pub(crate) const ARTIFACT: &Settings = &Settings {
     ..PLAIN
 };
 
-/// Where a NATS server is.
+/// The settings of a NATS connection.
 const BROKER: &[Setting] = &[
     of("url", Form::Text),
     of("nats_url", Form::Text),
@@ -546,7 +545,7 @@ const ENDS: &[&str] = &["type", "tool", "kind"];
 const SOURCES: &[&str] =
     &["postgres", "sqlite", "duckdb", "http", "file", "csv", "jsonl", SNOWFLAKE];
 const TARGETS: &[&str] = &["postgres", "sqlite", "duckdb", "file", "csv", "jsonl", SNOWFLAKE];
-/// Services that the language knows and that are not built in.
+/// Services that the language has and that are not built in.
 pub(crate) const FOREIGN: &[&str] = &[SNOWFLAKE, "kafka", "pubsub"];
 const SNOWFLAKE: &str = "snowflake";
 const FORMATS: &[&str] = &["csv", "jsonl", "ndjson", "json_lines"];

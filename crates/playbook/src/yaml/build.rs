@@ -1,4 +1,4 @@
-//! The parser's events, made into a tree within bounds.
+//! Builds a tree from the events of the YAML parser, within limits.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,17 +10,17 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use super::{Cost, Entry, Key, Node, Yaml, scalar};
 use crate::diagnostic::{Code, Finding, Findings};
 
-/// A document is at most this long.
+/// The most bytes in a document.
 pub(crate) const PLAYBOOK_BYTES_MAX: usize = 3 << 20;
-/// Lists and maps are nested at most this deep.
+/// The deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 64;
-/// Values of a document, those that aliases repeat included.
+/// The most values in a document, counting aliases expanded.
 const NODES_MAX: usize = 300_000;
-/// Text of a document, that which aliases repeat included.
+/// The most bytes of text in a document, counting aliases expanded.
 const EXPANDED_BYTES_MAX: usize = 4 * PLAYBOOK_BYTES_MAX;
 const ALIASES_MAX: usize = 200;
 
-/// The tree of the one document that the text holds; `None` after a finding that leaves none.
+/// Parses the text into a tree; `None` if a finding leaves no document.
 pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
     let text = findings.source.text.clone();
     let options = granit_parser::options! {
@@ -56,12 +56,12 @@ struct Builder<'f> {
     anchors: BTreeMap<usize, Rc<Node>>,
     aliases: usize,
     documents: usize,
-    /// Everything so far, with aliases written out.
+    /// The cost of everything so far, with aliases expanded.
     total: Cost,
     root: Option<Rc<Node>>,
 }
 
-/// A list or map whose end has not come yet.
+/// A list or map that has not ended yet.
 struct Open {
     start: usize,
     anchor: usize,
@@ -73,11 +73,11 @@ enum Contents {
     Map { entries: Vec<Entry>, lines: BTreeMap<String, usize>, key: Pending },
 }
 
-/// What a map waits for.
+/// The part of a map's entry that is expected next.
 enum Pending {
     Key,
     Value(Key),
-    /// The value of a key that is of no use.
+    /// The value of an invalid key, to be dropped.
     Discard,
 }
 
@@ -153,7 +153,7 @@ impl Builder<'_> {
         self.place(node, 0, false)
     }
 
-    /// A node over its children, whose cost it sums up.
+    /// Returns a node whose cost includes the cost of its children.
     fn node(&mut self, span: Range<usize>, yaml: Yaml) -> Result<Rc<Node>, Finding> {
         let own = match &yaml {
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => Cost { nodes: 1, bytes: 0, height: 0 },
@@ -220,7 +220,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A map's own keys, then those of the maps that it merges in and that it does not have.
+    /// Returns a map's own entries, then the entries of merged maps whose keys it does not have.
     fn merge(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
         let is_merge = |entry: &Entry| entry.key.plain && entry.key.text == "<<";
         let (merges, mut own): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_merge);

@@ -1,11 +1,11 @@
-//! Plain scalars by the core schema of YAML 1.2: `yes`, `on` and dates stay text.
+//! Parses plain scalars by the core schema of YAML 1.2: `yes`, `on` and dates stay text.
 
 use granit_parser::ScalarStyle;
 use serde_json::Number;
 
 use super::Yaml;
 
-/// A plain scalar that is a number in YAML but none that JSON has.
+/// A plain scalar that is a number in YAML but cannot be represented in JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotJson;
 
@@ -51,7 +51,7 @@ fn number(text: &str) -> Result<Option<Number>, NotJson> {
     Number::from_f64(value).map(Some).ok_or(NotJson)
 }
 
-/// Digits with at most one dot, then perhaps an exponent.
+/// True for digits with at most one dot, then an optional exponent.
 fn is_float(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

@@ -1,4 +1,4 @@
-//! The published logs and their answers, byte for byte.
+//! Golden tests: the published logs give the published states, byte for byte.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn events() -> Vec<Value> {
 
 #[track_caller]
 fn check(state: &ReplayState, expected: &Value) {
-    // The order of keys survives reading, so this compares bytes.
+    // Parsing keeps the order of keys, so this compares bytes.
     assert_eq!(serde_json::to_string(state).unwrap(), expected.to_string());
 }
 

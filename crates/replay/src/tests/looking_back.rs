@@ -1,4 +1,4 @@
-//! Pictures, their differences, and timelines, of executions that a story tells.
+//! Tests of pictures, differences and timelines.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ workflow:
     tool: {kind: rhai, code: '4'}
 ";
 
-/// An execution whose commands wait one second and run as many as they are given.
+/// Returns the log of an execution whose commands wait one second and run for the given ones.
 fn told(seconds: [u64; 4]) -> Vec<Recorded> {
     let mut story = Story::begin(PLAYBOOK, StoryOptions::default());
     for (command, seconds) in (0..).map(CommandId).zip(seconds) {

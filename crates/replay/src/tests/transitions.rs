@@ -1,4 +1,4 @@
-//! One rule at a time.
+//! Tests of single transition rules of the fold.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};

@@ -1,24 +1,24 @@
-//! Where time goes: at every moment the most that is being done counts.
+//! Time per activity. Of overlapping ones, the first of running, child, worker, timer counts.
 
 use noetl_model::Timestamp;
 use serde::{Serialize, Serializer};
 
-/// How long something was in which way.
+/// The microseconds spent on each activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     /// A worker ran a tool.
     #[serde(rename = "running_seconds", serialize_with = "seconds")]
     pub running: u64,
-    /// An execution that a step had started ran.
+    /// A child execution ran.
     #[serde(rename = "child_seconds", serialize_with = "seconds")]
     pub child: u64,
-    /// A command was there and no worker had taken it.
+    /// A command waited for a worker.
     #[serde(rename = "waiting_for_worker_seconds", serialize_with = "seconds")]
     pub worker: u64,
-    /// A rule wanted to wait before it tried again.
+    /// A retry waited for its timer.
     #[serde(rename = "waiting_for_timer_seconds", serialize_with = "seconds")]
     pub timer: u64,
-    /// Nothing of this: the control plane decided, or other steps were waited for.
+    /// Everything else: decisions of the control plane, or waiting for other steps.
     #[serde(rename = "other_seconds", serialize_with = "seconds")]
     pub other: u64,
 }
@@ -29,7 +29,7 @@ impl Spent {
     }
 }
 
-/// Microseconds as seconds.
+/// Serializes microseconds as seconds.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a time span of years is far below 2^52 microseconds"
@@ -38,7 +38,7 @@ fn seconds<S: Serializer>(micros: &u64, serializer: S) -> Result<S::Ok, S::Error
     serializer.serialize_f64(*micros as f64 / 1e6)
 }
 
-/// What may be under way.
+/// An activity of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     Running,
@@ -47,7 +47,7 @@ pub(super) enum Activity {
     Timer,
 }
 
-/// Adds time up, from change to change.
+/// Sums the time per activity; open activities are counted.
 #[derive(Debug, Clone)]
 pub(super) struct Meter {
     since: Timestamp,
@@ -63,7 +63,7 @@ impl Meter {
         Self { since: at, running: 0, child: 0, worker: 0, timer: 0, spent: Spent::default() }
     }
 
-    /// Counts the time up to an instant; one that lies before the last counts for nothing.
+    /// Adds the time up to `at` to the current activity. An earlier `at` adds nothing.
     pub(super) fn advance(&mut self, at: Timestamp) {
         let micros = u64::try_from(at.since(self.since).as_micros()).unwrap_or(u64::MAX);
         let spent = &mut self.spent;
@@ -82,7 +82,7 @@ impl Meter {
         self.since = self.since.max(at);
     }
 
-    /// Leaves out the time up to an instant.
+    /// Excludes the time up to `at`.
     pub(super) fn skip(&mut self, at: Timestamp) {
         self.since = self.since.max(at);
     }

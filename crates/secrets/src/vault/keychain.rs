@@ -1,4 +1,4 @@
-//! The keychain: secrets until an instant.
+//! The keychain: secrets with an expiry time.
 
 use noetl_model::{CatalogId, ExecutionId, Timestamp};
 use noetl_store::{KeychainEntry, PAGE_MAX, SealedTable};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Vault, VaultError, plain_of};
 use crate::envelope::{self, Place};
 
-/// A secret to be kept until an instant.
+/// A secret to be stored until it expires.
 #[derive(Clone)]
 pub struct NewKeychainSecret {
     pub cache_key: String,
@@ -21,7 +21,7 @@ pub struct NewKeychainSecret {
     pub renew_config: Option<Value>,
 }
 
-/// A secret of the keychain, if it still holds.
+/// A keychain entry that was found: valid with its data, or expired.
 #[derive(Clone, PartialEq)]
 pub enum KeychainSecret {
     Found { entry: KeychainEntry, data: Value },
@@ -29,7 +29,7 @@ pub enum KeychainSecret {
 }
 
 impl Vault {
-    /// Keeps a secret, in place of the one of its cache key.
+    /// Stores a secret (replaces one with the same cache key).
     pub async fn put_keychain(&self, new: NewKeychainSecret) -> Result<(), VaultError> {
         let plain = plain_of(&new.data)?;
         let NewKeychainSecret { cache_key, name, catalog_id, scope, execution, .. } = new;
@@ -65,7 +65,7 @@ impl Vault {
         Ok(Some(KeychainSecret::Found { entry, data }))
     }
 
-    /// What the keychain has for a playbook version.
+    /// Lists the keychain entries of a playbook version.
     pub async fn keychain_of(
         &self,
         catalog_id: CatalogId,
@@ -73,7 +73,7 @@ impl Vault {
         Ok(self.records.keychain_entries(catalog_id, PAGE_MAX).await?)
     }
 
-    /// Says whether there was one.
+    /// Deletes a keychain entry. Returns true if it existed.
     pub async fn remove_keychain(&self, cache_key: &str) -> Result<bool, VaultError> {
         Ok(self.records.remove_keychain_entry(cache_key).await?)
     }

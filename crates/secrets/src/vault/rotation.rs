@@ -1,30 +1,30 @@
-//! A new operator's key: every record's own key is wrapped by it, what they seal stays.
+//! Rotation of the operator's key: every data key is rewrapped, the encrypted data is not touched.
 //!
-//! Rows are taken in the order of their keys and only those that are under another key, so a
-//! rotation that was interrupted goes on where it is called again.
+//! Only rows under another key are read, in key order, so an interrupted rotation continues with
+//! the next call.
 
 use noetl_store::{PAGE_MAX, Rewrap, SealedTable};
 
 use super::{Vault, VaultError};
 use crate::envelope::{self, Place};
 
-/// How a rotation went in one table.
+/// The progress of a rotation in one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Rows that were under another key.
     pub processed: u64,
     pub rewrapped: u64,
-    /// Rows that somebody else changed meanwhile; they are under the new key.
+    /// Rows changed by another process meanwhile; these are already under the new key.
     pub skipped: u64,
-    /// Rows whose key is not known here, or which are damaged.
+    /// Rows whose key is unknown or that are damaged.
     pub failed: u64,
-    /// The key of the last row that was looked at.
+    /// The key of the last processed row.
     pub last: Option<String>,
-    /// Whether every row was looked at.
+    /// True if every row was processed.
     pub is_complete: bool,
 }
 
-/// How a rotation went.
+/// The progress of a rotation in all tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rotation {
     pub credential: Progress,
@@ -32,8 +32,7 @@ pub struct Rotation {
 }
 
 impl Vault {
-    /// Wraps the keys of all records by the current key, at most `batches` times `batch` rows of
-    /// each table.
+    /// Rewraps data keys with the current key, at most `batches` times `batch` rows per table.
     pub async fn rotate(&self, batch: usize, batches: usize) -> Result<Rotation, VaultError> {
         Ok(Rotation {
             credential: self.rotate_table(SealedTable::Credential, batch, batches).await?,
@@ -81,12 +80,12 @@ impl Vault {
         Ok(progress)
     }
 
-    /// How many records are under each version of the key.
+    /// Returns the number of records under each key version.
     pub async fn key_status(&self, table: SealedTable) -> Result<Vec<(String, u64)>, VaultError> {
         Ok(self.records.key_versions(table).await?)
     }
 
-    /// The version of the key that seals.
+    /// Returns the version of the current key.
     pub fn key_version(&self) -> String {
         self.keyring.current().version()
     }

@@ -12,7 +12,7 @@ struct Given {
     vault: Vault,
 }
 
-/// A vault of one of several servers, each with a machine number of its own.
+/// Returns a vault with a machine number of its own, like one of several servers.
 fn vault_on(store: Arc<MemoryStore>, keyring: Keyring) -> Vault {
     static MACHINES: AtomicU16 = AtomicU16::new(0);
     let ids = IdGenerator::new(MACHINES.fetch_add(1, Ordering::Relaxed));

@@ -1,8 +1,8 @@
-//! Requests that a browser page or a proxy sends to a server that asks for no token.
+//! Checks of requests that a browser page or a proxy sends to a server without tokens.
 //!
-//! Any page that a person opens can send requests to this machine, and a proxy on this machine can
-//! send those of other machines. Without a token nothing else tells them from requests of the person
-//! at the keyboard.
+//! Any web page that a user opens can send requests to this machine, and a proxy on this machine
+//! can forward requests of other machines. Without a token, only these checks separate them from
+//! requests of the local user.
 
 use axum::body::HttpBody as _;
 use axum::extract::Request;
@@ -26,14 +26,14 @@ const PROXY_HEADERS: &[&str] = &[
     "cf-connecting-ip",
 ];
 
-/// Where paths begin that take bodies of any type.
+/// Prefixes of paths that accept bodies of any type.
 const RAW_PREFIXES: &[&str] = &["/api/internal/objects/", "/api/internal/plugins/"];
 
-/// Types that pages of other origins can send without asking.
+/// Content types that pages of other origins can send without a CORS preflight.
 const PAGE_TYPES: &[&str] =
     &["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"];
 
-/// Refuses a request that a proxy has forwarded, where no token tells who sent it.
+/// Rejects a request that a proxy has forwarded, if the server requires no token.
 pub(super) fn check_direct(settings: &Settings, headers: &HeaderMap) -> Result<(), ApiError> {
     match (&settings.access, settings.hosts) {
         (Access::Open, Hosts::Loopback) => {}
@@ -49,10 +49,10 @@ pub(super) fn check_direct(settings: &Settings, headers: &HeaderMap) -> Result<(
     Err(ApiError::new(StatusCode::FORBIDDEN, "forwarded", detail))
 }
 
-/// Refuses a request that a page of another origin sends, unless an operator has named the origin.
+/// Rejects a request from a page of another origin, unless the operator has allowed the origin.
 pub(super) fn check_origin(settings: &Settings, request: &Request) -> Result<(), ApiError> {
     match (&settings.access, settings.hosts) {
-        // A page has no token unless it is given one.
+        // A page has no token unless the user gives it one.
         (Access::Tokens(_), Hosts::Any) => return Ok(()),
         (Access::Open, _) | (Access::Tokens(_), Hosts::Loopback) => {}
     }
@@ -65,7 +65,7 @@ pub(super) fn check_origin(settings: &Settings, request: &Request) -> Result<(),
     };
     match page {
         Page::None | Page::Own | Page::Named => Ok(()),
-        // A link to this server that a person follows; the page with the link sees nothing of it.
+        // A link to this server that a user follows; the page with the link cannot read the answer.
         Page::Other if request.headers().get(header::ORIGIN).is_none() && is_navigation() => Ok(()),
         Page::Other => {
             let detail = "a page of another origin may not ask this server; an operator can name \
@@ -75,13 +75,13 @@ pub(super) fn check_origin(settings: &Settings, request: &Request) -> Result<(),
     }
 }
 
-/// Refuses a change that is not asked for in JSON: pages of other origins can send other types
-/// without asking. A change without a body needs no type, unless such a page sends it.
+/// Rejects a change whose body is not JSON: pages of other origins can send other types without a
+/// CORS preflight. A change without a body needs no type, unless a page of another origin sends it.
 pub(super) fn check_type(settings: &Settings, request: &Request) -> Result<(), ApiError> {
     let (method, path) = (request.method(), request.uri().path());
     let is_change = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
     let is_raw = RAW_PREFIXES.iter().any(|it| path.starts_with(it));
-    // `PUT` is a method that pages of other origins have to ask for.
+    // Pages of other origins need a CORS preflight for `PUT`.
     if !is_change || path.starts_with(INGRESS_PREFIX) || (is_raw && *method == Method::PUT) {
         return Ok(());
     }
@@ -102,7 +102,7 @@ pub(super) fn check_type(settings: &Settings, request: &Request) -> Result<(), A
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail))
 }
 
-/// A type without its parameters.
+/// Returns a content type without its parameters.
 fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
@@ -113,14 +113,14 @@ fn is_json(content_type: &str) -> bool {
     subtype.is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"))
 }
 
-/// The page that sends a request, as far as its browser tells.
+/// The origin of the page that sends a request, according to the browser's headers.
 #[derive(Debug, PartialEq, Eq)]
 enum Page {
-    /// No page, or a browser that does not tell.
+    /// No page, or a browser that does not send the headers.
     None,
     /// A page of this server.
     Own,
-    /// A page of an origin that an operator has named.
+    /// A page of an origin that the operator has allowed.
     Named,
     Other,
 }
@@ -141,14 +141,14 @@ fn page_of(headers: &HeaderMap, host: Option<&str>, origins: &Origins) -> Page {
     }
 }
 
-/// The name that a request addresses the server by.
+/// Returns the host name that a request addresses.
 pub(super) fn host_of(request: &Request) -> Option<&str> {
     let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     named.or_else(|| request.uri().authority().map(|authority| authority.as_str()))
 }
 
-/// Returns whether an origin is that of a host. The scheme is not compared: a server behind TLS of
-/// somebody else does not know it, and two schemes do not share a port.
+/// True if an origin belongs to a host. The scheme is not compared: a server behind a TLS proxy
+/// does not know it, and two schemes do not share a port.
 fn is_origin_of(origin: &str, host: &str) -> bool {
     let Some((scheme, named)) = origin.split_once("://") else { return false };
     let port = match scheme {

@@ -1,10 +1,10 @@
-//! Who may do what with records: secrets are for workers and administrators.
+//! Authorization of requests for records: secrets are for workers and administrators.
 
 use axum::http::Method;
 
 use super::Scope;
 
-/// Which of these scopes a request for a record needs one of; `None` if it is not about one.
+/// Returns the scopes of which a request for a record needs one; `None` for other requests.
 pub(super) fn needed(method: &Method, path: &str, query: &str) -> Option<&'static [Scope]> {
     let is_read = [Method::GET, Method::HEAD].contains(method);
     let below = |prefix: &str| path.strip_prefix(prefix);
@@ -25,7 +25,7 @@ pub(super) fn needed(method: &Method, path: &str, query: &str) -> Option<&'stati
         });
     }
     if path == "/api/credentials" || below("/api/credentials/").is_some() {
-        // Whatever is asked about one credential may ask for its secret, in any spelling.
+        // A query on a single credential may ask for its secret, in several spellings.
         let is_one = path != "/api/credentials";
         let is_secret = path.ends_with("/sealed") || is_one && !query.is_empty();
         return Some(match is_read {

@@ -1,7 +1,7 @@
-//! Bodies of posted messages, which are read before their senders are known.
+//! Reads bodies of posted messages before their senders are verified.
 //!
-//! Invariant: all bodies that are held at the same time have at most so many bytes together, however
-//! many senders there are and however slow they are.
+//! Invariant: all bodies held at the same time stay within one limit in bytes, however many and
+//! however slow the senders are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use crate::body::is_late;
 use crate::error::ApiError;
 
-/// How many bytes a message may have.
+/// Maximum size of a message, in bytes.
 pub(crate) const MESSAGE_MAX: usize = 1024 * 1024;
-/// How long a message may take to arrive.
+/// Maximum time for a message to arrive.
 const MESSAGE_WAIT: Duration = Duration::from_secs(30);
-/// When a sender should come back that came while too many messages were arriving.
+/// `Retry-After` for a sender while too many messages are arriving.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Reads bodies of messages within a budget of bytes.
+/// Reads message bodies within a budget of bytes.
 pub(crate) struct MessageBodies {
     room: Arc<Semaphore>,
 }
@@ -44,7 +44,7 @@ impl MessageBodies {
         Self { room: Arc::new(Semaphore::new(bytes_max.min(Semaphore::MAX_PERMITS))) }
     }
 
-    /// Reads a body to its end.
+    /// Reads a whole body.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
@@ -111,7 +111,7 @@ mod tests {
 
     type Sender = mpsc::Sender<Result<Bytes, std::io::Error>>;
 
-    /// A body that arrives as somebody sends it.
+    /// Returns a body whose chunks are sent through the sender.
     fn slow() -> (Sender, Body) {
         let (sender, receiver) = mpsc::channel(0);
         (sender, Body::from_stream(receiver))

@@ -1,4 +1,4 @@
-//! Which subscription a path belongs to, looked up once and remembered for a moment.
+//! Finds the subscription for a path; lookups are cached briefly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,15 +9,15 @@ use noetl_playbook::{Delivery, Ingress, Subscription};
 use noetl_store::{PAGE_MAX, Store, SubscriptionRow};
 use tokio::time::Instant;
 
-/// For how long what was looked up is good.
+/// Maximum age of a cached lookup.
 const FRESH: Duration = Duration::from_secs(2);
-/// How many subscriptions are looked at.
+/// Maximum number of subscriptions that are considered.
 const SUBSCRIPTIONS_MAX: usize = 10_000;
 
 /// A subscription that messages are posted to.
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
-    /// Its path in the catalog.
+    /// The subscription's path in the catalog.
     pub(crate) path: String,
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) ingress: Ingress,
@@ -25,14 +25,14 @@ pub(crate) struct Listener {
 
 type ByPath = Arc<BTreeMap<String, Listener>>;
 
-/// The listeners, by the path that messages are posted to.
+/// Listeners by the path that messages are posted to.
 #[derive(Default)]
 pub(crate) struct Listeners {
     known: Mutex<Option<(Instant, ByPath)>>,
 }
 
 impl Listeners {
-    /// The listener of a path of this server.
+    /// Returns the listener at a path of this server.
     pub(crate) async fn at(
         &self,
         path: &str,
@@ -43,7 +43,7 @@ impl Listeners {
         Ok(known.get(path.trim_end_matches('/')).cloned())
     }
 
-    /// The listener of a name, as gateways ask for it; the first by path if there are several.
+    /// Returns the listener with a name, for gateways; the first by path if there are several.
     pub(crate) async fn named(
         &self,
         name: &str,

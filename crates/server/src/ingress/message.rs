@@ -1,4 +1,4 @@
-//! A message of a known sender, as far as its execution may see it.
+//! A message of a verified sender, reduced to the parts that its execution may see.
 
 use axum::http::{HeaderMap, header};
 use noetl_engine::{BadMessage, Wish};
@@ -6,11 +6,11 @@ use noetl_model::{Arrival, Bytes};
 use noetl_playbook::{PayloadFrom, Subscription, Verify};
 use serde_json::{Map, Value, json};
 
-/// Headers that hold secrets and are not for executions.
+/// Headers with secrets, which are not passed to executions.
 const SECRET_HEADERS: &[&str] = &["authorization", "cookie", "proxy-authorization"];
 
-/// The content type of a message that is to be JSON and says to be something else. JSON may come
-/// without a type.
+/// Returns the content type of a message if the subscription expects JSON and the type is another
+/// one. JSON may come without a type.
 pub(crate) fn other_type(subscription: &Subscription, headers: &HeaderMap) -> Option<String> {
     match subscription.dispatch.payload_from {
         PayloadFrom::Json => {}
@@ -22,7 +22,7 @@ pub(crate) fn other_type(subscription: &Subscription, headers: &HeaderMap) -> Op
     (!is_json && !essence.ends_with("+json")).then_some(essence)
 }
 
-/// Reads a message.
+/// Converts a message to the start of an execution.
 pub(crate) fn wish(
     path: &str,
     subscription: &Subscription,
@@ -42,7 +42,7 @@ pub(crate) fn wish(
     noetl_engine::wish(path, subscription, &arrival)
 }
 
-/// The headers an execution may see, the last of several values each.
+/// Returns the headers an execution may see; of repeated headers, the last value.
 fn plain_headers(headers: &HeaderMap, verify: &Verify) -> Map<String, Value> {
     let signature = match verify {
         Verify::Hmac { header, .. } | Verify::Bearer { header, .. } => header.as_str(),

@@ -1,7 +1,7 @@
-//! Secrets of senders, remembered for a moment.
+//! Secrets of senders, cached briefly.
 //!
-//! Every look at a credential is written down, and whoever knocks with a wrong key must not be able
-//! to have the server write.
+//! Every read of a credential is written to the audit log; the cache keeps unverified senders from
+//! causing a write per request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,12 +12,12 @@ use zeroize::Zeroizing;
 
 use super::Secrets;
 
-/// For how long a secret is known without another look; one that was changed counts after that.
+/// Maximum age of a cached secret; a change takes effect after that time.
 const FRESH: Duration = Duration::from_secs(5);
-/// How many are remembered.
+/// Maximum number of cached secrets.
 const KNOWN_MAX: usize = 1000;
 
-/// Secrets by name, as they were a moment ago.
+/// A cache of secrets by name.
 pub(crate) struct SenderSecrets {
     source: Arc<dyn Secrets>,
     known: Mutex<BTreeMap<String, (Instant, Zeroizing<String>)>>,
@@ -28,7 +28,7 @@ impl SenderSecrets {
         Self { source, known: Mutex::new(BTreeMap::new()) }
     }
 
-    /// The secret of a name, if there is one; otherwise why there is none, for the operator.
+    /// Returns the secret with a name; the error is the reason for the operator.
     pub(crate) async fn secret(&self, name: &str) -> Result<Zeroizing<String>, String> {
         let fresh = self.known().get(name).filter(|(at, _)| at.elapsed() < FRESH).cloned();
         if let Some((_, secret)) = fresh {
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it is asked.
+    /// Counts the calls.
     #[derive(Default)]
     struct Counted(AtomicU32);
 

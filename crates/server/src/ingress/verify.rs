@@ -1,4 +1,5 @@
-//! Who sent a message: signatures and tokens, compared in constant time, before anything is parsed.
+//! Verification of a message's sender: signatures and tokens, compared in constant time, before the
+//! message is parsed.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use noetl_playbook::{Signed, Verify};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
-/// How a sender is known.
+/// Proof of a sender's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// By a signature of this part of the message.
+    /// A signature of this part of the message.
     Signature(SignedPart),
-    /// By a secret that was sent with the message.
+    /// A secret sent with the message.
     Secret,
 }
 
@@ -28,7 +29,7 @@ impl Proof {
     }
 }
 
-/// Why a sender is not known. Senders are not told; the log is.
+/// The reason why a sender is not verified; logged, and not sent to the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unknown {
     #[error("the header with the signature, its time or the token is missing")]
@@ -43,11 +44,11 @@ pub(crate) enum Unknown {
     Unsupported,
 }
 
-/// The state of a sender once the head of its message is checked.
+/// Result of checking the headers of a message.
 #[derive(Debug)]
 pub(crate) enum HeadProof<'h> {
     Known(Proof),
-    /// The signature covers the body, which is to be read now.
+    /// The signature covers the body, which must be read next.
     Signature(SignedHead<'h>),
 }
 
@@ -55,7 +56,7 @@ pub(crate) enum HeadProof<'h> {
 #[derive(Debug)]
 pub(crate) struct SignedHead<'h> {
     signatures: Vec<&'h str>,
-    /// The signed time, and how far it may be from now.
+    /// The signed time, and its maximum distance from the current time.
     time: Option<(&'h str, Duration)>,
 }
 
@@ -72,7 +73,7 @@ impl SignedHead<'_> {
     }
 }
 
-/// Checks everything about a sender that the head of its message tells.
+/// Checks the headers of a message against the subscription's rule.
 pub(crate) fn verify_head<'h>(
     rule: &Verify,
     secret: &[u8],
@@ -126,15 +127,15 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Result<&'h str, Unknown> {
     value.to_str().map(str::trim).map_err(|_| Unknown::Malformed)
 }
 
-/// Whether a time in seconds is close enough to now, to either side.
+/// Checks that a time in seconds is within `tolerance` of the current time, before or after.
 fn check_time(time: &str, now: Timestamp, tolerance: Duration) -> Result<(), Unknown> {
     let seconds: i64 = time.parse().map_err(|_| Unknown::Malformed)?;
     let apart = (now.as_millis() / 1000).abs_diff(seconds);
     if apart <= tolerance.as_secs() { Ok(()) } else { Err(Unknown::Stale) }
 }
 
-/// Checks that one of the signatures given is the one of the parts; all are compared, in constant
-/// time. The proof names the parts and not the signature, which changes with the secret.
+/// Checks that one of the given signatures matches the parts; all are compared, in constant time.
+/// The proof contains the parts and not the signature, which changes with the secret.
 fn check(
     secret: &[u8],
     parts: &[&[u8]],
@@ -158,7 +159,7 @@ fn check(
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    // `from_str_radix` takes a sign for a part of a number.
+    // `from_str_radix` would accept a sign.
     if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) || !text.len().is_multiple_of(2) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Messages that are dead: sent again, or dropped, when somebody says so.
+//! Dead messages: retried or dropped on request.
 
 use noetl_model::{ExecutionId, Verdict};
 use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
@@ -6,20 +6,20 @@ use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
 use super::{Fault, Intake, IntakeError};
 use noetl_control::SubscriptionError;
 
-/// How many messages one request sends again or drops.
+/// Maximum number of messages that one request retries or drops.
 const DEAD_MAX: usize = 10_000;
 
-/// What became of dead messages that were sent again.
+/// Result of retrying dead messages.
 #[derive(Debug, Default)]
 pub(crate) struct Retried {
     pub(crate) started: u64,
     pub(crate) duplicates: u64,
-    /// By name, with the reason.
+    /// Names of the messages that failed again, with the reason.
     pub(crate) failed: Vec<(String, String)>,
 }
 
 impl Intake {
-    /// Starts the executions of dead messages; all of them if none is named.
+    /// Starts the executions of dead messages; of all of them if `names` is empty.
     pub(crate) async fn retry_dead(
         &self,
         id: ExecutionId,
@@ -51,7 +51,7 @@ impl Intake {
         Ok(retried)
     }
 
-    /// Forgets dead messages; all of them if none is named. The answer is how many there were.
+    /// Deletes dead messages, all of them if `names` is empty; returns their number.
     pub(crate) async fn drop_dead(
         &self,
         id: ExecutionId,

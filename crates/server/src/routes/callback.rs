@@ -1,4 +1,4 @@
-//! Jobs that run elsewhere, and say here how they ended.
+//! Callbacks of jobs that run elsewhere, such as containers.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(take_callback))
 }
 
-/// How a job ended.
+/// The final state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum JobState {
@@ -50,7 +50,7 @@ impl JobState {
         }
     }
 
-    /// What kind of failure it is, if it is one.
+    /// Returns the kind of error of a failed job.
     fn error(self) -> Option<ErrorKind> {
         match self {
             JobState::Succeeded => None,
@@ -62,7 +62,7 @@ impl JobState {
     }
 }
 
-/// What a watcher of jobs says about one.
+/// A job watcher's report of a job's end.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 struct Callback {
     state: JobState,
@@ -103,13 +103,13 @@ impl Callback {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 enum CallbackAnswer {
-    /// A step waited for it, and goes on.
+    /// A step was waiting for the job and continues.
     AcceptedInFlight { event_id: String },
-    /// Nothing waits for it: it was told before, or the execution is over or not known.
+    /// No step waits for the job: it was reported before, or the execution has ended or is unknown.
     AcceptedStale,
 }
 
-/// Takes how a job ended; telling it again changes nothing.
+/// Records the end of a job; idempotent.
 #[utoipa::path(
     post, path = "/api/internal/container-callback/{execution_id}/{step}", tag = "internal",
     params(("execution_id" = String, Path), ("step" = String, Path)), request_body = Callback,
@@ -158,7 +158,7 @@ async fn told(
     Ok(CallbackAnswer::AcceptedInFlight { event_id })
 }
 
-/// The event that ended a command, which is somewhere after `after`.
+/// Finds the event after `after` that ended a command.
 async fn end_of(
     state: &AppState,
     execution: ExecutionId,
@@ -177,7 +177,7 @@ async fn end_of(
         match (end, page.last()) {
             (Some(end), _) => return Ok(end.event_id.to_string()),
             (None, Some(last)) => after = last.seq,
-            // It has been reported, so this is a log that somebody else is trimming.
+            // The end was reported before, so the log has been trimmed meanwhile.
             (None, None) => return Err(LoadError::NotFound(execution).into()),
         }
     }

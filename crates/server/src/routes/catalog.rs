@@ -1,4 +1,4 @@
-//! The catalog: keeping playbooks and looking them up.
+//! The catalog: registering and loading playbooks.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,11 +21,11 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath};
 use crate::state::AppState;
 
-/// How many playbooks one request may register.
+/// Maximum number of playbooks per request.
 const BATCH_MAX: usize = 200;
-/// What a document is called in messages about it.
+/// Name of the document in error messages.
 pub(super) const DOCUMENT: &str = "content";
-/// How many paths a list without contents may have.
+/// Maximum number of paths in a list without contents.
 pub(super) const PATHS_MAX: usize = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -38,7 +38,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .route("/api/catalog/{*path}", get(ui_schema))
 }
 
-/// Keeps a playbook, if it is valid; the same content again is the same version.
+/// Registers a playbook, if it is valid; registering the same content again returns the same
+/// version.
 #[utoipa::path(
     post, path = "/api/catalog/register", tag = "catalog", request_body = RegisterRequest,
     responses((status = 200, body = RegisteredPlaybook))
@@ -50,7 +51,7 @@ async fn register_playbook(
     saved(&state, &decoded(&request.content)).await.map(Json)
 }
 
-/// Keeps a document, and says as what.
+/// Registers a document.
 pub(super) async fn saved(state: &AppState, content: &str) -> Result<RegisteredPlaybook, ApiError> {
     let Registered { entry, warnings } = state.control().register(DOCUMENT, content).await?;
     Ok(RegisteredPlaybook {
@@ -64,7 +65,7 @@ pub(super) async fn saved(state: &AppState, content: &str) -> Result<RegisteredP
     })
 }
 
-/// Keeps many playbooks, each for itself.
+/// Registers several playbooks independently of one another.
 #[utoipa::path(
     post, path = "/api/catalog/register/batch", tag = "catalog", request_body = RegisterBatch,
     responses((status = 200, body = RegisterBatchAnswer))
@@ -103,7 +104,7 @@ async fn keep(state: &AppState, request: &RegisterRequest) -> Result<Registered,
     Ok(state.control().register(DOCUMENT, &content).await?)
 }
 
-/// The document, whether it came as it is or in base64.
+/// Returns the text of a document that is sent plain or in base64.
 pub(super) fn decoded(content: &str) -> String {
     let compact: String = content.split_ascii_whitespace().collect();
     let bytes = BASE64_STANDARD.decode(compact).ok();
@@ -163,7 +164,7 @@ async fn list_paths(
     Ok(Json(wanted.map(|entry| entry.path).collect()))
 }
 
-/// Up to `max` paths, each at its newest version.
+/// Loads up to `max` paths, each at its newest version.
 pub(super) async fn newest_entries(
     state: &AppState,
     max: usize,
@@ -194,7 +195,7 @@ pub(super) fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {
     }
 }
 
-/// Shows one version of one playbook.
+/// Shows one version of a playbook.
 #[utoipa::path(
     post, path = "/api/catalog/resource", tag = "catalog", request_body = ResourceRequest,
     responses((status = 200, body = CatalogEntry))

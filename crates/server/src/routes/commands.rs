@@ -1,4 +1,4 @@
-//! Commands as existing workers take them: by the event that issued them.
+//! Commands for existing workers, identified by the event that issued them.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,8 @@ use crate::extract::{Body, InPath};
 use crate::issued::{Issued, find_issued};
 use crate::state::AppState;
 
-/// The keys of a task's configuration that existing workers look for elsewhere.
+/// The key of a task's input in its configuration, and (`ARGS`) the key where existing workers
+/// expect it.
 const INPUT: &str = "input";
 const ARGS: &str = "args";
 
@@ -24,7 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(show_command)).routes(routes!(claim_command))
 }
 
-/// Shows a command; its configuration only while a worker has it.
+/// Shows a command; its configuration is included only while a worker holds it.
 #[utoipa::path(
     get, path = "/api/commands/{event_id}", tag = "workers",
     params(("event_id" = String, Path)), responses((status = 200, body = ClaimedCommand))
@@ -38,7 +39,7 @@ async fn show_command(
     told(&state, &issued, lease.as_ref()).await.map(Json)
 }
 
-/// Gives a command to a worker, unless another has it.
+/// Claims a command for a worker, unless another worker holds it.
 #[utoipa::path(
     post, path = "/api/commands/{event_id}/claim", tag = "workers",
     params(("event_id" = String, Path)), request_body = ClaimRequest,
@@ -67,7 +68,7 @@ pub(super) fn worker_of(name: &str) -> Result<WorkerId, ApiError> {
     Ok(WorkerId::new(name))
 }
 
-/// Takes a command for a worker: nobody's, its own, or one whose worker is lost.
+/// Claims a command that is free, already held by the same worker, or held by a lost worker.
 async fn claimed(state: &AppState, issued: &Issued, worker: &WorkerId) -> Result<Lease, ApiError> {
     match try_claim(state, issued, worker, Attempt(1)).await? {
         Ok(lease) => return Ok(lease),
@@ -93,7 +94,7 @@ async fn claimed(state: &AppState, issued: &Issued, worker: &WorkerId) -> Result
     if lease_until > state.now() {
         return Err(active());
     }
-    // Its lease was given until then, but may have been renewed: the store knows.
+    // The lease may have been renewed since; the store decides.
     match try_claim(state, issued, worker, attempt.next()).await? {
         Ok(lease) => Ok(lease),
         Err(Refusal::AlreadyClaimed(_)) => Err(active()),
@@ -117,15 +118,15 @@ async fn try_claim(
     match state.control().submit(issued.execution, claim).await {
         Ok(Answer::Leased(lease) | Answer::HandedOver(lease)) => Ok(Ok(*lease)),
         Ok(Answer::Refused(refusal)) => Ok(Err(refusal)),
-        // It was claimed once too often: the command has failed.
+        // The command had too many attempts and has failed.
         Ok(Answer::Accepted) => Ok(Err(Refusal::CommandFinished(issued.command))),
-        // The store keeps refusing: the lease of another worker lives.
+        // The store keeps refusing: another worker's lease is valid.
         Err(SubmitError::Contended(_)) => Ok(Err(Refusal::AlreadyClaimed(issued.command))),
         Err(error) => Err(error.into()),
     }
 }
 
-/// A command in the words of existing workers.
+/// Converts a command to the form of existing workers.
 async fn told(
     state: &AppState,
     issued: &Issued,
@@ -163,7 +164,7 @@ async fn told(
     })
 }
 
-/// A task's configuration with its input where existing workers look for it.
+/// Moves a task's input to the key where existing workers expect it.
 fn tool_config(config: Value) -> Value {
     let Value::Object(mut config) = config else { return config };
     config.remove("kind");
@@ -173,7 +174,7 @@ fn tool_config(config: Value) -> Value {
     Value::Object(config)
 }
 
-/// The values that a command's templates mention, all of them here.
+/// Loads the values that a command's templates refer to, including those stored by reference.
 async fn resolved(
     state: &AppState,
     execution: ExecutionId,

@@ -1,4 +1,4 @@
-//! Credentials: kept sealed, shown without what is secret, given out to workers only.
+//! Credentials: stored encrypted, shown without their secrets, and delivered to workers only.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,9 +21,9 @@ use crate::extract::{Body, InPath, InQuery};
 use crate::lookup::{Found, NotFound};
 use crate::state::AppState;
 
-/// How long a name, a type or a tag may be.
+/// Maximum length of a name, type or tag, in bytes.
 const WORD_MAX: usize = 500;
-/// How many tags a credential may have.
+/// Maximum number of tags of a credential.
 const TAGS_MAX: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -36,10 +36,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, ToSchema)]
 struct CredentialPut {
     name: String,
-    /// What it is for, such as `postgres` or `bearer`.
+    /// Kind of the credential, such as `postgres` or `bearer`.
     #[serde(rename = "type")]
     kind: String,
-    /// What is secret.
+    /// The secret fields.
     #[schema(value_type = Object)]
     data: Value,
     #[serde(default)]
@@ -51,7 +51,7 @@ struct CredentialPut {
     description: Option<String>,
 }
 
-/// A credential; `data` only where it was asked for.
+/// A credential; `data` only if requested.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CredentialShown {
     id: String,
@@ -110,12 +110,12 @@ impl From<Found> for CredentialShown {
     }
 }
 
-/// Workers read fields, so a bare value becomes one.
+/// Wraps a bare value in an object, because workers read fields.
 fn as_map(data: Value) -> Value {
     if data.is_object() { data } else { json!({ "value": data }) }
 }
 
-/// Keeps a credential, in place of the one of its name.
+/// Stores a credential (replaces one with the same name).
 #[utoipa::path(
     post, path = "/api/credentials", tag = "secrets", request_body = CredentialPut,
     responses((status = 200, body = CredentialShown))
@@ -152,7 +152,7 @@ async fn put_credential(
 #[into_params(parameter_in = Query)]
 struct ListQuery {
     r#type: Option<String>,
-    /// A part of the name or of the description.
+    /// A part of the name or the description.
     q: Option<String>,
 }
 
@@ -164,7 +164,7 @@ struct CredentialPage {
     filter: Option<Value>,
 }
 
-/// Lists credentials, the newest first, without what is secret.
+/// Lists credentials, newest first, without their secrets.
 #[utoipa::path(
     get, path = "/api/credentials", tag = "secrets", params(ListQuery),
     responses((status = 200, body = CredentialPage))
@@ -187,17 +187,17 @@ async fn list_credentials(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ShowQuery {
-    /// Whether to tell what is secret.
+    /// True to include the secret fields.
     #[serde(default)]
     include_data: bool,
-    /// For which execution; its playbook's keychain is looked at, too.
+    /// The execution that uses the credential; the keychain of its playbook is searched too.
     #[param(value_type = Option<String>)]
     execution_id: Option<AnyId>,
     #[param(value_type = Option<String>)]
     parent_execution_id: Option<AnyId>,
 }
 
-/// Shows a credential by id or name; what is secret only if it is asked for.
+/// Shows a credential by id or name; the secret fields only if requested.
 #[utoipa::path(
     get, path = "/api/credentials/{identifier}", tag = "secrets",
     params(("identifier" = String, Path), ShowQuery),
@@ -220,7 +220,7 @@ async fn show_credential(
     Ok(Json(looked_up(&state, &identifier, Operation::Read, &access).await?.into()))
 }
 
-/// A secret, and the figures of finding it.
+/// Resolves a secret and records metrics of the lookup.
 async fn looked_up(
     state: &AppState,
     alias: &str,
@@ -244,7 +244,7 @@ struct CredentialRemoved {
     id: String,
 }
 
-/// Forgets a credential.
+/// Deletes a credential.
 #[utoipa::path(
     delete, path = "/api/credentials/{identifier}", tag = "secrets",
     params(("identifier" = String, Path)), responses((status = 200, body = CredentialRemoved))
@@ -262,7 +262,7 @@ async fn remove_credential(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct SealedQuery {
-    /// The worker that asks; it has registered a key.
+    /// The worker to encrypt for; it must have registered a public key.
     worker_id: String,
     #[param(value_type = Option<String>)]
     execution_id: Option<AnyId>,
@@ -270,7 +270,7 @@ struct SealedQuery {
     parent_execution_id: Option<AnyId>,
 }
 
-/// Delivers a credential so that only the worker that asks can read it.
+/// Delivers a credential encrypted for one worker.
 #[utoipa::path(
     get, path = "/api/credentials/{identifier}/sealed", tag = "secrets",
     params(("identifier" = String, Path), SealedQuery), responses((status = 200, body = Object))

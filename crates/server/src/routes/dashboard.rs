@@ -1,4 +1,4 @@
-//! Figures for a page that somebody glances at.
+//! Figures for a dashboard.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use super::catalog::PATHS_MAX;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// How far executions of one status are counted; beyond it the figure says only that there are more.
+/// Maximum count of executions per status; `bounded` is set if it is reached.
 const COUNTED_MAX: u64 = 100_000;
-/// How many executions the page shows.
+/// Number of executions listed in the widgets.
 const RECENT_MAX: usize = 10;
-/// How long a column of the trend is.
+/// Width of a column of the trend, in microseconds.
 const HOUR_MICROS: i64 = 3_600_000_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -41,9 +41,9 @@ struct Stats {
     cancelled_executions: u64,
     running_executions: u64,
     total_playbooks: usize,
-    /// Workers that were heard of lately.
+    /// Workers that are online.
     total_workers: usize,
-    /// Whether a figure stops at `counted_max`, and there are more.
+    /// True if a count has reached its maximum, so that there may be more.
     bounded: bool,
     counted_max: u64,
 }
@@ -97,7 +97,7 @@ struct Widget {
     data: Value,
 }
 
-/// Shows how the newest executions went: the last few by name, the last 500 by the hour.
+/// Shows the newest executions: the last ones in a list, the last 500 by hour.
 #[utoipa::path(
     get, path = "/api/dashboard/widgets", tag = "dashboard",
     responses((status = 200, body = Widgets))
@@ -131,7 +131,7 @@ async fn dashboard_widgets(State(state): State<AppState>) -> Result<Json<Widgets
     Ok(Json(Widgets { widgets: vec![trend, recent] }))
 }
 
-/// How many executions of each status were started in each hour, oldest first.
+/// Counts the executions started in each hour by status, oldest hour first.
 fn by_the_hour(summaries: &[Summary]) -> Value {
     let mut hours: BTreeMap<i64, BTreeMap<&str, u64>> = BTreeMap::new();
     for summary in summaries {

@@ -1,4 +1,4 @@
-//! A page to browse the API with, out of the binary: nothing is fetched from elsewhere.
+//! The API documentation page, served from the binary; nothing is loaded from elsewhere.
 
 use axum::http::{HeaderName, header};
 use axum::routing::get;
@@ -7,7 +7,7 @@ use utoipa_axum::routes;
 
 use crate::state::AppState;
 
-/// Only what the page itself consists of.
+/// Content security policy: only the page's own files.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -24,7 +24,7 @@ const PAGE: &str = include_str!("../../assets/docs.html");
 const PAGE_CSS: &str = include_str!("../../assets/docs.css");
 const PAGE_JS: &str = include_str!("../../assets/docs.js");
 
-/// Shows every operation of the API, for people.
+/// Shows the API documentation page.
 #[utoipa::path(
     get, path = "/api/docs", tag = "health",
     responses((status = 200, content_type = "text/html", body = String))

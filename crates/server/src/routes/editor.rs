@@ -1,5 +1,5 @@
-//! What an editor of playbooks asks for: a playbook's text, saving it, checking it, and the tests that
-//! are kept beside it.
+//! Routes for playbook editors: loading, saving and checking a playbook's text, and its stored
+//! tests.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,11 +22,11 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
 
-/// How many playbooks are looked up at a time.
+/// Maximum number of concurrent lookups.
 const LOOKUPS_MAX: usize = 16;
-/// How long the name of a suite may be.
+/// Maximum length of a suite's name, in bytes.
 const SUITE_NAME_MAX: usize = 200;
-/// How many bytes a suite may have.
+/// Maximum size of a suite, in bytes.
 const SUITE_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -41,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(show_suite, save_suite, remove_suite))
 }
 
-/// Lists the playbooks that call themselves agents, each at its newest version.
+/// Lists the playbooks marked as agents, each at its newest version.
 #[utoipa::path(
     post, path = "/api/catalog/agents/list", tag = "catalog", request_body = CatalogPage,
     responses((status = 200, body = CatalogList))
@@ -53,14 +53,14 @@ async fn list_agents(
     let page = CatalogPage { resource_type: None, ..page };
     let entries = newest_entries(&state, PATHS_MAX).await?.into_iter();
     let wanted = entries.filter(|it| page.admits(&it.kind, &it.path));
-    // A list has no contents, so each is looked up, some at a time.
+    // The list has no contents, so each entry is loaded, several at a time.
     let contents = stream::iter(wanted.map(|it| state.store().by_id(it.catalog_id)));
     let found: Vec<Option<CatalogEntry>> = contents.buffered(LOOKUPS_MAX).try_collect().await?;
     let agents = found.iter().flatten().filter(|entry| is_agent(entry));
     Ok(Json(CatalogList { entries: agents.map(listed).collect(), next_after: None }))
 }
 
-/// Whether a document says of itself that it is an agent: `metadata.agent: true`.
+/// True if a document has `metadata.agent: true`.
 fn is_agent(entry: &CatalogEntry) -> bool {
     if !entry.content.contains("agent") {
         return false;
@@ -72,14 +72,14 @@ fn is_agent(entry: &CatalogEntry) -> bool {
     parsed.ok().and_then(agent).unwrap_or(false)
 }
 
-/// A playbook to save: its text, and perhaps what it is expected to be.
+/// A playbook to save.
 #[derive(Debug, Deserialize, ToSchema)]
 struct SaveRequest {
-    /// YAML, as it is or in base64.
+    /// The YAML text, plain or in base64.
     content: String,
     /// The path that the text is expected to have.
     path: Option<String>,
-    /// A catalog id or a path, as editors name what they have open.
+    /// A catalog id or a path of the playbook open in the editor.
     #[serde(alias = "id", alias = "catalog_id")]
     playbook_id: Option<Value>,
 }
@@ -182,7 +182,7 @@ fn path_of(document: Document) -> String {
     }
 }
 
-/// The entry that somebody wants.
+/// Loads the entry that a query selects.
 async fn found(state: &AppState, wanted: &Wanted) -> Result<CatalogEntry, ApiError> {
     let version = version_of(wanted.version.as_ref())?;
     let id = wanted.playbook_id.as_deref().and_then(|text| text.parse::<i64>().ok()).map(AnyId);
@@ -199,7 +199,7 @@ async fn found(state: &AppState, wanted: &Wanted) -> Result<CatalogEntry, ApiErr
 /// A text to check.
 #[derive(Debug, Deserialize, ToSchema)]
 struct CheckRequest {
-    /// YAML, as it is or in base64.
+    /// The YAML text, plain or in base64.
     #[serde(alias = "yaml")]
     content: String,
 }
@@ -207,15 +207,15 @@ struct CheckRequest {
 #[derive(Debug, Serialize, ToSchema)]
 struct CheckAnswer {
     valid: bool,
-    /// What keeps it from being registered, each with its line and column.
+    /// Errors that prevent registration, each with line and column.
     #[schema(value_type = Vec<Object>)]
     errors: Value,
-    /// What its author may want to know.
+    /// Warnings for the author.
     #[schema(value_type = Vec<Object>)]
     warnings: Value,
 }
 
-/// Checks a playbook without keeping it.
+/// Checks a playbook without storing it.
 #[utoipa::path(
     post, path = "/api/catalog/playbooks/validate", tag = "catalog", request_body = CheckRequest,
     responses((status = 200, body = CheckAnswer))
@@ -235,7 +235,7 @@ async fn check_playbook(Body(request): Body<CheckRequest>) -> Json<CheckAnswer> 
     })
 }
 
-/// Refuses: what executions have run with is kept.
+/// Always refused: executions refer to versions of playbooks, so they are kept.
 #[utoipa::path(
     delete, path = "/api/catalog/playbooks/{id}", tag = "catalog", params(("id" = String, Path)),
     responses((status = 501, description = "not served"))
@@ -246,7 +246,7 @@ async fn delete_playbook() -> ApiError {
     ApiError::new(StatusCode::NOT_IMPLEMENTED, "kept-for-ever", detail)
 }
 
-/// Refuses: nothing here asks a language model.
+/// Always refused: the server uses no language model.
 #[utoipa::path(
     post, path = "/api/catalog/playbooks/explain/ai", tag = "catalog",
     responses((status = 501, description = "not served"))
@@ -255,7 +255,7 @@ async fn explain_playbook() -> ApiError {
     no_model("read it with GET /api/catalog/playbook/content")
 }
 
-/// Refuses: nothing here asks a language model.
+/// Always refused: the server uses no language model.
 #[utoipa::path(
     post, path = "/api/catalog/playbooks/generate/ai", tag = "catalog",
     responses((status = 501, description = "not served"))
@@ -269,7 +269,7 @@ fn no_model(way_out: &str) -> ApiError {
     ApiError::new(StatusCode::NOT_IMPLEMENTED, "no-language-model", detail)
 }
 
-/// Shows the tests that are kept for a playbook.
+/// Shows the stored tests of a playbook.
 #[utoipa::path(
     get, path = "/api/playbook-tests/suites/{id}", tag = "catalog", params(("id" = String, Path)),
     responses((status = 200, body = Object))
@@ -283,7 +283,7 @@ async fn show_suite(
     serde_json::from_slice(&kept.body).map(Json).map_err(|error| ApiError::internal(&error))
 }
 
-/// Keeps tests for a playbook, in place of what there was: whatever JSON an editor writes.
+/// Stores the tests of a playbook, replacing earlier ones; any JSON is accepted.
 #[utoipa::path(
     put, path = "/api/playbook-tests/suites/{id}", tag = "catalog", params(("id" = String, Path)),
     request_body = Object, responses((status = 200, body = Object))
@@ -311,7 +311,7 @@ async fn save_suite(
     Ok(Json(suite))
 }
 
-/// Forgets the tests that are kept for a playbook.
+/// Deletes the stored tests of a playbook.
 #[utoipa::path(
     delete, path = "/api/playbook-tests/suites/{id}", tag = "catalog",
     params(("id" = String, Path)), responses((status = 204))
@@ -323,7 +323,7 @@ async fn remove_suite(
     let now = state.now();
     let kept = state.records().object(&suite_key(&id)?, now).await?;
     let kept = kept.ok_or_else(|| unknown_suite(&id))?;
-    // What has expired is gone, and collected like everything that has.
+    // An expired object counts as deleted, and is collected later.
     let gone = Object { body: Vec::new(), updated_at: now, expires_at: Some(now), ..kept };
     state.records().put_object(&gone).await?;
     Ok(StatusCode::NO_CONTENT)

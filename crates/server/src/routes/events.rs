@@ -1,7 +1,7 @@
-//! What existing workers and other programs tell: events, in any spelling.
+//! Events posted by existing workers and other programs, in any known spelling.
 //!
-//! A tool's result ends its command: what the worker says afterwards is answered and changes
-//! nothing, as does anything said twice.
+//! A tool's result ends its command; later or repeated events about the command are answered and
+//! have no effect.
 
 use std::borrow::Cow;
 
@@ -26,16 +26,16 @@ use crate::outcome::{
 };
 use crate::state::AppState;
 
-/// How many events one request may post.
+/// Maximum number of events per request.
 const BATCH_MAX: usize = 1000;
-/// How long the name of an event may be.
+/// Maximum length of an event's name, in bytes.
 const NAME_MAX: usize = 200;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(post_event)).routes(routes!(post_events))
 }
 
-/// Takes an event of another program.
+/// Accepts an event of another program.
 #[utoipa::path(
     post, path = "/api/events", tag = "workers", request_body = PostedEvent,
     responses((status = 200, body = EventAccepted))
@@ -48,8 +48,8 @@ async fn post_event(
     Ok(Json(EventAccepted { status: "ok", event_id, commands_generated: 0 }))
 }
 
-/// Takes many events about one execution, in order. One that is refused ends the request; those
-/// before it are taken, and the whole may be sent again.
+/// Accepts several events of one execution, in order. A refused event ends the request; the events
+/// before it are stored, and the whole request may be sent again.
 #[utoipa::path(
     post, path = "/api/events/batch", tag = "workers", request_body = EventBatch,
     responses((status = 200, body = EventBatchAccepted))
@@ -71,7 +71,7 @@ async fn post_events(
     Ok(Json(EventBatchAccepted { status: "ok", event_ids, commands_generated: 0 }))
 }
 
-/// Takes one event; the answer is its id.
+/// Processes an event; returns its id.
 async fn take(state: &AppState, execution: ExecutionId, item: PostedItem) -> Result<i64, ApiError> {
     let (name, begun) = (item.event_type.clone(), Instant::now());
     let taken = take_measured(state, execution, item).await;
@@ -112,7 +112,7 @@ async fn take_measured(
     Ok(event_id)
 }
 
-/// What a worker says, with a result that it has stored beforehand in its place.
+/// Replaces a reference to a stored result in a worker's event by the result.
 async fn whole<'a>(state: &AppState, context: &'a Value) -> Result<Cow<'a, Value>, ApiError> {
     let Some(text) = reference(context) else { return Ok(Cow::Borrowed(context)) };
     let Ok(named) = text.parse() else { return Ok(Cow::Borrowed(context)) };
@@ -122,7 +122,7 @@ async fn whole<'a>(state: &AppState, context: &'a Value) -> Result<Cow<'a, Value
     }))
 }
 
-/// A worker that says that it works keeps what it has.
+/// Renews the leases of a worker that reports progress.
 async fn working(state: &AppState, item: &PostedItem) -> Result<(), ApiError> {
     if let Some(worker) = &item.worker_id {
         state.store().renew(&WorkerId::new(worker), state.settings().lease).await?;
@@ -130,7 +130,7 @@ async fn working(state: &AppState, item: &PostedItem) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Ends a command with what its worker says became of it.
+/// Ends a command with the outcome that its worker reports.
 async fn report(
     state: &AppState,
     execution: ExecutionId,
@@ -176,13 +176,13 @@ async fn report(
     }
 }
 
-/// Whether a worker is done and the job it has begun is not: a container that was started and gave
-/// no result says by a callback how it ended.
+/// True if the worker is done and the container it started is not: a container without a result
+/// reports its end by a callback.
 fn is_pending(issued: &Issued, outcome: &Outcome) -> bool {
     issued.tool == ToolKind::Container && *outcome == Outcome::completed(Value::Null)
 }
 
-/// Where the id of a command may stand.
+/// Returns the id of the command an event is about, from any of its usual places.
 fn command_named(item: &PostedItem) -> Option<&str> {
     let in_context = item.context.get("command_id");
     let in_meta = item.meta.as_ref().and_then(|meta| meta.get("command_id"));
@@ -190,7 +190,7 @@ fn command_named(item: &PostedItem) -> Option<&str> {
     in_context.or(in_meta).or(in_result).and_then(Value::as_str)
 }
 
-/// Writes a fact down; nothing follows from it.
+/// Records an event that has no further effect.
 async fn record(
     state: &AppState,
     execution: ExecutionId,

@@ -1,4 +1,4 @@
-//! The events of all executions as they are written, to whoever listens.
+//! A live stream of the events of all executions.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -21,18 +21,17 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct FollowQuery {
-    /// Names of events with commas between them; one that ends in `*` stands for all that begin
-    /// like it.
+    /// Names of events, separated by commas; a trailing `*` matches any rest.
     #[serde(default, rename = "type", alias = "types")]
     #[param(rename = "type")]
     types: String,
-    /// The playbook's path; one that ends in `*` stands for all that begin like it.
+    /// The playbook's path; a trailing `*` matches any rest.
     path: Option<String>,
-    /// Statuses of events, with commas between them, whatever their case.
+    /// Statuses of events, separated by commas, ignoring case.
     #[serde(default, alias = "statuses")]
     status: String,
-    /// Where to begin: `start`, `end` (the default), a time, or the id of an event of this stream;
-    /// `Last-Event-ID` wins.
+    /// Start position: `start`, `end` (the default), a time, or the id of an event of this stream;
+    /// `Last-Event-ID` takes precedence.
     #[serde(alias = "after")]
     from: Option<String>,
 }
@@ -48,7 +47,7 @@ impl FollowQuery {
     }
 }
 
-/// Streams the events of all executions; the id of each is where to go on after it.
+/// Streams the events of all executions; an event's id is the position to resume after it.
 #[utoipa::path(
     get, path = "/api/stream", tag = "executions",
     params(FollowQuery,

@@ -23,13 +23,13 @@ use crate::strict::StrictBody;
 use crate::trace::context;
 use key::{idempotency_key, key_of};
 
-/// How many executions one request may start.
+/// Maximum number of executions per request.
 const BATCH_MAX: usize = 1000;
-/// How long the name of a pool may be.
+/// Maximum length of a pool's name.
 const POOL_NAME_MAX: usize = 64;
-/// The code of the answer to a start that is refused because too many executions wait.
+/// Error code of a start that is refused because too many executions wait.
 const BACKLOG_FULL: &str = "backlog-full";
-/// What an answer says that tells of an execution started before.
+/// Status of an answer about an execution that was started before.
 const DUPLICATE: &str = "duplicate";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -49,7 +49,7 @@ async fn execute(
     StrictBody(request): StrictBody<ExecuteRequest>,
 ) -> Result<Json<ExecuteAnswer>, ApiError> {
     let header = idempotency_key(&headers)?;
-    // Before the key is made: the trace is no part of what is asked.
+    // Read separately from the request, because the trace is not part of the idempotency key.
     let trace = request.trace.is_none().then(|| context(&headers)).flatten();
     let started = start(&state, request, Entry::Single { key: header.as_deref(), trace }).await;
     if let Err(error) = &started
@@ -69,7 +69,7 @@ fn outcome(started: &Result<ExecuteAnswer, ApiError>) -> &'static str {
     }
 }
 
-/// Starts many executions, each for itself.
+/// Starts several executions independently of one another.
 #[utoipa::path(
     post, path = "/api/execute/batch", tag = "executions", request_body = ExecuteBatch,
     responses((status = 200, body = ExecuteBatchAnswer))
@@ -127,7 +127,7 @@ async fn item(state: &AppState, index: usize, request: ExecuteRequest) -> Execut
     }
 }
 
-/// The pools in which a batch starts executions; one that is no pool is its item's fault.
+/// Returns the pools in which a batch starts executions; invalid names are reported per item.
 fn pools_of(requests: &[ExecuteRequest]) -> BTreeSet<Pool> {
     let pools = requests.iter().map(|request| match &request.execution_pool {
         Some(name) => pool_of(name).ok(),
@@ -136,14 +136,14 @@ fn pools_of(requests: &[ExecuteRequest]) -> BTreeSet<Pool> {
     pools.flatten().collect()
 }
 
-/// How a start came in.
+/// The route through which a start arrived.
 enum Entry<'a> {
     Single {
         /// The idempotency key of the request.
         key: Option<&'a str>,
         trace: Option<Value>,
     },
-    /// As part of a batch that has been admitted.
+    /// Part of a batch that has been admitted.
     Batch,
 }
 
@@ -176,7 +176,7 @@ async fn start(
     }
 }
 
-/// What is said to a request whose key is taken.
+/// Answers a request whose start key is in use.
 async fn again(
     state: &AppState,
     holder: KeyHolder,
@@ -212,7 +212,8 @@ fn wish(request: ExecuteRequest) -> Result<StartRequest, ApiError> {
     Ok(StartRequest { pool, trace: request.trace, ..StartRequest::new(playbook, payload) })
 }
 
-/// A pool that workers can ask for: part of a subject on the bus, so plain words only.
+/// Checks a pool's name. The name is part of a subject on the bus, so its characters are
+/// restricted.
 pub(crate) fn pool_of(name: &str) -> Result<Pool, ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > POOL_NAME_MAX || !name.chars().all(plain) {
@@ -227,7 +228,7 @@ pub(crate) fn pool_of(name: &str) -> Result<Pool, ApiError> {
     Ok(Pool::new(name))
 }
 
-/// A version as clients spell it: a number, the same as text, or `latest`.
+/// Parses a version: a number, a number as text, or `latest`.
 pub(super) fn version_of(version: Option<&Value>) -> Result<Option<u32>, ApiError> {
     let number = match version {
         None | Some(Value::Null) => return Ok(None),
@@ -242,7 +243,7 @@ pub(super) fn version_of(version: Option<&Value>) -> Result<Option<u32>, ApiErro
     }
 }
 
-/// What is said about an execution that was started before.
+/// Returns the answer for an execution that was started before.
 pub(super) async fn answer(
     state: &AppState,
     execution: ExecutionId,

@@ -1,4 +1,4 @@
-//! Executions: looking at them, and ending them.
+//! Routes for executions: list, show, end, fork and verify.
 
 mod end;
 mod events;
@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(fork::routes())
 }
 
-/// The execution that a path names.
+/// Loads the execution in the path; fails with 404 if it does not exist.
 pub(super) async fn known(state: &AppState, execution: ExecutionId) -> Result<Summary, ApiError> {
     let summary = state.control().summary(execution).await?;
     summary.ok_or_else(|| {

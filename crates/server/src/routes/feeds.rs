@@ -1,8 +1,8 @@
-//! Events out: feeds with a name, read by long poll or as a stream, at least once.
+//! Feeds: named, filtered streams of events, read by long poll or as a stream, at least once.
 //!
-//! A consumer reads from the feed's cursor, deals with what it gets, and acknowledges; what was not
-//! acknowledged is shown again. It may also carry its own cursor and acknowledge nothing. A feed with a
-//! subject has the server for a consumer, which puts its events there.
+//! A consumer reads from the feed's cursor, processes the events and acknowledges them; events that
+//! are not acknowledged are shown again. A consumer may also keep its own cursor and acknowledge
+//! nothing. For a feed with a subject, the server is the consumer and publishes the events on NATS.
 
 mod deliver;
 mod reading;
@@ -33,13 +33,13 @@ use crate::state::AppState;
 use crate::strict::StrictBody;
 pub(super) use reading::{Reading, resumed};
 
-/// How many events one answer has unless the request says otherwise.
+/// Default number of events per answer.
 pub(super) const PAGE_SIZE: usize = 100;
-/// The longest that a request waits for an event.
+/// Maximum time a request waits for an event.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The key of a kept filter that says where events go.
+/// Key of the stored filter that holds the subject.
 const SUBJECT: &str = "subject";
-/// How long the name of a feed may be.
+/// Maximum length of a feed's name.
 const NAME_MAX: usize = 100;
 
 pub use deliver::deliver_feeds;
@@ -56,7 +56,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(retry_feed))
 }
 
-/// Lists the feeds, by name.
+/// Lists the feeds by name.
 #[utoipa::path(
     get, path = "/api/feeds", tag = "feeds", responses((status = 200, body = FeedList))
 )]
@@ -65,7 +65,7 @@ async fn list_feeds(State(state): State<AppState>) -> Result<Json<FeedList>, Api
     Ok(Json(FeedList { feeds: feeds.into_iter().map(view).collect() }))
 }
 
-/// Makes a feed; one of the same name and filter that is there already is left as it is.
+/// Creates a feed; an existing one with the same name and filter is left as it is.
 #[utoipa::path(
     post, path = "/api/feeds", tag = "feeds", request_body = NewFeed,
     responses((status = 200, body = FeedView))
@@ -99,7 +99,7 @@ async fn add_feed(
     Ok(Json(view(kept)))
 }
 
-/// Shows a feed: its filter and how far its consumer has come.
+/// Shows a feed: its filter and its consumer's position.
 #[utoipa::path(
     get, path = "/api/feeds/{name}", tag = "feeds", params(("name" = String, Path)),
     responses((status = 200, body = FeedView))
@@ -111,7 +111,7 @@ async fn show_feed(
     Ok(Json(view(found(&state, &name).await?)))
 }
 
-/// Forgets a feed.
+/// Deletes a feed.
 #[utoipa::path(
     delete, path = "/api/feeds/{name}", tag = "feeds", params(("name" = String, Path)),
     responses((status = 204))
@@ -129,15 +129,15 @@ async fn remove_feed(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ReadQuery {
-    /// Go on after this cursor instead of the feed's own.
+    /// Read after this cursor instead of the feed's own.
     after: Option<String>,
     limit: Option<usize>,
-    /// How long to wait for an event, in milliseconds.
+    /// Maximum wait for an event, in milliseconds.
     #[serde(default)]
     wait_ms: u64,
 }
 
-/// Reads what comes next, and waits for it if asked to.
+/// Reads the next events; waits for them if `wait_ms` is set.
 #[utoipa::path(
     get, path = "/api/feeds/{name}/events", tag = "feeds",
     params(("name" = String, Path), ReadQuery), responses((status = 200, body = FeedEvents))
@@ -171,11 +171,11 @@ async fn read_feed(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct FollowQuery {
-    /// Go on after this cursor instead of the feed's own; `Last-Event-ID` wins.
+    /// Read after this cursor instead of the feed's own; `Last-Event-ID` takes precedence.
     after: Option<String>,
 }
 
-/// Streams what comes; the id of each event is the cursor to go on after it.
+/// Streams the events of a feed; an event's id is the cursor to resume after it.
 #[utoipa::path(
     get, path = "/api/feeds/{name}/stream", tag = "feeds",
     params(("name" = String, Path), FollowQuery),
@@ -194,12 +194,12 @@ async fn follow_feed(
     Ok(reading.into_stream())
 }
 
-/// Where a reader of a feed begins: after the cursor that it carries, else after the feed's own.
+/// Returns the position a reader starts after: its own cursor, else the feed's.
 fn cursor_after(feed: &NamedFeed, after: Option<&str>) -> Result<FeedCursor, ApiError> {
     after.map_or_else(|| Ok(feed.cursor.clone()), cursor_of)
 }
 
-/// Notes that everything up to a cursor has been dealt with.
+/// Acknowledges all events up to a cursor.
 #[utoipa::path(
     post, path = "/api/feeds/{name}/ack", tag = "feeds", params(("name" = String, Path)),
     request_body = FeedAck, responses((status = 200, body = FeedView))
@@ -212,7 +212,7 @@ async fn acknowledge_feed(
     moved(&state, &name, &cursor_of(&request.cursor)?).await
 }
 
-/// Moves a feed to another place: back to show events again, or on to leave some out.
+/// Moves a feed to another position: back to show events again, or forward to skip some.
 #[utoipa::path(
     post, path = "/api/feeds/{name}/seek", tag = "feeds", params(("name" = String, Path)),
     request_body = FeedSeek, responses((status = 200, body = FeedView))
@@ -226,7 +226,7 @@ async fn seek_feed(
     moved(&state, &name, &to).await
 }
 
-/// Delivers a feed again at once that is dead or waits after a failure.
+/// Retries the delivery of a feed that is dead or waits after a failure, at once.
 #[utoipa::path(
     post, path = "/api/feeds/{name}/retry", tag = "feeds", params(("name" = String, Path)),
     responses((status = 200, body = FeedView))
@@ -271,7 +271,7 @@ fn cursor_of(text: &str) -> Result<FeedCursor, ApiError> {
     text.parse().map_err(invalid)
 }
 
-/// The cursor of a point as people name it.
+/// Resolves a position (`start`, `end`, a time or a cursor) to a cursor.
 pub(super) async fn cursor_at(state: &AppState, text: &str) -> Result<FeedCursor, ApiError> {
     let point = match text {
         "start" => FeedPoint::Start,
@@ -312,7 +312,7 @@ fn delivery_view(delivery: &FeedDelivery) -> FeedDeliveryView {
     }
 }
 
-/// A filter as it is kept, with where the events go.
+/// Returns a filter in its stored form, with the subject.
 fn written(filter: &FeedFilter, subject: Option<String>) -> Value {
     let mut written = json!(filter);
     if let Some(subject) = subject {
@@ -333,7 +333,7 @@ fn feed_subject(feed: &NamedFeed) -> Option<String> {
     feed.filter[SUBJECT].as_str().map(str::to_owned)
 }
 
-/// A subject that events can be put onto.
+/// Checks a subject; fails if the server has no NATS.
 fn subject_of(state: &AppState, text: &str) -> Result<String, ApiError> {
     if state.bus().reach() == Reach::Process {
         let detail = "this server has no NATS to put events onto; start it with --nats URL";

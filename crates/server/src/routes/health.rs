@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it can work.
+//! Health and readiness of the server.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,13 +22,13 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(readyz))
 }
 
-/// Says that the process answers.
+/// Shows that the process answers.
 #[utoipa::path(get, path = "/health", tag = "health", responses((status = 200, body = Object)))]
 async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// The same, under the name that orchestrators know.
+/// Shows that the process answers (the name used by Kubernetes).
 #[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200, body = Object)))]
 async fn livez() -> Json<Value> {
     Json(json!({ "status": "ok" }))
@@ -43,12 +43,11 @@ struct Health {
     version: &'static str,
     /// The time by the store's clock.
     time: String,
-    /// How many seconds the clock of this server's machine is ahead of the store's; below zero if
-    /// it is behind.
+    /// Seconds by which this machine's clock is ahead of the store's; negative if behind.
     clock_skew_seconds: Option<f64>,
 }
 
-/// Whether the store answers, in the words of existing clients.
+/// Shows if the store answers, in the form existing clients expect.
 #[utoipa::path(
     get, path = "/api/health", tag = "health",
     responses((status = 200, body = Health), (status = 503, body = Health))
@@ -82,7 +81,7 @@ struct Readiness {
 struct Check {
     name: &'static str,
     ok: bool,
-    /// The cause, if it is not.
+    /// The cause of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
 }
@@ -93,7 +92,8 @@ impl Check {
     }
 }
 
-/// The readiness of the server, with the checks that fail and why. Answers within a second.
+/// Shows the readiness of the server, and the failed checks with their causes. Answers within a
+/// second.
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
     responses((status = 200, body = Readiness), (status = 503, body = Readiness))

@@ -1,4 +1,4 @@
-//! Where senders post messages, and where gateways ask how to know a sender.
+//! Routes for senders that post messages, and for gateways that ask how to verify senders.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ use crate::state::AppState;
 
 /// The route that takes a message.
 pub(super) const MESSAGE: &str = "/ingress/{*path}";
-/// When a sender that is sent away should come back.
+/// `Retry-After` for a sender while the subscription takes no messages.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ingress_config)).route(MESSAGE, post(take_message))
 }
 
-/// Takes a message of a known sender and starts the execution that it asks for.
+/// Takes a message of a verified sender and starts the execution that it asks for.
 #[utoipa::path(
     post, path = "/ingress/{path}", tag = "subscriptions",
     params(("path" = String, Path, description = "`ingress.gateway_path` of a subscription, after `/ingress/`; with its slashes")),
@@ -64,7 +64,7 @@ pub(super) async fn take_message(
     Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
 }
 
-/// A message that starts nothing: the answer to its sender, and the reason for the operator.
+/// A rejected message: the answer to its sender, and the reason for the operator.
 struct Refused {
     answer: ApiError,
     reason: String,
@@ -84,7 +84,7 @@ impl From<Unknown> for Refused {
     }
 }
 
-/// Takes a message. Everything that its head can tell is checked before its body is read.
+/// Takes a message. The headers are checked before the body is read.
 async fn take(
     state: &AppState,
     path: &str,
@@ -120,7 +120,8 @@ async fn take(
     Ok(start(state, &listener, &row, wished, &proof).await?)
 }
 
-/// The subscription of a listener, if it takes messages, and messages of this content type.
+/// Loads the subscription of a listener; fails if it takes no messages, or not of this content
+/// type.
 async fn open_row(
     state: &AppState,
     listener: &Listener,
@@ -153,7 +154,7 @@ async fn secret_of(
     })
 }
 
-/// Starts one execution for each message.
+/// Starts one execution per message.
 async fn start(
     state: &AppState,
     listener: &Listener,
@@ -187,7 +188,7 @@ fn unknown(name: &str) -> ApiError {
     ApiError::not_found("unknown-listener", format!("nobody takes messages at {name}"))
 }
 
-/// Tells a gateway how to know the senders of a listener, and what their messages start.
+/// Shows the settings with which a gateway verifies senders, and the playbook that messages start.
 #[utoipa::path(
     get, path = "/api/internal/ingress/{listener}", tag = "subscriptions",
     params(("listener" = String, Path)), responses((status = 200, body = IngressConfig))

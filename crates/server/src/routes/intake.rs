@@ -1,4 +1,5 @@
-//! Where runtimes ask what to fetch and hand messages in, and where people look at the dead.
+//! Routes for runtimes that fetch messages and hand them in, and for operators that handle dead
+//! messages.
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
@@ -23,11 +24,11 @@ use crate::intake::{IntakeError, Retried};
 use crate::state::AppState;
 use crate::strict::StrictBody;
 
-/// How many messages one request hands in.
+/// Maximum number of messages per request.
 const MESSAGES_MAX: usize = 1000;
-/// How many bytes they may have together, as they are written.
+/// Maximum size of the request, in bytes.
 const MESSAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How many failed messages a page has unless the request says otherwise.
+/// Default number of failed messages per page.
 const PAGE_SIZE: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -43,7 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(large)
 }
 
-/// Tells a runtime what to fetch for a path.
+/// Shows a runtime's assignment at a path.
 #[utoipa::path(
     post, path = "/api/worker/subscriptions/attend", tag = "subscriptions",
     request_body = AttendCall, responses((status = 200, body = Object))
@@ -55,7 +56,7 @@ async fn attend_subscription(
     Ok(Json(state.intake().attend(&call.runtime, &call.path).await?))
 }
 
-/// Takes messages; one verdict for each, once it is durable.
+/// Takes messages; answers with one verdict per message, once durable.
 #[utoipa::path(
     post, path = "/api/worker/subscriptions/messages", tag = "subscriptions",
     request_body = MessagesCall, responses((status = 200, body = MessagesReply))
@@ -72,7 +73,7 @@ async fn take_messages(
     Ok(Json(MessagesReply { verdicts }))
 }
 
-/// Lets another runtime fetch.
+/// Ends a runtime's assignment, so that another one can fetch.
 #[utoipa::path(
     post, path = "/api/worker/subscriptions/leave", tag = "subscriptions",
     request_body = LeaveCall, responses((status = 200, body = Object))
@@ -88,13 +89,13 @@ async fn leave_subscription(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct FailedQuery {
-    /// Only messages after this name.
+    /// List messages after this name.
     #[serde(default)]
     after: String,
     limit: Option<usize>,
 }
 
-/// Lists the messages of a subscription that failed, the dead among them.
+/// Lists the failed messages of a subscription, including dead ones.
 #[utoipa::path(
     get, path = "/api/subscriptions/{id}/dead", tag = "subscriptions",
     params(("id" = String, Path), FailedQuery),
@@ -115,7 +116,7 @@ async fn failed_messages(
     Ok(Json(FailedMessagesView { messages, next_after }))
 }
 
-/// Sends dead messages again: all of them, or those that are named.
+/// Retries dead messages: the named ones, or all.
 #[utoipa::path(
     post, path = "/api/subscriptions/{id}/dead/retry", tag = "subscriptions",
     params(("id" = String, Path)), request_body = DeadChoice,
@@ -132,7 +133,7 @@ async fn retry_dead_messages(
     Ok(Json(DeadRetried { started, duplicates, failed: failed.collect() }))
 }
 
-/// Drops dead messages for good: all of them, or those that are named.
+/// Deletes dead messages: the named ones, or all.
 #[utoipa::path(
     post, path = "/api/subscriptions/{id}/dead/drop", tag = "subscriptions",
     params(("id" = String, Path)), request_body = DeadChoice,

@@ -1,4 +1,4 @@
-//! The keychain: secrets that workers keep for a while.
+//! The keychain: secrets that workers store until they expire.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
 
-/// How long a secret holds if nobody says.
+/// Default time to live of a secret.
 const HOLDS: Duration = Duration::from_secs(60 * 60);
-/// How long a secret may hold.
+/// Maximum time to live of a secret.
 const HOLDS_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-/// How long a name may be.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     ))
 }
 
-/// For whom a secret is kept.
+/// The scope of a keychain secret; part of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KeychainScope {
@@ -64,7 +64,7 @@ impl KeychainScope {
         }
     }
 
-    /// What tells a secret from others.
+    /// Returns the key that identifies a secret within its scope.
     pub(crate) fn cache_key(
         self,
         name: &str,
@@ -88,7 +88,7 @@ impl KeychainScope {
 struct SecretQuery {
     #[param(value_type = Option<String>)]
     execution_id: Option<AnyId>,
-    /// local, shared or global
+    /// `local`, `shared` or `global`.
     scope_type: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl SecretQuery {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct SecretShown {
-    /// found, expired or not_found
+    /// `found`, `expired` or `not_found`.
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -126,7 +126,7 @@ impl SecretShown {
     }
 }
 
-/// Gives a secret out, if it holds.
+/// Shows a secret, unless it has expired.
 #[utoipa::path(
     get, path = "/api/keychain/{catalog_id}/{name}", tag = "secrets",
     params(("catalog_id" = String, Path), ("name" = String, Path), SecretQuery),
@@ -159,7 +159,7 @@ struct SecretPut {
     scope_type: Option<String>,
     #[serde(default)]
     execution_id: Option<AnyId>,
-    /// Until when it holds; `expires_in` seconds says the same. An hour if neither is said.
+    /// Expiry of the secret; alternatively `expires_in` in seconds. One hour if neither is set.
     #[serde(default)]
     expires_at: Option<String>,
     #[serde(default)]
@@ -178,7 +178,7 @@ struct SecretKept {
     expires_at: String,
 }
 
-/// Keeps a secret until it expires.
+/// Stores a secret until it expires.
 #[utoipa::path(
     post, path = "/api/keychain/{catalog_id}/{name}", tag = "secrets",
     params(("catalog_id" = String, Path), ("name" = String, Path)), request_body = SecretPut,
@@ -212,7 +212,7 @@ async fn put_secret(
     Ok(Json(SecretKept { status: "success", cache_key, expires_at: expires_at.to_string() }))
 }
 
-/// Until when a secret holds.
+/// Returns the expiry of a secret.
 fn ends(now: Timestamp, at: Option<&str>, seconds: Option<u64>) -> Result<Timestamp, ApiError> {
     let end = match (at, seconds) {
         (Some(at), _) => at
@@ -226,12 +226,12 @@ fn ends(now: Timestamp, at: Option<&str>, seconds: Option<u64>) -> Result<Timest
 
 #[derive(Debug, Serialize, ToSchema)]
 struct SecretRemoved {
-    /// deleted or not_found
+    /// `deleted` or `not_found`.
     status: &'static str,
     cache_key: String,
 }
 
-/// Forgets a secret.
+/// Deletes a secret.
 #[utoipa::path(
     delete, path = "/api/keychain/{catalog_id}/{name}", tag = "secrets",
     params(("catalog_id" = String, Path), ("name" = String, Path), SecretQuery),
@@ -266,7 +266,7 @@ struct KeychainItem {
     created_at: String,
 }
 
-/// Lists what the keychain has for a playbook version, without secrets.
+/// Lists the keychain of a playbook version, without the secrets.
 #[utoipa::path(
     get, path = "/api/keychain/catalog/{catalog_id}", tag = "secrets",
     params(("catalog_id" = String, Path)), responses((status = 200, body = KeychainPage))

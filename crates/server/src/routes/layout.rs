@@ -1,4 +1,4 @@
-//! How the store is laid out: its connections, its shards, its tables.
+//! Layout of the store: connections, shards and tables.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::state::AppState;
 
-/// How many shards a question may be about.
+/// Maximum `shard_count` of a request.
 const SHARDS_ASKED_MAX: usize = 1024;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -25,23 +25,23 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(validate_database))
 }
 
-/// The connections to the store.
+/// The connection pool of the store.
 #[derive(Debug, Serialize, ToSchema)]
 struct PoolStatus {
     pool_min: u32,
     pool_max: u32,
     pool_size: u32,
     pool_available: u32,
-    /// Nobody waits while a connection can be had; how many do otherwise is not known.
+    /// 0 while a connection is available; otherwise unknown.
     requests_waiting: Option<u32>,
-    /// The part of `pool_max` that is in use.
+    /// Fraction of `pool_max` in use.
     utilization: f64,
     slots_available: u32,
     /// `ok`, `saturated`, or `not_pooled` for a store without connections.
     status: &'static str,
 }
 
-/// Says how many connections to the store are in use.
+/// Shows the usage of the store's connection pool.
 #[utoipa::path(
     get, path = "/api/pool/status", tag = "system", responses((status = 200, body = PoolStatus))
 )]
@@ -72,7 +72,7 @@ async fn pool_status(State(state): State<AppState>) -> Json<PoolStatus> {
 struct ShardQuery {
     #[param(value_type = String)]
     execution_id: AnyId,
-    /// 1 to 1024.
+    /// Number of shards, 1 to 1024.
     shard_count: usize,
 }
 
@@ -87,15 +87,15 @@ struct ShardInfo {
     server_config: ServerShards,
 }
 
-/// How this server's own store is spread.
+/// The shards of this server's own store.
 #[derive(Debug, Serialize, ToSchema)]
 struct ServerShards {
-    /// Any server serves any execution, so it has no place of its own.
+    /// Always 0: any server serves any execution.
     shard_index: usize,
     shard_count: usize,
 }
 
-/// Says which of so many shards an execution belongs to.
+/// Computes the shard of an execution for a number of shards.
 #[utoipa::path(
     get, path = "/api/runtime/shard-info", tag = "system", params(ShardQuery),
     responses((status = 200, body = ShardInfo))
@@ -127,7 +127,7 @@ struct Initialized {
     valid: bool,
 }
 
-/// Says whether the schema is there: it is made when a server starts, so there is nothing to do.
+/// Checks the database schema; it is created when a server starts, so nothing is changed.
 #[utoipa::path(
     post, path = "/api/db/init", tag = "system", responses((status = 200, body = Initialized))
 )]
@@ -145,7 +145,7 @@ struct Validated {
     missing: Vec<String>,
 }
 
-/// Says which tables there are, and which are missing.
+/// Lists the tables, existing and missing.
 #[utoipa::path(
     get, path = "/api/db/validate", tag = "system", responses((status = 200, body = Validated))
 )]

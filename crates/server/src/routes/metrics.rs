@@ -1,4 +1,4 @@
-//! What an operator measures and an autoscaler asks, as Prometheus reads it.
+//! Metrics for operators and autoscalers, in the Prometheus format.
 
 use std::fmt::Write as _;
 
@@ -26,11 +26,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct MetricsQuery {
-    /// Whose commands are counted: a pool, the shared one if none is named.
+    /// The pool whose commands are counted; the shared one if absent.
     pool: Option<String>,
 }
 
-/// Measures what waits, for one pool. While the store does not answer, the figures are the last ones.
+/// Shows metrics, with the backlog of one pool. While the store does not answer, the backlog is the
+/// last known one.
 #[utoipa::path(
     get, path = "/metrics", tag = "health", params(MetricsQuery),
     responses((status = 200, content_type = "text/plain", body = String))
@@ -81,7 +82,7 @@ async fn metrics(
     Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
 
-/// The executions that this server has started and ended.
+/// Returns the counters of executions that this server has started and ended.
 fn outcomes(counts: OutcomeCounts) -> String {
     let OutcomeCounts { started, completed, failed, cancelled } = counts;
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! Objects and plugins: bytes by a key.
+//! Objects and plugins: bytes stored under a key.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -17,12 +17,12 @@ use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 
-/// How many bytes an object may have.
+/// Maximum size of an object, in bytes.
 pub(super) const OBJECT_BYTES_MAX: usize = PAYLOAD_MAX;
-/// The routes that take one.
+/// Routes that take the bytes of an object or a plugin.
 pub(super) const OBJECT: &str = "/api/internal/objects/{*key}";
 pub(super) const PLUGIN: &str = "/api/internal/plugins/{*path}";
-/// How long the key of an object may be.
+/// Maximum length of an object's key, in bytes.
 const KEY_MAX: usize = 1024;
 
 type Headed = ([(HeaderName, HeaderValue); 2], Vec<u8>);
@@ -39,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 struct PluginQuery {
     version: i32,
     media_type: Option<String>,
-    /// The SHA-256 that is expected.
+    /// The expected SHA-256.
     digest: Option<String>,
 }
 
@@ -51,7 +51,7 @@ struct PluginStored {
     bytes: usize,
 }
 
-/// Keeps a version of a plugin, in place of what it was.
+/// Stores a version of a plugin (replaces an existing one).
 #[utoipa::path(
     post, path = "/api/internal/plugins/{*path}", tag = "records",
     params(("path" = String, Path), PluginQuery),
@@ -71,7 +71,7 @@ async fn put_plugin(
     Ok(Json(PluginStored { path, version: query.version, digest, bytes: kept.body.len() }))
 }
 
-/// Fetches a version of a plugin.
+/// Loads a version of a plugin.
 #[utoipa::path(
     get, path = "/api/internal/plugins/{*path}", tag = "records",
     params(("path" = String, Path), PluginQuery),
@@ -99,7 +99,7 @@ async fn get_plugin(
 #[into_params(parameter_in = Query)]
 struct ObjectQuery {
     media_type: Option<String>,
-    /// After how long it may be forgotten: seconds, or text such as `30m`, `2h`, `7d`.
+    /// Time to live: seconds, or text such as `30m`, `2h`, `7d`.
     ttl: Option<String>,
 }
 
@@ -110,7 +110,7 @@ struct ObjectStored {
     bytes: usize,
 }
 
-/// Keeps an object, in place of what it was.
+/// Stores an object (replaces an existing one).
 #[utoipa::path(
     put, path = "/api/internal/objects/{*key}", tag = "records",
     params(("key" = String, Path), ObjectQuery),
@@ -129,7 +129,7 @@ async fn put_object(
     Ok(Json(ObjectStored { key, digest: kept.digest.to_string(), bytes: kept.body.len() }))
 }
 
-/// Fetches an object.
+/// Loads an object.
 #[utoipa::path(
     get, path = "/api/internal/objects/{*key}", tag = "records",
     params(("key" = String, Path)),
@@ -174,7 +174,7 @@ fn bounded(key: &str) -> Result<&str, ApiError> {
     Err(ApiError::invalid("object-key", format!("a key has at most {KEY_MAX} bytes")))
 }
 
-/// The bytes, with what they are and which.
+/// Returns an object's bytes with its media type and digest as headers.
 fn headed(object: Object) -> Result<Headed, ApiError> {
     let value =
         |text: &str| HeaderValue::from_str(text).map_err(|error| ApiError::internal(&error));

@@ -1,6 +1,6 @@
-//! What is owed to others: handed to programs that send it for us, and looked after by people.
+//! The outbox: pending messages, for programs that send them and for operators.
 //!
-//! Only notifications are handed out; what one execution owes to another, the relay alone delivers.
+//! Only notifications are handed out; messages between executions are delivered by the relay alone.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ use crate::error::ApiError;
 use crate::extract::{Body, InQuery, MaybeBody};
 use crate::state::AppState;
 
-/// After how long a message whose claimer says nothing may be claimed by others.
+/// Time after which a claimed message that is not marked may be claimed again.
 const CLAIM_HOLD: Duration = Duration::from_secs(60);
-/// How many messages a page has unless the request says otherwise.
+/// Default number of messages per page.
 const PAGE_SIZE: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -44,7 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(drop_messages))
 }
 
-/// Hands out notifications to be sent, in the order of each execution.
+/// Claims notifications to send, in order per execution.
 #[utoipa::path(
     post, path = "/api/internal/outbox/claim", tag = "outbox", request_body = OutboxClaim,
     responses((status = 200, body = OutboxClaimed))
@@ -95,14 +95,14 @@ fn claimed(
     }
 }
 
-/// Where this server is, as whoever claims sees it.
+/// Returns the server's URL as the client addresses it.
 fn addressed_as(headers: &HeaderMap) -> String {
     let word = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let scheme = word(header::HeaderName::from_static("x-forwarded-proto")).unwrap_or("http");
     format!("{scheme}://{}", word(header::HOST).unwrap_or("localhost"))
 }
 
-/// Notes that messages have been sent.
+/// Marks messages as sent.
 #[utoipa::path(
     post, path = "/api/internal/outbox/mark-published", tag = "outbox",
     request_body = MarkPublished, responses((status = 200, body = MarkedPublished))
@@ -125,7 +125,7 @@ fn ids_of(ids: Vec<i64>) -> Result<Vec<i64>, ApiError> {
     }
 }
 
-/// Notes that a message could not be sent, and when it is tried again.
+/// Marks a message as failed and schedules the next try.
 #[utoipa::path(
     post, path = "/api/internal/outbox/mark-failed", tag = "outbox", request_body = MarkFailed,
     responses((status = 200, body = MarkedFailed))
@@ -171,15 +171,15 @@ async fn pending_count(State(state): State<AppState>) -> Result<Json<OutboxPendi
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct MessagesQuery {
-    /// PENDING, IN_FLIGHT, FAILED or DEAD.
+    /// `PENDING`, `IN_FLIGHT`, `FAILED` or `DEAD`.
     status: Option<String>,
-    /// Only messages after this one.
+    /// List messages after this one.
     #[serde(default)]
     after: i64,
     limit: Option<usize>,
 }
 
-/// Lists what is owed, oldest first.
+/// Lists the pending messages, oldest first.
 #[utoipa::path(
     get, path = "/api/internal/outbox/messages", tag = "outbox", params(MessagesQuery),
     responses((status = 200, body = OutboxPage))
@@ -215,7 +215,7 @@ fn listed(letter: Letter) -> OutboxMessage {
     }
 }
 
-/// Has failed and dead messages tried again at once.
+/// Retries failed and dead messages at once.
 #[utoipa::path(
     post, path = "/api/internal/outbox/retry", tag = "outbox", request_body = OutboxIds,
     responses((status = 200, body = OutboxChanged))
@@ -228,7 +228,7 @@ async fn retry_messages(
     Ok(Json(OutboxChanged { changed: state.store().revive(&ids).await? }))
 }
 
-/// Drops dead messages for good.
+/// Deletes dead messages.
 #[utoipa::path(
     post, path = "/api/internal/outbox/drop", tag = "outbox", request_body = OutboxIds,
     responses((status = 200, body = OutboxChanged))

@@ -1,4 +1,4 @@
-//! Existing workers: that they are there, and that they still are.
+//! Registration and heartbeats of existing workers.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::error::ApiError;
 use crate::extract::{Body, InQuery};
 use crate::state::AppState;
 
-/// Everything that may register.
+/// Kinds of components that may register.
 const KINDS: &[&str] = &[WORKER_KIND, "server_api", "broker"];
-/// How long a name may be.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 500;
-/// After how many leases without a heartbeat a worker counts as offline.
+/// Number of lease durations without a heartbeat after which a worker counts as offline.
 pub(crate) const SILENT_LEASES: u32 = 2;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -40,7 +40,7 @@ fn kind_of(kind: Option<&str>) -> Result<&str, ApiError> {
     Err(ApiError::invalid("unknown-kind", format!("`kind` is one of {}", KINDS.join(", "))))
 }
 
-/// Takes a worker in.
+/// Registers a worker.
 #[utoipa::path(
     post, path = "/api/worker/pool/register", tag = "workers", request_body = PoolRegistration,
     responses((status = 200, body = PoolRow))
@@ -55,7 +55,7 @@ async fn register_worker(
         return Err(ApiError::invalid("worker-name", detail));
     }
     let kept = take_in(&state, kind, registration).await?;
-    // Workers repeat their registration.
+    // Workers repeat their registration; only the first is logged.
     if kept.created_at == kept.updated_at {
         tracing::info!(worker = kept.key.name, kind = kept.key.kind, "worker registered");
     }
@@ -87,7 +87,7 @@ fn runtime_of(id: i64, now: Timestamp, kind: String, registration: PoolRegistrat
     }
 }
 
-/// Keeps what a worker says about itself; `id` is its number if it is a new one.
+/// Stores a worker's registration; `id` is used if the worker is new.
 pub async fn announce_worker(
     records: &dyn Records,
     id: i64,
@@ -99,13 +99,13 @@ pub async fn announce_worker(
     records.put_runtime(&runtime).await.map(drop)
 }
 
-/// Forgets a worker that has ended.
+/// Deletes the registration of a worker that has ended.
 pub async fn forget_worker(records: &dyn Records, worker: &WorkerId) -> Result<(), StoreError> {
     let key = RuntimeKey { kind: WORKER_KIND.to_owned(), name: worker.to_string() };
     records.remove_runtime(&key).await.map(drop)
 }
 
-/// A runtime as clients see it; one that has been silent for `silence` is offline.
+/// Converts a registered component for clients; without a heartbeat for `silence` it is offline.
 fn shown(runtime: Runtime, now: Timestamp, silence: Duration) -> PoolRow {
     let is_silent = now.since(runtime.heartbeat) > silence;
     PoolRow {
@@ -124,7 +124,7 @@ fn shown(runtime: Runtime, now: Timestamp, silence: Duration) -> PoolRow {
     }
 }
 
-/// Keeps everything that a worker has, and notes that it is there.
+/// Renews the leases of a worker and records its heartbeat.
 #[utoipa::path(
     post, path = "/api/worker/pool/heartbeat", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
@@ -137,7 +137,8 @@ async fn keep_worker(
     let renewed = state.store().renew(&WorkerId::new(&name), state.settings().lease).await?;
     let key = RuntimeKey { kind: kind.to_owned(), name: name.clone() };
     if !state.records().heard_runtime(&key, state.now()).await? {
-        // It was silent for so long that it was forgotten, and does not register again by itself.
+        // The worker was silent for so long that its registration was deleted, and it does not
+        // register again by itself.
         let registration = PoolRegistration {
             name,
             kind: Some(kind.to_owned()),
@@ -153,7 +154,7 @@ async fn keep_worker(
     Ok(Json(PoolAnswer { status: "ok", message: format!("{renewed} commands kept") }))
 }
 
-/// Lets a worker go; what it has is free for others at once.
+/// Deregisters a worker; its commands are free for others at once.
 #[utoipa::path(
     delete, path = "/api/worker/pool/deregister", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
@@ -165,7 +166,7 @@ async fn deregister_worker(
     let_go(&state, name).await.map(Json)
 }
 
-/// The same, as existing workers call it.
+/// Deregisters a worker, for existing workers that use POST.
 #[utoipa::path(
     post, path = "/api/worker/pool/deregister", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
@@ -200,7 +201,7 @@ struct PoolsQuery {
     name: Option<String>,
 }
 
-/// Lists the workers that any server of the cluster has heard of lately.
+/// Lists the workers registered with any server of the cluster.
 #[utoipa::path(
     get, path = "/api/worker/pools", tag = "workers", params(PoolsQuery),
     responses((status = 200, body = Vec<PoolRow>))

@@ -1,4 +1,4 @@
-//! `POST /api/postgres/execute`: SQL by hand, where an operator allows it.
+//! `POST /api/postgres/execute`: manual SQL, if the operator allows it.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,38 +23,38 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(execute_sql))
 }
 
-/// One of `query`, `query_base64` and `procedure`.
+/// A request with one of `query`, `query_base64` and `procedure`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default)]
 struct SqlRequest {
     query: Option<String>,
-    /// The same in base64.
+    /// The query in base64.
     query_base64: Option<String>,
-    /// What stands behind `CALL`.
+    /// The procedure to call, without `CALL`.
     procedure: Option<String>,
     /// A list for `$1`, `$2`, …, or a map for `:name`.
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
-    /// Looked into before `public`.
+    /// Schema to search before `public`.
     #[serde(alias = "db_schema")]
     schema: Option<String>,
-    /// The name of a stored credential: its database instead of the operator's.
+    /// Name of a stored credential, to use its database instead of the operator's.
     credential: Option<String>,
-    /// Refused: name a credential.
+    /// Always refused; name a credential instead.
     database: Option<String>,
-    /// Refused: name a credential.
+    /// Always refused; name a credential instead.
     connection_string: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct SqlAnswer {
     status: &'static str,
-    /// The rows of the last statement, each a map by column.
+    /// The rows of the last statement, each an object by column.
     #[schema(value_type = Vec<Object>)]
     result: Vec<Value>,
 }
 
-/// Runs SQL on the database that `NOETL_SQL_DSN` names.
+/// Runs SQL on the database of `NOETL_SQL_DSN`.
 #[utoipa::path(
     post, path = "/api/postgres/execute", tag = "database", request_body = SqlRequest,
     responses((status = 200, body = SqlAnswer))
@@ -105,7 +105,7 @@ fn sql_of(request: &SqlRequest) -> Result<String, ApiError> {
     Ok(sql)
 }
 
-/// A procedure as a statement.
+/// Returns the statement that calls a procedure.
 fn called(procedure: &str) -> String {
     let procedure = procedure.trim();
     let first = procedure.split_whitespace().next().unwrap_or_default();
@@ -123,7 +123,7 @@ async fn fields_of(state: &AppState, alias: &str) -> Result<Map<String, Value>, 
     found.map(crate::lookup::Found::fields).map_err(|error: NotFound| error.into())
 }
 
-/// What the database says about the caller's own statement is the caller's; the rest is ours.
+/// Converts an error: errors of the caller's statement are shown, others are logged.
 fn failed(error: ToolError) -> ApiError {
     match error.kind {
         ErrorKind::DbConnection | ErrorKind::Auth | ErrorKind::NotFound => {

@@ -1,6 +1,6 @@
-//! Events of others, kept as they are told; folds saved on request; what is old, gone on request.
+//! Stores events of other programs, saves folds on request, and purges old data on request.
 //!
-//! Invariant: a batch with an event that cannot be read leaves nothing behind.
+//! Invariant: a batch with an invalid event stores nothing.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,13 +25,13 @@ use crate::error::ApiError;
 use crate::extract::{Body, InQuery, MaybeBody};
 use crate::state::AppState;
 
-/// How many bytes a batch may have.
+/// Maximum size of a batch, in bytes.
 const BATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How many executions one request advances.
+/// Maximum number of executions per request.
 const ADVANCE_MAX: usize = 1000;
-/// How many events a page has unless the request says otherwise.
+/// Default number of events per page.
 const PAGE_SIZE: usize = 100;
-/// How often in a row old rows are looked for.
+/// Maximum number of delete batches per request.
 const PURGES_MAX: usize = 1000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(large)
 }
 
-/// Keeps events of others, each once.
+/// Stores events of other programs, each once.
 #[utoipa::path(
     post, path = "/api/internal/events/project", tag = "projector", request_body = ProjectCall,
     responses((status = 200, body = ProjectReply))
@@ -67,7 +67,7 @@ async fn project_events(
     Ok(Json(ProjectReply { projected, duplicates }))
 }
 
-/// Keeps events as they would be posted to `/api/events`, each once; nothing follows from them.
+/// Stores events in the form posted to `/api/events`, each once; they have no other effect.
 #[utoipa::path(
     post, path = "/api/internal/events/materialize", tag = "projector",
     request_body = Vec<Object>, responses((status = 200, body = MaterializeReply))
@@ -82,7 +82,7 @@ async fn materialize_events(
     Ok(Json(MaterializeReply { materialized, duplicates }))
 }
 
-/// Reads every event, or names the first that cannot be.
+/// Parses all events; fails with the index of the first invalid one.
 fn all_of(
     events: Vec<Value>,
     read: impl Fn(Value) -> Result<Envelope, BadEnvelope>,
@@ -116,7 +116,7 @@ struct ProjectedQuery {
     limit: Option<usize>,
 }
 
-/// Shows the events of others about an execution.
+/// Lists the stored events of other programs about an execution.
 #[utoipa::path(
     get, path = "/api/internal/events/projected", tag = "projector", params(ProjectedQuery),
     responses((status = 200, body = ProjectedEvents))
@@ -132,7 +132,7 @@ async fn projected_events(
     Ok(Json(ProjectedEvents { events: found.into_iter().map(told).collect(), next_after }))
 }
 
-/// An event with what nobody knows a meaning for where it was.
+/// Returns an event as JSON, with its unknown keys at the top level again.
 fn told(event: Envelope) -> Value {
     let (created_at, extra) = (event.created_at.to_string(), event.extra.clone());
     let mut told = json!(event);
@@ -146,7 +146,7 @@ fn told(event: Envelope) -> Value {
     told
 }
 
-/// Saves the folds of executions, each for itself.
+/// Saves the folds of executions, independently of one another.
 #[utoipa::path(
     post, path = "/api/internal/projection/advance", tag = "projector",
     request_body = AdvanceCall, responses((status = 200, body = AdvanceReply))
@@ -177,7 +177,7 @@ async fn advance_projections(
     Ok(Json(reply))
 }
 
-/// Drops what is old.
+/// Purges old data.
 #[utoipa::path(
     post, path = "/api/internal/cleanup/purge", tag = "projector", request_body = PurgeCall,
     responses((status = 200, body = PurgeReply))

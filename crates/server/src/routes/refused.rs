@@ -1,4 +1,4 @@
-//! Calls of existing interfaces that are not served, each with the way out.
+//! Calls of existing clients that are not supported; each answer names an alternative.
 
 use axum::http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -11,7 +11,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(analyze_execution)).routes(routes!(analyze_by_ai))
 }
 
-/// Refuses: nothing here writes analyses.
+/// Always refused: the server writes no analyses.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/analyze", tag = "executions",
     params(("execution_id" = String, Path)),
@@ -21,7 +21,7 @@ async fn analyze_execution() -> ApiError {
     no_analyses()
 }
 
-/// Refuses: nothing here asks a language model.
+/// Always refused: the server uses no language model.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/analyze/ai", tag = "executions",
     params(("execution_id" = String, Path)),

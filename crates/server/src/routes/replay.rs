@@ -1,4 +1,4 @@
-//! The past of an execution: what was known at some moment, what changed, where the time went.
+//! Replays of an execution: its state at a cutoff, differences, and its timeline.
 
 mod compare;
 mod resolve;
@@ -18,7 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().merge(state::routes()).merge(compare::routes()).merge(timeline::routes())
 }
 
-/// Reads a log in order, a page at a time, until it ends or enough is seen.
+/// Reads a log in order, in pages, until it ends or `see` has enough.
 async fn read_log(
     state: &AppState,
     execution: ExecutionId,
@@ -37,7 +37,7 @@ async fn read_log(
     }
 }
 
-/// The moment that a parameter names.
+/// Parses the cutoff in a parameter.
 fn cutoff_of(name: &str, text: Option<&str>) -> Result<Cutoff, ApiError> {
     let Some(text) = text else { return Ok(Cutoff::Latest) };
     text.parse().map_err(|error| {

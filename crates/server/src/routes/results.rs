@@ -1,4 +1,4 @@
-//! Named results: values that workers store before they say that they have.
+//! Named results: values that workers store before they report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
 
-/// How many bytes a request may have: a value of the largest size, and what is around it.
+/// Maximum size of a request, in bytes: the largest value, and its envelope.
 pub(super) const RESULT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
-/// The route that takes one.
+/// The route that stores a result.
 pub(super) const PUT: &str = "/api/result/{execution_id}";
-/// How long the name of a result may be.
+/// Maximum length of a result's name, in bytes.
 const NAME_MAX: usize = 1024;
-/// How long a value is kept at most if it has an end.
+/// Maximum time to live of a value that expires.
 const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -45,7 +45,7 @@ struct ResultPut {
     scope: Option<String>,
     #[serde(default)]
     source_step: Option<String>,
-    /// After how long it may be forgotten: seconds, or text such as `30m`, `2h`, `7d`.
+    /// Time to live: seconds, or text such as `30m`, `2h`, `7d`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     ttl: Option<Value>,
@@ -57,13 +57,13 @@ struct ResultStored {
     reference: String,
     store: &'static str,
     scope: String,
-    /// Of the value as compact JSON with its keys sorted.
+    /// Size of the value as compact JSON with sorted keys.
     bytes: usize,
     sha256: String,
     expires_at: Option<String>,
 }
 
-/// Stores a value under a name. The same value under the same name has one reference.
+/// Stores a value under a name. The same value under the same name has the same reference.
 #[utoipa::path(
     put, path = "/api/result/{execution_id}", tag = "workers",
     params(("execution_id" = String, Path)), request_body = ResultPut,
@@ -110,13 +110,13 @@ async fn put_result(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ResolveQuery {
-    /// The reference that storing gave.
+    /// The reference returned when the value was stored.
     #[serde(rename = "ref")]
     #[param(rename = "ref")]
     reference: String,
 }
 
-/// Fetches a value by its reference.
+/// Loads a value by its reference.
 #[utoipa::path(
     get, path = "/api/result/resolve", tag = "workers", params(ResolveQuery),
     responses((status = 200, body = Object))
@@ -133,7 +133,7 @@ async fn resolve_result(
     Ok(Json((*value).clone()))
 }
 
-/// The value of a reference, if it is kept.
+/// Loads the value of a reference; `None` if it is not stored.
 pub(crate) async fn stored(
     state: &AppState,
     reference: &ResultRef,
@@ -148,7 +148,7 @@ pub(crate) async fn stored(
     }
 }
 
-/// A value whose keys are in order.
+/// Sorts the keys of a value, recursively.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -161,7 +161,7 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-/// A time to live: seconds, or text with a unit. Anything else is none.
+/// Parses a time to live: seconds, or text with a unit; `None` for anything else.
 pub(super) fn ttl(said: &Value) -> Option<Duration> {
     match said {
         Value::Number(number) => number.as_u64().map(Duration::from_secs),

@@ -1,4 +1,4 @@
-//! Schedules: looked at, paused, resumed, made up for.
+//! Schedules: show, pause, resume and backfill.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,10 +20,10 @@ use crate::extract::InQuery;
 use crate::state::AppState;
 use crate::strict::StrictBody;
 
-/// How many instants, and how many events, are shown unless the request says otherwise.
+/// Default numbers of instants and events shown.
 const INSTANTS: usize = 10;
 const EVENTS: usize = 100;
-/// How many are shown at most.
+/// Maximum number of instants or events shown.
 const SHOWN_MAX: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -37,7 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(backfill_schedule))
 }
 
-/// Lists every schedule, by path.
+/// Lists all schedules by path.
 #[utoipa::path(
     get, path = "/api/schedules", tag = "schedules", responses((status = 200, body = ScheduleList))
 )]
@@ -53,7 +53,7 @@ struct PathQuery {
     path: String,
 }
 
-/// Shows how a schedule stands.
+/// Shows a schedule.
 #[utoipa::path(
     get, path = "/api/schedules/at", tag = "schedules", params(PathQuery),
     responses((status = 200, body = ScheduleView))
@@ -70,12 +70,12 @@ async fn show_schedule(
 struct EventsQuery {
     /// The schedule's path.
     path: String,
-    /// Only events before the one of this number.
+    /// List events before this seq.
     before: Option<u64>,
     limit: Option<usize>,
 }
 
-/// Tells what has happened to a schedule, newest first.
+/// Lists the events of a schedule, newest first.
 #[utoipa::path(
     get, path = "/api/schedules/events", tag = "schedules", params(EventsQuery),
     responses((status = 200, body = ScheduleEvents))
@@ -96,12 +96,12 @@ async fn schedule_events(
 struct NextQuery {
     /// The schedule's path.
     path: String,
-    /// Only instants after this one; now if left out.
+    /// List instants after this one; the current time if left out.
     after: Option<String>,
     limit: Option<usize>,
 }
 
-/// Shows the instants of a schedule that come next.
+/// Lists the next instants of a schedule.
 #[utoipa::path(
     get, path = "/api/schedules/next", tag = "schedules", params(NextQuery),
     responses((status = 200, body = ScheduleInstants))
@@ -126,7 +126,7 @@ async fn next_instants(
     Ok(Json(ScheduleInstants { instants }))
 }
 
-/// Lets instants pass until it is resumed.
+/// Pauses a schedule; its instants are skipped until it is resumed.
 #[utoipa::path(
     post, path = "/api/schedules/pause", tag = "schedules", request_body = ScheduleChoice,
     responses((status = 200, body = ScheduleView))
@@ -139,7 +139,7 @@ async fn pause_schedule(
     Ok(Json(view(moved)))
 }
 
-/// Goes on with the next instant.
+/// Resumes a schedule, starting with its next instant.
 #[utoipa::path(
     post, path = "/api/schedules/resume", tag = "schedules", request_body = ScheduleChoice,
     responses((status = 200, body = ScheduleView))
@@ -152,7 +152,7 @@ async fn resume_schedule(
     Ok(Json(view(moved)))
 }
 
-/// Starts an execution for every instant of a time that has none.
+/// Starts an execution for every instant of a time range that has none.
 #[utoipa::path(
     post, path = "/api/schedules/backfill", tag = "schedules", request_body = Backfill,
     responses((status = 200, body = Backfilled))

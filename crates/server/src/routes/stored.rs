@@ -1,4 +1,4 @@
-//! Executions and their events as they are stored, for clients that know our own types.
+//! Executions and their events as stored, for clients that share the server's own types.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 use crate::strict::StrictBody;
 
-/// How long a request may wait for an event.
+/// Maximum time a request waits for an event.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(read_log))
 }
 
-/// Starts an execution and tells its summary.
+/// Starts an execution and shows its summary.
 #[utoipa::path(
     post, path = "/api/native/executions", tag = "native", request_body = StartCall,
     responses((status = 200, body = SummaryReply))
@@ -80,7 +80,7 @@ async fn list_summaries(
     Ok(Json(SummariesReply { summaries }))
 }
 
-/// Shows one summary.
+/// Shows the summary of an execution.
 #[utoipa::path(
     get, path = "/api/native/executions/{execution_id}", tag = "native",
     params(("execution_id" = String, Path)), responses((status = 200, body = SummaryReply))
@@ -92,7 +92,7 @@ async fn show_summary(
     Ok(Json(SummaryReply { summary: known(&state, id.into()).await? }))
 }
 
-/// Reads events as they are stored; waits for the next one if there is none yet.
+/// Reads events as stored; waits for the next one if there is none yet.
 #[utoipa::path(
     get, path = "/api/native/executions/{execution_id}/events", tag = "native",
     params(("execution_id" = String, Path), LogQuery), responses((status = 200, body = LogReply))
@@ -103,7 +103,7 @@ async fn read_log(
     InQuery(query): InQuery<LogQuery>,
 ) -> Result<Json<LogReply>, ApiError> {
     let (execution, after) = (ExecutionId::from(id), Seq(query.after));
-    // Asked before the log is read: what an ended execution has is all there will be.
+    // Loaded before the events: if the execution has ended by then, the events are complete.
     let summary = known(&state, execution).await?;
     let events = state.control().events(execution, after, READ_EVENTS_MAX).await?;
     let wait = Duration::from_millis(query.wait_ms).min(WAIT_MAX);
@@ -113,7 +113,7 @@ async fn read_log(
     let first = tokio::select! {
         first = next_event(&state, execution, after) => Some(first?),
         () = tokio::time::sleep(wait) => None,
-        // Who asks again finds another server.
+        // The client's next request reaches another server.
         () = state.draining().cancelled() => None,
     };
     let Some(first) = first else { return Ok(Json(LogReply { events: Vec::new() })) };

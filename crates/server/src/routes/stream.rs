@@ -1,4 +1,4 @@
-//! An execution's events as they are written, to whoever listens.
+//! A live stream of an execution's events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 use crate::tell::teller_at;
 
-/// How often a listener that hears nothing is told that somebody is there.
+/// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -32,12 +32,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct FollowQuery {
-    /// Only events after this place; `Last-Event-ID` wins.
+    /// Stream events after this seq; `Last-Event-ID` takes precedence.
     #[serde(default)]
     after: u64,
 }
 
-/// Streams the events of an execution, until its end; the id of each is its place, to resume after.
+/// Streams the events of an execution until its end; an event's id is its seq, to resume after.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/stream", tag = "executions",
     params(("execution_id" = String, Path), FollowQuery),
@@ -56,7 +56,7 @@ async fn follow_execution(
     let summary = known(&state, execution).await?;
     let after = Seq(resumed(&headers).unwrap_or(query.after));
     if summary.status.is_terminal() && after >= summary.seq {
-        // Tells a browser not to connect again.
+        // Status 204 tells a browser not to reconnect.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if after > summary.seq {
@@ -68,7 +68,7 @@ async fn follow_execution(
     Ok(Sse::new(sent).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-/// The place after which a listener that was cut off goes on.
+/// Returns the seq after which a reconnecting client resumes.
 fn resumed(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.parse().ok()
 }
@@ -95,7 +95,7 @@ fn sent_events(
             recorded = telling.events.next() => recorded,
             () = draining.cancelled() => return None,
         };
-        // Who was cut off connects again and is told by then.
+        // On an error the stream ends; the client reconnects and resumes.
         let recorded = recorded.ok()?;
         telling.is_over = ends(&recorded.event);
         let told = telling.teller.tell(&recorded);

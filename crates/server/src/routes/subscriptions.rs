@@ -1,4 +1,4 @@
-//! Subscriptions: registered by path, looked at, moved from state to state.
+//! Subscriptions: register, show, and change their state.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,7 +18,7 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath};
 use crate::state::AppState;
 
-/// How many subscriptions a list shows at most.
+/// Maximum number of subscriptions in a list.
 const LIST_MAX: usize = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(move_subscription))
 }
 
-/// Lists every subscription, newest first.
+/// Lists all subscriptions, newest first.
 #[utoipa::path(
     get, path = "/api/subscriptions", tag = "subscriptions",
     responses((status = 200, body = SubscriptionList))
@@ -50,7 +50,7 @@ async fn list_subscriptions(
     Ok(Json(SubscriptionList { subscriptions: rows.into_iter().map(view).collect() }))
 }
 
-/// Gives the subscription of a path; a new one if none lives.
+/// Returns the subscription at a path; registers one if there is none that is not deactivated.
 #[utoipa::path(
     post, path = "/api/subscriptions", tag = "subscriptions", request_body = SubscribeRequest,
     responses((status = 200, body = SubscriptionView))
@@ -62,7 +62,7 @@ async fn subscribe(
     Ok(Json(view(state.control().subscribe(&request.path).await?)))
 }
 
-/// The same, as existing workers call it.
+/// Registers a subscription (the path that existing workers use).
 #[utoipa::path(
     post, path = "/api/subscriptions/register", tag = "subscriptions",
     request_body = SubscribeRequest, responses((status = 200, body = SubscriptionView))
@@ -74,7 +74,7 @@ async fn register_subscription(
     Ok(Json(view(state.control().subscribe(&request.path).await?)))
 }
 
-/// Shows how a subscription stands.
+/// Shows a subscription.
 #[utoipa::path(
     get, path = "/api/subscriptions/{id}", tag = "subscriptions",
     params(("id" = String, Path)), responses((status = 200, body = SubscriptionView))
@@ -88,7 +88,7 @@ async fn show_subscription(
     Ok(Json(view(row.ok_or(SubscriptionError::Unknown(id))?)))
 }
 
-/// Shows what has happened to a subscription.
+/// Lists the events of a subscription.
 #[utoipa::path(
     get, path = "/api/subscriptions/{id}/events", tag = "subscriptions",
     params(("id" = String, Path)), responses((status = 200, body = SubscriptionEvents))

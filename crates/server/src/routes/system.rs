@@ -1,4 +1,4 @@
-//! The machine and the process that the server runs on.
+//! State of the machine and of the server's process.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::proc::{self, Thread, Usage};
 use crate::state::AppState;
 
-/// Over how long the use of processors is measured.
+/// Duration over which processor usage is measured.
 const SAMPLE: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -30,7 +30,7 @@ struct Status {
     process: Process,
 }
 
-/// What this system does not tell is null.
+/// Figures of the machine; null if the operating system does not provide them.
 #[derive(Debug, Serialize, ToSchema)]
 struct System {
     cpu_percent: Option<f64>,
@@ -51,7 +51,7 @@ struct Process {
     uptime_seconds: u64,
 }
 
-/// Measures the machine and this process, for a tenth of a second.
+/// Measures the machine and this process for a tenth of a second.
 #[utoipa::path(
     get, path = "/api/status", tag = "system", responses((status = 200, body = Status))
 )]
@@ -90,7 +90,7 @@ async fn system_status(State(state): State<AppState>) -> Json<Status> {
     })
 }
 
-/// To a tenth.
+/// Returns a percentage, rounded down to a tenth.
 fn percent(part: u64, whole: u64) -> f64 {
     let tenths = part.saturating_mul(1000) / whole.max(1);
     f64::from(u32::try_from(tenths).unwrap_or(u32::MAX)) / 10.0
@@ -115,7 +115,7 @@ struct ProfilerStatus {
     message: &'static str,
 }
 
-/// Says that nothing is profiled.
+/// Shows that nothing is profiled.
 #[utoipa::path(
     get, path = "/api/profiler/status", tag = "system",
     responses((status = 200, body = ProfilerStatus))
@@ -132,7 +132,7 @@ struct ProfilerAnswer {
     message: &'static str,
 }
 
-/// Says how to profile memory from outside.
+/// Explains how to profile memory from outside.
 #[utoipa::path(
     post, path = "/api/profiler/memory/start", tag = "system",
     responses((status = 200, body = ProfilerAnswer))
@@ -141,7 +141,7 @@ async fn start_memory_profiler() -> Json<ProfilerAnswer> {
     Json(ProfilerAnswer { status: "info", message: NO_PROFILER })
 }
 
-/// Says the same.
+/// Explains how to profile memory from outside.
 #[utoipa::path(
     post, path = "/api/profiler/memory/stop", tag = "system",
     responses((status = 200, body = ProfilerAnswer))

@@ -1,7 +1,7 @@
-//! A form for starting a playbook, read off its workload.
+//! A form for starting a playbook, derived from its workload.
 //!
-//! A comment on the line of a key says more about it: `# ui:secret`, `# ui:enum=[a,b]`,
-//! `# ui:credential=glob`, `# ui:description=text`.
+//! A comment on the line of a key adds details: `# ui:secret`, `# ui:enum=[a,b]`, `#
+//! ui:credential=glob`, `# ui:description=text`.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,7 +24,7 @@ pub(super) struct Version {
     version: Option<Value>,
 }
 
-/// Reads a form for starting a playbook off its workload.
+/// Shows a form for starting a playbook, derived from its workload.
 #[utoipa::path(
     get, path = "/api/catalog/{path}/ui_schema", tag = "catalog",
     params(("path" = String, Path, description = "With its slashes"), Version),
@@ -105,14 +105,14 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What a comment says after `ui:<word>=`.
+/// Returns the text after `ui:<word>=` in a comment.
 fn said<'a>(remark: &'a str, word: &str) -> Option<&'a str> {
     let (_, rest) = remark.split_once(&format!("ui:{word}="))?;
     let rest = rest.split(" ui:").next().unwrap_or(rest);
     Some(rest.trim())
 }
 
-/// The keys right below `workload:` whose lines end in a comment, with it.
+/// Returns the keys directly below `workload:` whose lines end in a comment, with the comment.
 fn comments(content: &str) -> Vec<(&str, &str)> {
     let below = content.lines().skip_while(|line| !line.starts_with("workload:")).skip(1);
     let below = below.take_while(|line| line.is_empty() || line.starts_with([' ', '#', '\t']));

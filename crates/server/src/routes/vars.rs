@@ -1,7 +1,8 @@
-//! Variables of an execution: what its playbook has set, and what other programs keep with it.
+//! Variables of an execution: values that its playbook has set, and values that other programs
+//! store.
 //!
-//! What the playbook sets is part of the log and is only read here; a variable that is written here
-//! is shown in its place.
+//! A playbook's values are part of the log and read-only here; a variable stored here is shown
+//! instead of a playbook's value with the same name.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath};
 use crate::state::AppState;
 
-/// How long the name of a variable may be.
+/// Maximum length of a variable's name, in bytes.
 const NAME_MAX: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -29,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(show_variable, remove_variable))
 }
 
-/// A value with a name.
+/// A variable of an execution.
 #[derive(Debug, Serialize, ToSchema)]
 struct VariableShown {
     var_name: String,
@@ -43,7 +44,7 @@ struct VariableShown {
 }
 
 impl VariableShown {
-    /// What the playbook has set.
+    /// Converts a value that the playbook has set.
     fn of_context(name: &str, value: Value) -> Self {
         Self {
             var_name: name.to_owned(),
@@ -71,7 +72,7 @@ impl From<Variable> for VariableShown {
     }
 }
 
-/// Lists the variables of an execution, by name.
+/// Lists the variables of an execution by name.
 #[utoipa::path(
     get, path = "/api/vars/{execution_id}", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = Vec<VariableShown>))
@@ -116,7 +117,7 @@ async fn show_variable(
     Ok(Json(VariableShown::of_context(&name, value)))
 }
 
-/// What to set: a list of variables with their types, or just names and values.
+/// Variables to set: a list with types, or a map of names to values.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum SetRequest {
@@ -162,7 +163,7 @@ struct VariablesSet {
     status: &'static str,
 }
 
-/// Sets variables of an execution, all or none; one that is named twice is what it was last.
+/// Sets variables of an execution, all or none; of a name given twice, the last value counts.
 #[utoipa::path(
     post, path = "/api/vars/{execution_id}", tag = "executions",
     params(("execution_id" = String, Path)), request_body = SetRequest,
@@ -217,7 +218,7 @@ struct VariablesRemoved {
     status: &'static str,
 }
 
-/// Forgets all variables that were kept with an execution.
+/// Deletes all stored variables of an execution.
 #[utoipa::path(
     delete, path = "/api/vars/{execution_id}", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = VariablesRemoved))
@@ -237,7 +238,7 @@ struct VariableRemoved {
     status: &'static str,
 }
 
-/// Forgets one variable that was kept with an execution.
+/// Deletes one stored variable of an execution.
 #[utoipa::path(
     delete, path = "/api/vars/{execution_id}/{name}", tag = "executions",
     params(("execution_id" = String, Path), ("name" = String, Path)),

@@ -1,4 +1,4 @@
-//! The operator's key, and who asked for which secret.
+//! The operator's encryption key, and the audit log of accesses to secrets.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::error::ApiError;
 use crate::extract::{InQuery, MaybeBody};
 use crate::state::AppState;
 
-/// How many batches one request may rotate.
+/// Maximum number of batches rotated per request.
 const BATCHES_MAX: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -45,7 +45,7 @@ impl Default for RotateRequest {
 struct Rotated {
     credential: TableRotated,
     keychain: TableRotated,
-    /// The version of the key that all that was rewrapped is under.
+    /// The key version that all rewrapped secrets use.
     key_version: String,
 }
 
@@ -56,7 +56,7 @@ struct TableRotated {
     skipped: u64,
     failed: u64,
     last_id: Option<String>,
-    /// Whether every row was looked at; if not, the same request goes on.
+    /// True if every row was processed; if not, repeat the request to continue.
     complete: bool,
 }
 
@@ -67,7 +67,8 @@ impl From<Progress> for TableRotated {
     }
 }
 
-/// Brings every secret under the current key; secrets themselves are not opened.
+/// Re-encrypts the data keys of all secrets with the current key; the secrets themselves are not
+/// decrypted.
 #[utoipa::path(
     post, path = "/api/internal/wallet/rotate-kek", tag = "secrets", request_body = RotateRequest,
     responses((status = 200, body = Rotated))
@@ -90,7 +91,7 @@ async fn rotate_key(
     }))
 }
 
-/// Counts the secrets under each version of the key.
+/// Counts the secrets per key version.
 #[utoipa::path(
     get, path = "/api/internal/wallet/key-status", tag = "secrets",
     responses((status = 200, body = Object))
@@ -113,9 +114,9 @@ struct AuditQuery {
     credential: Option<String>,
     #[param(value_type = Option<String>)]
     execution_id: Option<AnyId>,
-    /// From when on, such as 2026-01-31T09:30:00Z.
+    /// Start of the time range, such as 2026-01-31T09:30:00Z.
     from: Option<String>,
-    /// Until just before when.
+    /// End of the time range, exclusive.
     to: Option<String>,
     limit: Option<usize>,
 }
@@ -141,7 +142,7 @@ struct AuditRow {
     notes: Option<String>,
 }
 
-/// Lists who asked for which secret, the newest first.
+/// Lists accesses to secrets, newest first.
 #[utoipa::path(
     get, path = "/api/internal/secret-audit", tag = "secrets", params(AuditQuery),
     responses((status = 200, body = AuditPage))
@@ -180,7 +181,7 @@ async fn list_accesses(
     Ok(Json(AuditPage { rows: rows.collect() }))
 }
 
-/// Refused: secrets do not leave for a key that the caller chooses.
+/// Always refused: a secret is not encrypted for a key that the caller chooses.
 #[utoipa::path(
     post, path = "/api/internal/cross-region/resolve", tag = "secrets",
     responses((status = 403, body = noetl_api::wire::Problem))

@@ -26,21 +26,21 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath, Raw, json};
 use crate::state::AppState;
 
-/// How many commands one request may lease.
+/// Maximum number of commands leased per request.
 const LEASES_MAX: usize = 256;
-/// How long a request may wait for work.
+/// Maximum time a request waits for commands.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// How many commands one heartbeat may name.
+/// Maximum number of commands per heartbeat.
 const HELD_MAX: usize = 10_000;
-/// How many reports one request may carry.
+/// Maximum number of reports per request.
 const REPORTS_MAX: usize = 1000;
-/// How many bytes one request may report: an output of the largest size, and what is around it.
+/// Maximum size of a request with reports, in bytes: the largest output, and its envelope.
 pub(super) const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
-/// Reports longer than this wait for each other.
+/// Size in bytes above which a request with reports needs a permit.
 const REPORT_SMALL_MAX: usize = 64 * 1024;
-/// The route that takes them.
+/// The route that takes reports.
 pub(super) const REPORT: &str = "/api/worker/report";
-/// How often a worker that hears nothing is told that somebody is there.
+/// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -70,14 +70,14 @@ async fn lease_commands(
     state.unserved().asked_for(&call.pool);
     let leases = tokio::select! {
         leases = state.control().lease(&call.worker, &call.pool, max, wait) => leases?,
-        // Its worker asks the next server instead. A claim that was under way is given back when
-        // its lease runs out.
+        // The worker asks another server instead. A claim in progress is freed when its lease
+        // expires.
         () = state.draining().cancelled() => Vec::new(),
     };
     Ok(Json(LeaseReply { leases }))
 }
 
-/// Prolongs the leases of what a worker runs.
+/// Extends the leases of a worker's commands.
 #[utoipa::path(
     post, path = "/api/worker/heartbeat", tag = "workers", request_body = HeartbeatCall,
     responses((status = 200, body = HeartbeatReply))
@@ -104,7 +104,7 @@ async fn extend_leases(
     Ok(Json(HeartbeatReply { answers: answers.collect() }))
 }
 
-/// Takes back what a worker that ends has not finished.
+/// Frees the unfinished commands of a worker that ends.
 #[utoipa::path(
     post, path = "/api/worker/release", tag = "workers", request_body = ReleaseCall,
     responses((status = 200, body = ReleaseReply))
@@ -118,7 +118,7 @@ async fn release_commands(
     Ok(Json(ReleaseReply { released }))
 }
 
-/// Takes what became of commands; answers once it is durable.
+/// Records the results of commands; answers once they are durable.
 #[utoipa::path(
     post, path = "/api/worker/report", tag = "workers", request_body = ReportCall,
     responses((status = 200, body = ReportReply))
@@ -133,7 +133,7 @@ async fn report_commands(
     drop(body);
     bounded(reports.len(), REPORTS_MAX)?;
     let answers = state.control().report_all(reports).await;
-    // Every report may be repeated, so one that got no answer repeats them all.
+    // Reports are idempotent: if one got no answer, the worker repeats all of them.
     let answers: Result<Vec<ReportAnswer>, ApiError> = answers
         .into_iter()
         .map(|answer| match answer? {
@@ -153,7 +153,7 @@ fn bounded(count: usize, max: usize) -> Result<(), ApiError> {
     Err(ApiError::invalid("batch-size", format!("at most {max} at a time, not {count}")))
 }
 
-/// Fetches a value that is too large to travel with a lease or an event.
+/// Loads a payload that is too large for a lease or an event.
 #[utoipa::path(
     get, path = "/api/payloads/{digest}", tag = "workers",
     params(("digest" = String, Path)), responses((status = 200, body = Object))
@@ -162,12 +162,13 @@ async fn fetch_payload(
     State(state): State<AppState>,
     InPath(digest): InPath<Digest>,
 ) -> Result<impl IntoResponse, ApiError> {
-    // What is kept is what is sent.
+    // Sent as stored, without parsing.
     let bytes = state.control().payload_bytes(digest).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bytes))
 }
 
-/// Streams the commands that are cancelled from now on. What is missed, a heartbeat tells.
+/// Streams cancellations of commands from the time of the request on. Missed ones are reported by
+/// the next heartbeat.
 #[utoipa::path(
     get, path = "/api/worker/cancellations", tag = "workers",
     responses((status = 200, content_type = "text/event-stream", body = String))

@@ -1,4 +1,4 @@
-//! Webhooks under abuse: each request gets its answer, and nothing of it is written.
+//! Tests of abusive webhook requests: each is refused as expected and writes nothing.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{Access, Hosts, Limits, Settings, serve};
 const BODY: &str = r#"{"name":"ada"}"#;
 const KEY: &str = "s3cret";
 
-/// One that signs a time with the body, and one that shows a token.
+/// Subscriptions: one verified by a signature of time and body, one by a token.
 const SUBSCRIPTIONS: &[&str] = &[
     "apiVersion: noetl.io/v1
 kind: Subscription
@@ -42,7 +42,7 @@ spec:
 ",
 ];
 
-/// Everything that a message could have left behind.
+/// Counts of everything that a message could have written.
 #[derive(Debug, PartialEq, Eq)]
 struct Kept {
     executions: usize,
@@ -92,7 +92,7 @@ fn signature(key: &str, text: &str) -> String {
 
 type Headers = Vec<(&'static str, String)>;
 
-/// What a sender says that signs a body at a time with a key.
+/// Returns the headers of a body signed at a time with a key.
 fn signed(key: &str, time: i64, body: &str) -> Headers {
     let signature = signature(key, &format!("{time}.{body}"));
     let json = "application/json".to_owned();
@@ -107,7 +107,7 @@ async fn post(server: &Server, path: &str, headers: &Headers, body: impl Into<Bo
     server.send(request.body(body.into()).expect("a request")).await
 }
 
-/// What is sent and where, and what has to be answered.
+/// An abusive request and the expected answer.
 struct Abuse {
     name: &'static str,
     path: &'static str,
@@ -116,7 +116,7 @@ struct Abuse {
     expected: &'static str,
 }
 
-/// A right message with another value of a header.
+/// Returns the headers with one value replaced.
 fn but(right: &Headers, name: &'static str, value: &str) -> Headers {
     let mut headers = right.clone();
     headers.retain(|(known, _)| *known != name);
@@ -124,7 +124,7 @@ fn but(right: &Headers, name: &'static str, value: &str) -> Headers {
     headers
 }
 
-/// Senders that are not known, each in its own way.
+/// Returns requests with invalid authentication.
 fn strangers(right: &Headers, now: i64) -> Vec<Abuse> {
     let half = &BODY[..BODY.len() / 2];
     let signature = right[0].1.as_str();
@@ -147,7 +147,7 @@ fn strangers(right: &Headers, now: i64) -> Vec<Abuse> {
     senders.into_iter().map(stranger).collect()
 }
 
-/// What cannot be taken, whoever sends it.
+/// Returns requests that are invalid for every sender.
 fn unfit(right: &Headers, now: i64) -> Vec<Abuse> {
     let form = but(&signed(KEY, now, "a=b"), "content-type", "application/x-www-form-urlencoded");
     let token = |word: &str| vec![("authorization", format!("Bearer {word}"))];
@@ -173,7 +173,7 @@ fn unfit(right: &Headers, now: i64) -> Vec<Abuse> {
     ]
 }
 
-/// Whatever is answered to a path that a client may have made another one of before it asks.
+/// Expectation for a path that a client may normalize before sending: any error.
 const AWAY: &str = "no success";
 
 pub(super) async fn each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing(server: Server) {
@@ -201,7 +201,7 @@ pub(super) async fn each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing(s
     assert_eq!(kept(&server).await, before, "replayed");
 }
 
-/// A server at a port that waits for bodies a fifth of a second.
+/// Starts a server that waits 200 ms for bodies.
 async fn listening() -> (Server, String) {
     let limits = Limits { body_wait: Duration::from_millis(200), ..Limits::default() };
     let settings = Settings { limits, ..Settings::new(Access::Open, Hosts::Any, LEASE) };
@@ -214,7 +214,7 @@ async fn listening() -> (Server, String) {
     (server, address)
 }
 
-/// What is answered to a message of which this much comes, and then nothing more or the end.
+/// Sends a part of a message, then ends the stream or leaves it open; returns the answer.
 async fn told(server: &Server, address: &str, head: &str, body: &[u8], ends: bool) -> String {
     let now = server.state.now().as_millis() / 1000;
     let mut request = format!("POST /ingress/orders HTTP/1.1\r\nhost: localhost\r\n{head}\r\n");
@@ -224,7 +224,7 @@ async fn told(server: &Server, address: &str, head: &str, body: &[u8], ends: boo
     request += "connection: close\r\n\r\n";
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     stream.write_all(request.as_bytes()).await.expect("it reads");
-    // Refused before its end, it may find nobody to read the rest.
+    // The server may have refused the request before reading the body.
     let _sent = stream.write_all(body).await;
     if ends {
         stream.shutdown().await.expect("the end is said");
@@ -256,7 +256,7 @@ async fn bodies_that_are_slow_cut_short_or_without_an_end_leave_nothing() {
     assert_eq!(kept(&server).await.executions, before.executions + 1);
 }
 
-/// The document on the page behind a word.
+/// Returns the example document for a sender from `docs/events.md`.
 fn example(sender: &str) -> String {
     let page = include_str!("../../../../docs/events.md");
     let (_, rest) = page.split_once(&format!("**{sender}**")).expect("the page tells of it");

@@ -1,4 +1,4 @@
-//! Who is let in, and what is said to those who ask for nothing that is there.
+//! Tests of authentication and authorization.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ pub(super) async fn every_answer_carries_the_id_of_its_request(server: Server) {
     assert!(server.get("/health").await.headers.contains_key("x-request-id"));
 }
 
-/// What is said to whoever asks an internal route with this token.
+/// Checks the answer of an internal route to a token.
 async fn internal(settings: Settings, token: Option<&str>, expected: &str) {
     let mut request = Request::post("/api/internal/container-callback/1/start");
     if let Some(token) = token {
@@ -214,7 +214,7 @@ async fn every_answer_tells_browsers_to_run_and_frame_nothing() {
     }
 }
 
-/// A server that listens on this machine only and asks for no token.
+/// Creates a server for loopback that requires no token.
 fn open_loopback(origins: &[&str]) -> Server {
     let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
     Server::set(Settings { origins, ..Settings::new(Access::Open, Hosts::Loopback, LEASE) })
@@ -244,7 +244,7 @@ async fn a_forwarded_request_is_refused_where_no_token_is_asked_for() {
     }
 }
 
-/// Changes that need no body.
+/// Routes that change state and need no body.
 const BODILESS: [&str; 4] = [
     "/api/executions/1/rerun",
     "/api/db/init",

@@ -1,11 +1,11 @@
-//! Jobs that run elsewhere: begun by a worker, ended by a callback.
+//! Tests of jobs that a worker starts and a callback ends.
 
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::Server;
 
-/// A step that starts a job, and one that says how it ended.
+/// A playbook with a step that starts a job, and a step that outputs its final state.
 const JOB: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -18,7 +18,7 @@ workflow:
     tool: {kind: noop, message: '{{ start.terminal_state }}'}
 ";
 
-/// A server on which a worker has begun a job; its execution.
+/// Returns a server on which a worker has started a job, and the job's execution.
 async fn begun(server: Server) -> (Server, String) {
     server.register(JOB).await;
     let execution = server.start("tests/job").await;
@@ -29,7 +29,7 @@ async fn begun(server: Server) -> (Server, String) {
     let path = format!("/api/commands/{id}/claim");
     let claimed = server.post(&path, json!({ "worker_id": "w" })).await;
     let command = claimed.body["meta"]["command_id"].clone();
-    // A worker that has begun a job posts no result, and says that it is done.
+    // A worker that has started a job posts no result, only that it is done.
     let done = json!({
         "execution_id": execution, "step": "start", "event_type": "command.completed",
         "worker_id": "w", "status": "success",

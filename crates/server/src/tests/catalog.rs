@@ -1,4 +1,4 @@
-//! The catalog's contract.
+//! Tests of the catalog routes.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

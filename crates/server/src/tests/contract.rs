@@ -1,7 +1,7 @@
-//! The contract: one table of cases, each of which holds on every kind of store.
+//! The contract: a table of test cases that hold on every kind of store.
 //!
-//! In memory a case is a test of its own, on simulated time and without a network. On the others a
-//! test runs all of them, one after another, against a server on a real socket.
+//! In memory each case is a test of its own, with simulated time and no network. On the other
+//! stores one test runs all cases, one after another, against a server on a real socket.
 
 use std::panic::AssertUnwindSafe;
 
@@ -184,7 +184,7 @@ contract! {
     proof::the_commands_of_a_fork_are_its_own,
 }
 
-/// Cases for a server that does nothing by itself, so that others can.
+/// Cases for a server whose loops do not run.
 const IDLE_CASES: &[Case] = &[("outbox::another_program_sends_what_is_owed", |server| {
     Box::pin(outbox::another_program_sends_what_is_owed(server))
 })];
@@ -194,8 +194,8 @@ async fn another_program_sends_what_is_owed() {
     outbox::another_program_sends_what_is_owed(Server::without_loops()).await;
 }
 
-/// Runs every case on a store of this kind; says which of them do not hold, and which operations of
-/// the document none of them has called.
+/// Runs every case on one kind of store; fails with the cases that do not hold and the operations
+/// that no case has called.
 async fn run(backing: Backing) {
     let calls = Calls::default();
     let mut broken = Vec::new();
@@ -215,7 +215,7 @@ async fn run(backing: Backing) {
     assert_eq!(uncalled(&calls).await, [""; 0], "no case calls these");
 }
 
-/// The operations of the document that were not called.
+/// Returns the operations of the OpenAPI document that were not called.
 async fn uncalled(calls: &Calls) -> Vec<String> {
     let operations = openapi::operations(&Server::new()).await;
     let calls = calls.lock().expect("nobody panics while it notes").clone();
@@ -224,7 +224,7 @@ async fn uncalled(calls: &Calls) -> Vec<String> {
         .filter_map(|(method, path)| {
             let of_method = operations.iter().filter(|(it, _)| it.as_str() == method);
             let fits = of_method.filter(|(_, template)| fits(template, &path));
-            // A literal segment wins over a parameter.
+            // A literal segment takes precedence over a parameter.
             let best = fits.min_by_key(|(_, template)| template.matches('{').count())?;
             Some((method.clone(), best.1.clone()))
         })
@@ -238,7 +238,7 @@ async fn uncalled(calls: &Calls) -> Vec<String> {
     missing
 }
 
-/// Whether a path is one of a template; a parameter may hold slashes only where routes say so.
+/// True if a path matches a template; only wildcard parameters match slashes.
 fn fits(template: &str, path: &str) -> bool {
     let (wanted, given): (Vec<&str>, Vec<&str>) =
         (template.split('/').collect(), path.split('/').collect());
@@ -271,7 +271,7 @@ fn a_path_fits_its_template() {
     }
 }
 
-/// In memory every operation is called too; it is the quickest way to see which one is not.
+/// Runs all cases in memory, the fastest way to find an operation without a case.
 #[tokio::test(start_paused = true)]
 async fn every_operation_is_called_by_some_case() {
     let calls = Calls::default();

@@ -1,4 +1,4 @@
-//! Credentials, their delivery, the operator's key and the audit.
+//! Tests of credentials, their delivery, the encryption key and the audit log.
 
 use axum::body::Body;
 use axum::http::{Method, Request, header};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Server;
 use crate::{Access, Hosts, Scope, Token};
 
-/// A playbook whose keychain says where its secrets are.
+/// A playbook with keychain entries of all kinds.
 const KEYCHAIN: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook

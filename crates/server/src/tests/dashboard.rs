@@ -1,4 +1,4 @@
-//! Figures for a page that somebody glances at.
+//! Tests of the dashboard routes.
 
 use expect_test::expect;
 use serde_json::json;

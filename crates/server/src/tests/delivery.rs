@@ -1,4 +1,4 @@
-//! Feeds that go onto subjects of a real broker.
+//! Tests of feeds that are published on a real broker.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,10 +17,10 @@ use super::{HELLO, Server, in_memory, settings};
 use crate::routes::deliver_feeds;
 use crate::{Access, Hosts, Settings, SubjectPrefix};
 
-/// How long events may take to arrive.
+/// Maximum time for events to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many events the executions of a server have together.
+/// Returns the number of events of these executions.
 async fn told(server: &Server, executions: &[String]) -> u64 {
     let mut count = 0;
     for execution in executions {
@@ -54,7 +54,7 @@ async fn events_go_onto_a_subject_once_each_and_go_on_after_the_server_has_died(
     arrive(&publisher, told(&server, std::slice::from_ref(&first)).await).await;
     one.abort();
     let second = server.start("tests/hello").await;
-    // The one that has died keeps its turn for a while; the same server takes it up at once.
+    // The stopped task keeps its turn for a while; the same holder continues at once.
     let again = tokio::spawn(deliver_feeds(server.state.clone(), "one".to_owned(), stop.clone()));
     arrive(&publisher, told(&server, &[first, second]).await).await;
     again.abort();
@@ -69,14 +69,14 @@ async fn a_server_without_a_broker_takes_no_subject_and_no_server_a_bad_one() {
     assert_eq!(server.post("/api/feeds", feed).await.problem(), "422 no-broker");
 }
 
-/// A broker that has a stream for some subjects only.
+/// A broker that accepts only some subjects.
 #[derive(Default)]
 struct PartBroker {
     local: LocalBus,
-    /// The words after `noetl.events.` that no stream takes, or that get no answer.
+    /// Words after `noetl.events.` that are refused, and (`unanswered`) that get no answer.
     refused: Mutex<Vec<&'static str>>,
     unanswered: Mutex<Vec<&'static str>>,
-    /// How many events each word has got, and how often it was tried.
+    /// For each word, the number of accepted events and of tries.
     taken: Mutex<BTreeMap<String, (usize, usize)>>,
 }
 

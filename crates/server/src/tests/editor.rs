@@ -1,4 +1,4 @@
-//! What an editor of playbooks asks for.
+//! Tests of the routes for playbook editors.
 
 use axum::http::{Method, StatusCode};
 use expect_test::expect;

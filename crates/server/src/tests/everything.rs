@@ -1,4 +1,4 @@
-//! The stream of all executions.
+//! Tests of the stream of all executions.
 
 use axum::body::Body;
 use axum::http::Request;

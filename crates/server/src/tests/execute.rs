@@ -1,4 +1,4 @@
-//! The contract of starting executions.
+//! Tests of starting executions.
 
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The contract of looking at executions and of ending them.
+//! Tests of showing and ending executions.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{HELLO, PARENT, Server};
 
-/// Sets a value on the way from one step to the next.
+/// A playbook that sets a context value on an arc.
 const SETTING: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -248,7 +248,7 @@ pub(super) async fn what_an_execution_has_started_is_cancelled_with_it(server: S
     }
 }
 
-/// Starts `tests/hello` below another execution; the answer is its id.
+/// Starts `tests/hello` below another execution; returns its id.
 async fn start_below(server: &Server, above: &Value) -> String {
     let body = json!({ "path": "tests/hello", "parent_execution_id": above });
     let answer = server.post("/api/execute", body).await;
@@ -276,7 +276,7 @@ pub(super) async fn an_execution_may_be_placed_below_another_that_does_not_wait(
     }
     let late = json!({ "path": "tests/hello", "parent_execution_id": id });
     assert_eq!(server.post("/api/execute", late).await.problem(), "409 parent-cancelled");
-    // The runtime of a subscription names its subscription.
+    // The runtime of a subscription names the subscription as the parent.
     start_below(&server, &json!(17)).await;
 }
 

@@ -1,4 +1,4 @@
-//! An imitation of the existing worker: the calls it makes, in its order and its words.
+//! Simulates an existing worker: its calls, in its order and its spelling.
 
 use axum::http::{Method, StatusCode};
 use expect_test::expect;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{HELLO, LEASE, Server};
 
-/// A worker that knows commands by the events that issued them.
+/// A worker that identifies commands by the events that issued them.
 struct Worker<'a> {
     server: &'a Server,
     name: &'static str,
@@ -18,7 +18,7 @@ impl Worker<'_> {
         self.server.post(&format!("/api/commands/{event}/claim"), body).await
     }
 
-    /// Posts one event about a claimed command, as the worker words it.
+    /// Posts an event about a claimed command, in the worker's spelling.
     async fn post(&self, claimed: &Value, name: &str, status: &str, more: Value) -> super::Answer {
         let mut context = json!({ "command_id": claimed["meta"]["command_id"] });
         for (key, value) in more.as_object().expect("a map") {
@@ -52,7 +52,7 @@ impl Worker<'_> {
     }
 }
 
-/// The event that issued the command that waits longest.
+/// Returns the id of the event that issued the latest command.
 async fn issued(server: &Server, execution: &str) -> String {
     let page = server.get(&format!("/api/executions/{execution}/events")).await;
     let events = page.body["events"].as_array().expect("events").clone();
@@ -349,7 +349,7 @@ pub(super) async fn a_batch_of_events_is_taken_in_order_failures_included(server
     assert_eq!(answer.body, json!({ "status": "ok", "event_ids": [], "commands_generated": 0 }));
 }
 
-/// A result above what travels with an event is stored first, then told by its reference.
+/// Stores a result that is too large for an event, then reports its reference.
 async fn large_result(server: &Server, whole: bool) {
     let worker = Worker { server, name: "w-1" };
     let id = server.start("tests/hello").await;

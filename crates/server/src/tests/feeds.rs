@@ -1,4 +1,4 @@
-//! Feeds, as their consumers see them.
+//! Tests of feeds, as their consumers use them.
 
 use axum::http::{Method, StatusCode};
 use expect_test::expect;

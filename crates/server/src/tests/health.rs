@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it can work.
+//! Tests of health, readiness and metrics.
 
 use expect_test::expect;
 
@@ -110,7 +110,7 @@ async fn metrics_count_what_waits_in_a_pool() {
     };
     let told = metrics("").await;
     let (gauges, counters) = told.split_once("# HELP noetl_http").expect("requests are measured");
-    // A loop measures the skew, perhaps not yet.
+    // The skew is measured by a loop, which may not have run yet.
     let gauges = gauges.lines().filter(|line| !line.contains("noetl_clock_skew"));
     let gauges: String = gauges.map(|line| format!("{line}\n")).collect();
     expect![[r##"

@@ -1,4 +1,4 @@
-//! Messages that their senders post.
+//! Tests of posted messages.
 
 use std::sync::Arc;
 
@@ -172,7 +172,7 @@ async fn a_header_does_not_override_a_signed_time() {
     assert_eq!(started.len(), 1);
 }
 
-/// A message of which nothing but the head arrives.
+/// Posts a message whose body never arrives.
 async fn post_head(server: &Server, path: &str, headers: &[(&'static str, &str)]) -> Answer {
     let mut request = Request::post(path).header(header::HOST, "localhost");
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! Messages that runtimes hand in, on every kind of store.
+//! Tests of messages that runtimes hand in, on every kind of store.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const PLAIN: &str = "  dispatch: {playbook: tests/hello, max_failures: 2}
     trace: {propagate: w3c}
 ";
 
-/// A server with an active subscription, and its id.
+/// Registers and activates a subscription; returns its id.
 async fn with_orders(server: &Server, rest: &str) -> String {
     server.register(super::HELLO).await;
     server.register(&document(rest)).await;
@@ -58,7 +58,7 @@ fn words(verdicts: &[Value]) -> Vec<&str> {
     verdicts.iter().map(|it| it["verdict"].as_str().expect("a word")).collect()
 }
 
-/// How many executions there are.
+/// Returns the number of executions.
 async fn executions(server: &Server) -> usize {
     server.get("/api/executions?limit=100").await.body.as_array().expect("a list").len()
 }

@@ -1,4 +1,4 @@
-//! The keychain.
+//! Tests of the keychain.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Somebody who listens to a stream of events, on whichever store.
+//! A test client of event streams, on any store.
 
 use axum::body::Body;
 use axum::http::{Method, Request};
@@ -9,13 +9,13 @@ use tower::ServiceExt as _;
 
 use super::{Server, Way};
 
-/// Somebody who listens.
+/// A client that reads a stream of events.
 pub(super) struct Listener {
     frames: BoxStream<'static, Vec<u8>>,
     heard: String,
 }
 
-/// One event as it was heard.
+/// An event received from the stream.
 pub(super) struct Heard {
     pub(super) id: String,
     pub(super) event: String,
@@ -23,7 +23,7 @@ pub(super) struct Heard {
 }
 
 impl Listener {
-    /// Begins to listen, after an event if one is named.
+    /// Connects to a stream, resuming after an event if one is given.
     pub(super) async fn at(server: &Server, path: &str, last: Option<&str>) -> Self {
         let mut request = Request::get(path);
         if let Some(last) = last {
@@ -49,7 +49,7 @@ impl Listener {
         Self { frames, heard: String::new() }
     }
 
-    /// The next block of lines, which may be an id alone.
+    /// Reads the next block of lines, which may be only an id.
     pub(super) async fn block(&mut self) -> Heard {
         while !self.heard.contains("\n\n") {
             let frame = self.frames.next().await.expect("the stream goes on");
@@ -66,7 +66,7 @@ impl Listener {
         heard
     }
 
-    /// The next so many events.
+    /// Reads the next `count` events.
     pub(super) async fn events(&mut self, count: usize) -> Vec<Heard> {
         let mut events = Vec::new();
         while events.len() < count {

@@ -1,4 +1,4 @@
-//! The native worker protocol.
+//! Tests of the native worker protocol.
 
 use expect_test::expect;
 use noetl_model::{Digest, PAYLOAD_INLINE_MAX};

@@ -1,4 +1,4 @@
-//! What meets the network: slow clients, long bodies, TLS, certificates of clients.
+//! Tests of the network layer: slow clients, long bodies, TLS, client certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use url::Url;
 use super::{LEASE, Server};
 use crate::{Access, Hosts, Limits, Settings, Tls, TlsFiles, serve};
 
-/// Long enough for a machine that is busy, for what must happen.
+/// Timeout for events that must happen; long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server at a port.
+/// A server on a port.
 struct Listening {
     address: String,
     _served: DropGuard,
@@ -43,7 +43,7 @@ impl Listening {
         TcpStream::connect(&self.address).await.expect("it listens")
     }
 
-    /// What is answered to these bytes, until the server ends the connection.
+    /// Sends bytes and returns the answer, until the server closes the connection.
     async fn told(&self, bytes: &[u8]) -> String {
         let mut stream = self.open().await;
         stream.write_all(bytes).await.expect("it reads");
@@ -100,7 +100,7 @@ async fn a_body_that_does_not_arrive_in_time_is_a_problem() {
     assert!(told.contains("body-too-slow"), "{told}");
 }
 
-/// What is said to the head of a request alone.
+/// Sends only the head of a request and returns the start of the answer.
 async fn told_at_once(path: &str, length: u64) -> String {
     let server = Listening::with(settings(Limits::default())).await;
     let mut stream = server.open().await;
@@ -140,7 +140,7 @@ async fn a_body_without_an_end_is_refused_once_it_is_too_long() {
     let chunk = [b"100000\r\n".as_slice(), &vec![b' '; 0x10_0000], b"\r\n"].concat();
     let (mut reader, mut writer) = stream.into_split();
     let send = async {
-        // Five mebibytes, if the server takes them.
+        // Sends 5 MiB, as far as the server reads them.
         for _ in 0..5 {
             if writer.write_all(&chunk).await.is_err() {
                 return;
@@ -160,7 +160,7 @@ async fn a_head_that_is_too_long_is_refused() {
     let mut stream = server.open().await;
     let (mut reader, mut writer) = stream.split();
     let send = async {
-        // Refused before it ends, so the rest may find nobody to read it.
+        // The server may refuse the request before reading the rest.
         let _sent = writer.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: ").await;
         let _sent = writer.write_all(&vec![b'x'; 300_000]).await;
     };
@@ -170,7 +170,7 @@ async fn a_head_that_is_too_long_is_refused() {
     assert_eq!(String::from_utf8_lossy(&told), "HTTP/1.1 431");
 }
 
-/// An authority, and what it has signed, in files.
+/// A certificate authority and its certificates, in files.
 struct Authority {
     directory: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -178,7 +178,7 @@ struct Authority {
 
 impl Authority {
     fn new() -> Self {
-        // Another test of this process may have been first.
+        // An error means that another test of this process has installed a provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -222,7 +222,7 @@ async fn secured(authority: &Authority, client_ca: Option<&Path>) -> Listening {
     Listening::with(settings).await
 }
 
-/// Whether a worker gets an answer.
+/// True if a worker with these certificates gets an answer.
 async fn is_answered(server: &Listening, tls: &ClientTls) -> bool {
     let port = server.address.rsplit_once(':').expect("a port").1;
     let base = Url::parse(&format!("https://localhost:{port}")).expect("a URL");

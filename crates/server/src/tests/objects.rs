@@ -1,4 +1,4 @@
-//! Objects and plugins.
+//! Tests of objects and plugins.
 
 use axum::body::Body;
 use axum::http::{Method, Request, header};

@@ -1,4 +1,4 @@
-//! The description of the API, and that nothing it describes is open.
+//! Tests of the OpenAPI document, and of the authorization of every operation in it.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::{LEASE, Server};
 use crate::{Access, Hosts, Limits, Rate, Scope, Settings, Token};
 
-/// A server that is patient with those who guess.
+/// Creates a server with tokens and a high limit of refusals.
 fn guarded(tokens: Vec<Token>) -> Server {
     let limits = Limits { refusals: Rate::per_second(1, 10_000), ..Limits::default() };
     Server::set(Settings { limits, ..Settings::new(Access::Tokens(tokens), Hosts::Any, LEASE) })
 }
 
-/// Every operation of the document.
+/// Returns all operations of the OpenAPI document.
 pub(super) async fn operations(server: &Server) -> Vec<(Method, String)> {
     let document = server.get("/api/openapi.json").await.body;
     assert_eq!(document["openapi"], "3.1.0");
@@ -51,7 +51,7 @@ async fn every_route_of_the_document_wants_a_token_unless_it_is_public() {
     );
 }
 
-/// What a token of each scope is told: `.` let in, `-` refused.
+/// Compares the access matrix per scope: `.` allowed, `-` refused.
 #[tokio::test(start_paused = true)]
 async fn every_route_of_the_document_is_open_to_its_scopes_only() {
     let tokens = Scope::ALL.iter().map(|scope| Token::new(scope.name(), [*scope])).collect();
@@ -74,7 +74,7 @@ async fn every_route_of_the_document_is_open_to_its_scopes_only() {
     expect_file!["openapi/scopes.txt"].assert_eq(&matrix);
 }
 
-/// Ways to write a path that a guard might read differently from a router.
+/// Spellings of a path that the access check might read differently from the router.
 #[tokio::test(start_paused = true)]
 async fn no_way_of_writing_a_path_leads_past_the_guard() {
     let server = guarded(vec![Token::new("secret", [Scope::Admin])]);
@@ -101,7 +101,7 @@ async fn no_way_of_writing_a_path_leads_past_the_guard() {
 #[tokio::test(start_paused = true)]
 async fn every_route_of_the_document_is_served() {
     let server = Server::new();
-    // So that streams end.
+    // Draining ends the streams.
     server.state.drain();
     for (method, path) in operations(&server).await {
         let request = Request::builder().method(method.clone()).uri(path.replace(['{', '}'], ""));
@@ -141,7 +141,7 @@ async fn every_operation_says_how_it_fails_and_who_may_ask() {
     assert!(form["responses"]["200"]["content"].is_object(), "{form}");
 }
 
-/// Every shape that is referred to is there.
+/// Every referenced schema exists.
 #[tokio::test(start_paused = true)]
 async fn no_reference_of_the_document_leads_nowhere() {
     fn references(value: &Value, found: &mut Vec<String>) {

@@ -1,4 +1,4 @@
-//! What is owed, as other programs and people see it.
+//! Tests of the outbox routes.
 
 use axum::http::StatusCode;
 use expect_test::expect;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Server;
 
-/// A server without a relay that owes three notifications.
+/// Returns a server without a relay, with three pending notifications.
 async fn owing() -> Server {
     owe(Server::without_loops()).await
 }

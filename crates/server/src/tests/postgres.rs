@@ -1,4 +1,4 @@
-//! SQL by hand.
+//! Tests of manual SQL.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) async fn sql_by_hand_is_off_unless_an_operator_names_a_database(serve
     assert!(detail.contains("NOETL_SQL_DSN"), "{detail}");
 }
 
-/// Answers with what it was asked, or fails as it is told to.
+/// A runner that returns the statement as its row, or fails if the SQL names an error.
 struct Echo;
 
 #[async_trait]

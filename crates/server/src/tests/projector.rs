@@ -1,4 +1,4 @@
-//! Events of others, on every kind of store.
+//! Tests of events of other programs, on every kind of store.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The contract of verifying executions and of forking them.
+//! Tests of verifying and forking executions.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn done(output: Value) -> Value {
     json!({ "status": "completed", "output": output })
 }
 
-/// The first step says its name, the second what it was told.
+/// Returns the output of the leased step of `tests/hello`.
 fn said(lease: &Value) -> Value {
     match lease["step"].as_str() {
         Some("second") => done(lease["bindings"]["start"]["inline"].clone()),
@@ -157,7 +157,7 @@ pub(super) async fn what_cannot_be_forked_says_why(server: Server) {
     assert_eq!(unknown.problem(), "404 unknown-execution");
 }
 
-/// A worker of the existing kind is told of a fork's commands by events of the fork.
+/// Existing workers claim a fork's commands by events of the fork.
 pub(super) async fn the_commands_of_a_fork_are_its_own(server: Server) {
     server.register(HELLO).await;
     let origin = server.start("tests/hello").await;

@@ -1,4 +1,4 @@
-//! The client's side of the native worker protocol, over a real socket.
+//! Tests of the client side of the native worker protocol, over a real socket.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct Remote {
 
 impl Remote {
     async fn new() -> Self {
-        // Another test of this process may have been first.
+        // An error means that another test of this process has installed a provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let tokens = vec![Token::new("secret", Scope::ALL)];
         let server = Server::with(Access::Tokens(tokens), Hosts::Loopback);
@@ -105,7 +105,7 @@ async fn a_worker_far_away_hears_of_cancellations() {
     let leased = lease(&control).await;
     let mut cancellations = control.cancellations();
     let cancelled = async {
-        // Whether the stream is open yet cannot be known from here, so the bus says it again.
+        // The stream may not be open yet, so the hint is published repeatedly.
         loop {
             let hint = noetl_bus::Hint::CommandCancelled {
                 execution: leased.execution,

@@ -1,4 +1,4 @@
-//! The contract of looking back in time.
+//! Tests of replays.
 
 use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
 use noetl_engine::{begin, evolve};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{HELLO, Server};
 
-/// An execution that has been run to its end by an existing worker.
+/// Starts an execution of `tests/hello`.
 async fn begun(server: Server) -> (Server, String) {
     server.register(HELLO).await;
     let execution = server.start("tests/hello").await;
@@ -117,7 +117,7 @@ pub(super) async fn the_published_log_gives_the_published_answer(server: Server)
             .unwrap();
     let written = server.state.store().append(&[told_log(&golden)]).await.unwrap();
     assert_eq!(written, [Ok(())]);
-    // The order of keys survives reading, so this compares bytes.
+    // The order of keys survives parsing, so the comparison covers the bytes.
     let answer = state(&server, "execution_id=990001").await;
     assert_eq!(answer.to_string(), golden["state"].to_string());
     let at_60 = include_str!("../../../replay/tests/golden/replay_golden_asof60_frame.json");
@@ -159,7 +159,7 @@ async fn who_does_not_read_a_replay_does_not_keep_others_from_theirs() {
     drop(unread);
 }
 
-/// A whole execution as one append.
+/// Converts a whole execution to one append.
 fn written(history: &History) -> Append {
     let expected = history.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
     Append {
@@ -175,13 +175,13 @@ fn written(history: &History) -> Append {
     }
 }
 
-/// The executions of a world that went through all kinds of faults.
+/// Returns the executions of a simulated world with all kinds of faults.
 fn histories(seed: u64) -> Vec<History> {
     let world = std::thread::spawn(move || noetl_sim::histories(seed));
     world.join().expect("it does not panic").expect("a world in order")
 }
 
-/// What the events of an execution come to by themselves.
+/// Replays the events of an execution directly.
 fn expected(history: &History, cutoff: Cutoff, projection: Projection) -> Value {
     let mut replayer = Replayer::new(&ReplayQuestion {
         execution: history.summary.execution,
@@ -199,7 +199,7 @@ fn expected(history: &History, cutoff: Cutoff, projection: Projection) -> Value 
     serde_json::to_value(replayer.finish()).expect("JSON")
 }
 
-/// What a store gives back of an execution is at every cutoff what its events come to.
+/// Checks that the served state equals the direct replay at every cutoff.
 async fn is_the_same_at_every_cutoff(server: &Server, history: &History) {
     let execution = history.summary.execution;
     let mut folded = None;
@@ -238,7 +238,7 @@ pub(super) async fn executions_of_chance_are_replayed_alike_on_every_store(serve
     }
 }
 
-/// An execution that has ended, and its replay, which another one has left something of.
+/// Runs an execution to its end; returns its id, its replay and a saved replay.
 async fn replayed(server: &Server) -> (String, Value, SavedReplay) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
@@ -258,7 +258,7 @@ async fn replayed(server: &Server) -> (String, Value, SavedReplay) {
     (id, whole, saved)
 }
 
-/// Saves a replay with other words in it, as if they had been there.
+/// Saves a replay with its text changed and a matching checksum.
 async fn forge(server: &Server, id: &str, saved: &SavedReplay, from: &str, to: &str) {
     let text = std::str::from_utf8(&saved.body[32..]).expect("JSON after a checksum");
     assert!(text.contains(from), "{text}");
@@ -283,7 +283,7 @@ pub(super) async fn a_replay_goes_on_from_where_an_earlier_one_was_saved(server:
     assert_eq!((&cut["event_count"], &cut["truncated"]), (&json!(7), &json!(true)));
     let earlier = state(&server, &format!("execution_id={id}&as_of_position=4")).await;
     assert_eq!(earlier["event_count"], 4);
-    // Nothing before it is read again: what is wrong in it is shown.
+    // Events before a saved replay are not read again, so the forged text appears.
     forge(&server, &id, &saved, r#""worker_id":"w""#, r#""worker_id":"forged""#).await;
     let seven = state(&server, &format!("execution_id={id}&as_of_position=7")).await;
     assert!(seven["commands"].to_string().contains("forged"), "{seven}");

@@ -1,4 +1,4 @@
-//! Named results.
+//! Tests of named results.
 
 use axum::http::Method;
 use expect_test::expect;

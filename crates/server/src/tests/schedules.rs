@@ -1,4 +1,4 @@
-//! Schedules, as people see them over HTTP.
+//! Tests of the schedule routes.
 
 use axum::http::StatusCode;
 use expect_test::expect;

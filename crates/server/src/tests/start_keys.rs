@@ -1,4 +1,4 @@
-//! The contract of starting an execution once: `dedup` and `Idempotency-Key`.
+//! Tests of start keys: `dedup` and `Idempotency-Key`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What is said about an execution at every moment of its life: list, detail and status agree, and
-//! none of them says that it is over before it is.
+//! Checks the reported status at every moment of an execution: list, detail and status agree, and
+//! none reports the end too early.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Server;
 
-/// A fork into a loop and a step whose failure is taken care of, and a join.
+/// A playbook that forks into a loop and a step whose failure is handled, and joins.
 const BRANCHES: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -51,7 +51,8 @@ fn failed() -> Value {
     json!({ "status": "failed", "error": { "kind": "exception", "message": "no luck", "retryable": false } })
 }
 
-/// The status of an execution, which list, detail, status, summary and fold agree about.
+/// Returns the status of an execution, after checking that list, detail, status, summary and fold
+/// agree.
 async fn agreed(server: &Server, id: &str) -> Value {
     let status = server.get(&format!("/api/executions/{id}/status")).await.body;
     let mut detail = server.get(&format!("/api/executions/{id}")).await.body;
@@ -95,7 +96,7 @@ async fn agreed(server: &Server, id: &str) -> Value {
     status
 }
 
-/// Numbers that look like chance and are the same every time.
+/// A deterministic pseudo-random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -105,12 +106,12 @@ impl Dice {
     }
 }
 
-/// How many executions are tried; more with `NOETL_SEEDS`.
+/// Returns the number of executions to try; set by `NOETL_SEEDS`.
 fn seeds() -> u64 {
     std::env::var("NOETL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(2)
 }
 
-/// Works on an execution in an order of chance until it is over; what is under way in the end.
+/// Works on an execution in a pseudo-random order until it ends, checking its status at each step.
 async fn live(server: &Server, id: &str, dice: &mut Dice) {
     let mut held: Vec<Value> = Vec::new();
     for _ in 0..100 {
@@ -186,7 +187,7 @@ pub(super) async fn a_failed_command_fails_the_execution_unless_it_is_taken_care
     }
 }
 
-/// A worker of a pool, as it tells of itself.
+/// Registers a worker of a pool.
 async fn announce(server: &Server, name: &str, pool: &str) {
     let body = json!({
         "name": name, "component_type": "worker_pool", "status": "ready",

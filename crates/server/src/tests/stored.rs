@@ -1,4 +1,4 @@
-//! Executions and events as they are stored, over the wire and back.
+//! Tests of executions and events as stored, through serialization and back.
 
 use axum::http::StatusCode;
 use noetl_api::wire::{LogReply, SummariesReply, SummaryReply};

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::serve;
 
-/// What empties a database that a case has used. Rows that a migration has written stay.
+/// SQL that empties a database after a case. Rows written by migrations stay.
 const EMPTY: &str = "
     SET session_replication_role = replica;
     DO $$
@@ -31,7 +31,7 @@ const EMPTY: &str = "
         END LOOP;
     END $$";
 
-/// A kind of store, and what it takes to have one.
+/// A kind of store, and the resources for it.
 pub(super) enum Backing {
     Sqlite(TempDir),
     Postgres { databases: Vec<String>, _nats: Option<NatsServer>, broker: Option<String> },
@@ -42,7 +42,7 @@ impl Backing {
         Self::Sqlite(TempDir::new().expect("a directory"))
     }
 
-    /// A cluster of so many databases.
+    /// Creates a cluster of `shards` databases.
     pub(super) async fn postgres(shards: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let server = PostgresServer::shared();
@@ -58,7 +58,7 @@ impl Backing {
         Self::Postgres { databases, _nats: None, broker: None }
     }
 
-    /// The same, with a broker.
+    /// Adds a broker of its own.
     pub(super) fn with_nats(self) -> Self {
         match self {
             Self::Postgres { databases, .. } => {
@@ -70,7 +70,7 @@ impl Backing {
         }
     }
 
-    /// The same, with a broker that lives elsewhere.
+    /// Adds a broker that is shared.
     pub(super) fn with_broker(self, nats: &NatsServer) -> Self {
         match self {
             Self::Postgres { databases, .. } => {
@@ -80,7 +80,7 @@ impl Backing {
         }
     }
 
-    /// A server on an empty store of this kind.
+    /// Starts a server on an empty store of this kind.
     pub(super) async fn server(&self) -> Server {
         let server = self.idle_server().await;
         let (control, stop) = (server.state.control().clone(), server.stop.clone());
@@ -88,7 +88,7 @@ impl Backing {
         server
     }
 
-    /// The same, which does nothing by itself.
+    /// Starts a server whose loops do not run, on an empty store of this kind.
     pub(super) async fn idle_server(&self) -> Server {
         let clock = Arc::new(SystemClock);
         let (store, bus): (Arc<dyn Everything>, Arc<dyn noetl_bus::Bus>) = match self {

@@ -1,4 +1,4 @@
-//! Event streams.
+//! Tests of event streams.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{HELLO, Server, SimulatedClock, settings};
 use crate::{Access, Hosts};
 
-/// What a stream has said by its end: the id and the name of each event.
+/// Reads a stream to its end; returns id and name of each event.
 async fn heard(server: &Server, id: &str, last: Option<&str>) -> String {
     let mut request = Request::get(format!("/api/executions/{id}/stream"));
     if let Some(last) = last {
@@ -83,7 +83,7 @@ async fn a_stream_ends_when_the_server_drains() {
     .assert_eq(&heard);
 }
 
-/// The answer to a request that goes on after an event.
+/// Returns the answer to a request that resumes after an event.
 async fn resumed(server: &Server, path: &str, last: &str) -> (u16, String) {
     let request = Request::get(path).header("last-event-id", last);
     let answer = server.send(request.body(Body::empty()).expect("a request")).await;
@@ -106,7 +106,7 @@ async fn who_goes_on_after_events_that_the_store_has_lost_is_told_so() {
     let stream = format!("/api/executions/{id}/stream");
     let (status, kind) = resumed(&server, &stream, "5").await;
     assert!(status == 409 && kind.ends_with("log-rewound"), "{status} {kind}");
-    // The server notices when it is asked for something that it takes to be over.
+    // The server detects the rewind on a request about an execution that it considers ended.
     let before = server.state.control().rewinds();
     server.get(&format!("/api/executions/{id}")).await;
     server.post(&cancel, json!({})).await;

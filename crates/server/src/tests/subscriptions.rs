@@ -1,4 +1,4 @@
-//! Subscriptions, as workers and people see them.
+//! Tests of the subscription routes.
 
 use axum::http::StatusCode;
 use expect_test::expect;

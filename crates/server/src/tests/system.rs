@@ -1,4 +1,4 @@
-//! What the server says about itself and its store.
+//! Tests of the routes about the server and its store.
 
 use expect_test::expect;
 use serde_json::json;

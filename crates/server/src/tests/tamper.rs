@@ -1,4 +1,4 @@
-//! Whatever is done to a database behind our back is found and named, on both kinds of database.
+//! Tests that every manipulation of the database is detected and named, on both kinds of database.
 
 use noetl_api::Replayer;
 use noetl_engine::replay;
@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteCo
 use super::stores::Backing;
 use super::{HELLO, Server};
 
-/// About a thousand events.
+/// A playbook that produces about a thousand events.
 const LOOP: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -22,7 +22,7 @@ workflow:
     tool: {kind: noop, result: 'item {{ n }}'}
 ";
 
-/// A database behind a server's back.
+/// A direct connection to a server's database.
 enum Back {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -46,9 +46,9 @@ impl Back {
         }
     }
 
-    /// Does something that is written for both: `TABLE(x)` is a table, `DIGEST` a digest of nothing,
-    /// `TEXT(body)` the text of a JSON column, `FLIPPED` a blob with another byte in it, `TICK` the
-    /// smallest time, `FAR` a late one.
+    /// Runs statements written for both databases: `TABLE(x)` is a table, `DIGEST` a digest of
+    /// nothing, `TEXT(body)` the text of a JSON column, `FLIPPED` a blob with a changed byte,
+    /// `TICK` the smallest time difference, `FAR` a late time.
     async fn does(&mut self, statements: &str) {
         match self {
             Self::Sqlite(connection) => {
@@ -98,7 +98,7 @@ fn replaced(
     statements
 }
 
-/// The same honest log for any execution, chained from its first event on.
+/// Returns the valid log for an execution, chained from its first event on.
 fn log_of(story: &Story, execution: ExecutionId) -> Vec<Recorded> {
     let mut head = Digest::before(execution);
     let chain = story.log.iter().map(|recorded| {
@@ -126,14 +126,14 @@ async fn write(store: &dyn Store, execution: ExecutionId, events: Vec<Recorded>)
     assert_eq!(store.append(&[append]).await.expect("the store appends"), [Ok(())]);
 }
 
-/// A server with many executions that are all alike, and the database behind it.
+/// A server with many identical executions, and its database.
 struct Tampering {
     server: Server,
     back: Back,
     story: Story,
-    /// The execution that is tampered with next.
+    /// The next execution to manipulate.
     next: i64,
-    /// An event in the middle: the end of a command.
+    /// An event in the middle of the log: the end of a command.
     middle: Seq,
 }
 
@@ -150,7 +150,7 @@ impl Tampering {
         Self { server, back, story, next: 1, middle }
     }
 
-    /// An execution with a thousand events, and a fold of them.
+    /// Writes an execution with a thousand events, and its snapshot.
     async fn honest(&mut self) -> ExecutionId {
         let execution = ExecutionId(self.next);
         self.next += 1;
@@ -160,7 +160,7 @@ impl Tampering {
         execution
     }
 
-    /// The same, with replays of its first events saved.
+    /// Writes an execution, and saves replays of its first events.
     async fn replayed(&mut self) -> ExecutionId {
         let execution = self.honest().await;
         for projection in ["all", "loop"] {
@@ -173,8 +173,8 @@ impl Tampering {
         execution
     }
 
-    /// Tampers with an execution; in the statements, `ID` is its id, `MID` an event in the middle and
-    /// `LAST` the last one.
+    /// Manipulates an execution and checks the reported fault; in the statements, `ID` is its id,
+    /// `MID` an event in the middle and `LAST` the last one.
     async fn check(&mut self, statements: &str, expected: &str) {
         let execution = self.honest().await;
         self.check_one(execution, statements, expected).await;
@@ -195,7 +195,7 @@ impl Tampering {
         assert!(found.starts_with(&expected), "{statements}\nfound: {found}\nnot:   {expected}");
     }
 
-    /// What there is to say about an execution.
+    /// Returns the fault or note of an execution's verification.
     async fn found(&self, execution: ExecutionId) -> String {
         let found = self.server.get(&format!("/api/executions/{execution}/verify")).await.body;
         let said = |key: &str| found[key].as_str().map(without_ids);
@@ -217,7 +217,7 @@ fn length(story: &Story) -> u64 {
     story.log.len().try_into().expect("a count in memory fits")
 }
 
-/// A fault without the ids of the events it names.
+/// Removes the event ids from a fault.
 fn without_ids(fault: &str) -> String {
     let mut parts = fault.split(", id ");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -270,7 +270,7 @@ async fn everything_that_is_done_is_named(backing: Backing) {
     to_open_commands(&mut it).await;
 }
 
-/// How the rows of a log lie in the database is nobody's business: their numbers order them.
+/// The physical order of the rows does not matter: they are ordered by seq.
 async fn rows_in_any_order(it: &mut Tampering) {
     let execution = it.honest().await;
     let path = format!("/api/replay/state?execution_id={execution}&limit=2000");
@@ -343,7 +343,7 @@ async fn to_the_snapshot(it: &mut Tampering) {
         "the snapshot at event LAST was saved by another version",
     )
     .await;
-    // What is saved as it should be, after its checksum, and is not the fold.
+    // A snapshot with a valid checksum that is not the fold of the log.
     let execution = it.honest().await;
     let store = it.server.state.store();
     let saved = store.latest(execution).await.expect("the store answers").expect("it was saved");
@@ -388,7 +388,7 @@ async fn to_saved_replays(it: &mut Tampering) {
         "the replay of `none` saved at event 5 is of no use: there is no such projection",
     )
     .await;
-    // What is saved as it should be, after its checksum, and is not what the log shows.
+    // A saved replay with a valid checksum that differs from the log.
     let execution = it.replayed().await;
     let store = it.server.state.store();
     let bound = ReplayBound { shape: Replayer::SHAPE, seq: Seq(10), last_id: None, last_at: None };
@@ -406,7 +406,7 @@ async fn to_saved_replays(it: &mut Tampering) {
     assert!(found.starts_with(expected), "{found}");
 }
 
-/// One command waits, another one is held by a worker.
+/// Manipulates a waiting command, and a command that a worker holds.
 async fn to_open_commands(it: &mut Tampering) {
     it.server.register(HELLO).await;
     let of_it = "WHERE execution_id = ID";

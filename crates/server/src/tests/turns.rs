@@ -1,4 +1,4 @@
-//! How many round trips to PostgreSQL a start takes, counted on the wire.
+//! Counts the round trips to PostgreSQL that a start takes, on the wire.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,12 +22,12 @@ workflow:
     tool: {kind: noop}
 ";
 
-/// A start looks its playbook up and is written.
+/// Maximum number of round trips of a start: the lookup of the playbook, and the write.
 const TURNS_MAX: u64 = 2;
-/// How many starts come together.
+/// Number of concurrent starts.
 const TOGETHER: usize = 50;
 
-/// A way to the server of the tests that counts how often a question follows an answer.
+/// A proxy to the database that counts round trips.
 struct CountingProxy {
     port: u16,
     turns: Arc<AtomicU64>,
@@ -59,7 +59,7 @@ impl CountingProxy {
         Self { port, turns }
     }
 
-    /// The turns that something takes.
+    /// Returns the number of round trips that a future takes.
     async fn counted<T>(&self, doing: impl Future<Output = T>) -> (T, u64) {
         let before = self.turns.load(Ordering::SeqCst);
         let done = doing.await;
@@ -67,7 +67,7 @@ impl CountingProxy {
     }
 }
 
-/// Copies what comes, telling of each piece before it is passed on.
+/// Copies a stream, calling `tell` before each piece is written.
 async fn pass_on(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -82,7 +82,7 @@ async fn pass_on(
     }
 }
 
-/// A control plane whose loops do not run, on a database behind a proxy that counts.
+/// Creates a control plane without running loops, on a database behind a counting proxy.
 async fn counted_control() -> (Control, CountingProxy) {
     let server = PostgresServer::shared();
     let name = format!("turns_{}", std::process::id());
@@ -102,7 +102,7 @@ async fn counted_control() -> (Control, CountingProxy) {
     let pool = PoolSettings { connections_min: 0, ..PoolSettings::default() };
     let settings = PgSettings { database, pool };
     let store = PgStore::connect(settings, TimeSource::Database).await.expect("a store");
-    // The backlog is counted from time to time, not for a start.
+    // The backlog is counted at intervals, not for each start.
     let settings = Settings { backlog_max: None, ..Settings::default() };
     let ids = Arc::new(IdGenerator::new(1));
     let bus = Arc::new(LocalBus::new());
@@ -125,7 +125,7 @@ fn wish(key: Option<&str>) -> StartRequest {
 #[tokio::test]
 async fn a_start_takes_two_round_trips_with_a_key_or_without() {
     let (control, proxy) = counted_control().await;
-    // Connections are made and statements prepared once.
+    // Warms up: connections are opened and statements prepared once.
     for key in [None, Some("first"), None, Some("second")] {
         control.start(wish(key)).await.expect("a start");
     }

@@ -1,4 +1,5 @@
-//! Databases that were written before there were digests go on, and say where the proof begins.
+//! Tests that databases written before digests existed keep working, and report where the proof
+//! begins.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 use super::stores::Backing;
 use super::{Access, Everything, HELLO, Hosts, LEASE, LocalBus, Server, Settings};
 
-/// What makes a database one of the release before, whatever is in it.
+/// SQL that turns a database into one of the previous release.
 const UNDO: &str = "
     ALTER TABLE event DROP COLUMN prev_digest;
     ALTER TABLE execution DROP COLUMN head_digest;

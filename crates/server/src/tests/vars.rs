@@ -1,11 +1,11 @@
-//! Variables of an execution.
+//! Tests of variables of an execution.
 
 use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::{HELLO, Server};
 
-/// A step that sets a value of the context.
+/// A playbook with a step that sets a context value.
 const SETTER: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook

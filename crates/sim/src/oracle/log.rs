@@ -1,4 +1,4 @@
-//! One log read event by event: the rules that need no other execution.
+//! The rules that concern a single log, checked event by event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,40 +7,40 @@ use noetl_model::{
     ToolKind, WorkerId,
 };
 
-/// How a command ended, as its worker reported it.
+/// The end of a command as its worker reported it.
 #[derive(Debug, Clone)]
 pub(super) enum Applied {
     Completed(Payload),
     Failed { error: ToolError, output: Option<Payload> },
 }
 
-/// What a log says about its commands.
+/// The commands of one log.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// How often each command has been claimed.
+    /// The number of claims of each command.
     pub(super) attempts: BTreeMap<CommandId, Attempt>,
     claims: BTreeMap<(CommandId, Attempt), WorkerId>,
     /// The outcomes that workers reported.
     pub(super) outcomes: BTreeMap<(CommandId, Attempt), (WorkerId, Applied)>,
-    /// Commands that ended without a word of their worker: cancelled, or out of attempts.
+    /// Commands that ended without a report: cancelled, or out of attempts.
     pub(super) given_up: BTreeSet<CommandId>,
     ended: BTreeSet<CommandId>,
     for_children: BTreeSet<CommandId>,
     timers: BTreeMap<TimerId, Timestamp>,
-    /// Claims that took a command over from somebody.
+    /// Claims that took a command over from another worker.
     pub(super) takeovers: u64,
-    /// Reports that came after that.
+    /// Reports that came after a takeover.
     pub(super) superseded: u64,
     /// Commands that ran out of attempts.
     pub(super) lost: u64,
-    /// Losses of events that were recorded.
+    /// Recorded losses of events.
     pub(super) losses: u64,
     last_at: Option<Timestamp>,
     over: bool,
 }
 
 impl Account {
-    /// Reads a whole log; the first thing that must not be is the error.
+    /// Reads a whole log. Returns the first violation as the error.
     pub(super) fn of(log: &[Recorded]) -> Result<Self, String> {
         let mut account = Self::default();
         let mut last = Seq::ZERO;
@@ -126,7 +126,7 @@ impl Account {
         }
     }
 
-    /// Reads an event after the last, which may only be a late fact.
+    /// Reads an event after the terminal one, where only late facts are allowed.
     fn read_after_the_end(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::AttemptSuperseded { .. } => self.superseded += 1,

@@ -1,12 +1,12 @@
-//! The past: at every event of a log, the fold from scratch, the one that goes on from a snapshot and
-//! the one that was live are the same state.
+//! The rule of the past: at every event of a log, the fold from scratch, the fold that continues
+//! from a snapshot and the live state are equal.
 
 use noetl_engine::{Execution, begin, evolve};
 use noetl_model::{Cutoff, ExecutionId, Recorded};
 
 use super::Remains;
 
-/// A snapshot begins with a checksum.
+/// The length of the checksum at the start of a snapshot.
 const CHECKSUM_LEN: usize = 32;
 
 impl Remains<'_> {
@@ -16,8 +16,8 @@ impl Remains<'_> {
         log: &[Recorded],
     ) -> Result<(), String> {
         let mut scratch: Option<Execution> = None;
-        // Saved and loaded again after every event: if this one is right at every place, then so is
-        // what goes on from a snapshot of any earlier place.
+        // The state is saved and loaded after every event: if it is right everywhere, then so is a
+        // fold that continues from any earlier snapshot.
         let mut reloaded: Option<Execution> = None;
         for recorded in log {
             let seq = recorded.seq;
@@ -32,7 +32,7 @@ impl Remains<'_> {
             if shown.is_some_and(|shown| *shown != scratch.summary()) {
                 return Err(wrong("what was shown at"));
             }
-            // A state that was ahead of the log may have been saved.
+            // A state ahead of the log may have been saved.
             let saved = self
                 .pages
                 .snapshots
@@ -53,7 +53,7 @@ impl Remains<'_> {
     }
 }
 
-/// The state after one more event.
+/// Applies one more event to a state.
 fn folded<'a>(
     execution: ExecutionId,
     state: &'a mut Option<Execution>,
@@ -66,7 +66,7 @@ fn folded<'a>(
     Ok(state.as_mut().expect("it has seen an event"))
 }
 
-/// What is left of a state once it was saved and loaded.
+/// Returns a state after saving and loading it.
 fn stored_form(state: &Execution) -> Result<Execution, String> {
     of_json(&serde_json::to_vec(state).map_err(|error| error.to_string())?)
 }

@@ -1,4 +1,4 @@
-//! What came out, compared with what comes out when nothing goes wrong.
+//! Comparison of the results with those of a world without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use super::{Found, Remains};
 use crate::client::Request;
 use crate::expected::{End, end_of};
 
-/// Executions that nothing but faults has touched end as they do without faults; the answer is how
-/// many there were.
+/// Checks that executions without timing limits, cancellations and lost commands end as they do
+/// without faults. Returns their number.
 pub(super) async fn compare(
     remains: &Remains<'_>,
     found: &BTreeMap<ExecutionId, Found>,
@@ -38,7 +38,7 @@ pub(super) async fn compare(
     Ok(compared)
 }
 
-/// The executions that lost a command to dying workers, in themselves or below.
+/// Returns the executions that lost a command to crashing workers, in themselves or in a child.
 fn maimed(found: &BTreeMap<ExecutionId, Found>) -> BTreeSet<ExecutionId> {
     let mut maimed = BTreeSet::new();
     for (execution, known) in found.iter().filter(|(_, known)| known.account.lost > 0) {

@@ -1,14 +1,14 @@
-//! A playbook being written: parts that between them use every way to go on.
+//! A playbook generator: parts that together use every kind of control flow.
 //!
-//! Every part ends in a step whose output has a number `n`, made from the part before, so that a step
-//! too many or too few shows in the end.
+//! Every part ends in a step whose output has a number `n`, computed from the part before, so that
+//! a missing or extra step changes the result.
 
 use std::fmt::{Arguments, Write as _};
 
 use super::Document;
 use crate::rng::Rng;
 
-/// Some steps that are entered at one and left from one.
+/// A group of steps with one entry and one exit.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Plain,
@@ -50,7 +50,7 @@ pub(super) struct Sketch<'a> {
 }
 
 impl<'a> Sketch<'a> {
-    /// A playbook that may call others.
+    /// Creates a playbook that may call `leaves`.
     pub(super) fn new(leaves: &'a [Document]) -> Self {
         Self { yaml: String::new(), timed: false, last: "start".into(), leaves }
     }
@@ -70,7 +70,7 @@ impl<'a> Sketch<'a> {
             return *rng.pick(&[Part::Child, Part::Children]);
         }
         match rng.pick(&OWN_PARTS) {
-            // Most playbooks are meant to end well.
+            // Most playbooks should succeed.
             Part::Broken | Part::Timeout if rng.chance(60) => Part::Plain,
             part => *part,
         }
@@ -88,7 +88,7 @@ impl<'a> Sketch<'a> {
         Document { path, yaml, timed: self.timed }
     }
 
-    /// Writes a part that is entered at `name` and leads to `next`.
+    /// Writes a part with the entry `name` that leads to `next`.
     pub(super) fn add(&mut self, rng: &mut Rng, part: Part, name: &str, next: &str) {
         let last = self.last.clone();
         let exit = format!("{name}x");
@@ -167,11 +167,11 @@ impl<'a> Sketch<'a> {
     tool: {body}
     next: {name}r"
         ));
-        // What the exit adds up.
+        // Sums up the items for the exit.
         self.step(&format!("{name}r"), &format!("{{n: '{{{{ {name}.{result} }}}}'}}"), exit);
     }
 
-    /// A pipeline that goes through its first task a few times.
+    /// Writes a pipeline that repeats its first task a few times.
     fn pipeline(&mut self, rng: &mut Rng, name: &str, exit: &str) {
         let pages = rng.between(1..4);
         self.write(format_args!(
@@ -194,8 +194,8 @@ impl<'a> Sketch<'a> {
         ));
     }
 
-    /// A task that fails at first and is tried again, at once or later: often enough for a fork, whose
-    /// tool fails at first once more.
+    /// Writes a task that fails at first and is retried, at once or later: often enough for a fork,
+    /// whose tool fails at first again.
     fn flaky(&mut self, rng: &mut Rng, name: &str, exit: &str) {
         let (last, times, delay) = (self.last.clone(), rng.between(1..3), rng.between(0..6));
         self.write(format_args!(
@@ -280,7 +280,7 @@ impl<'a> Sketch<'a> {
         leaf.path.clone()
     }
 
-    /// A step whose output is a number.
+    /// Writes a step whose output is a number.
     fn count(&mut self, name: &str, number: &str, next: &str) {
         self.step(name, &format!("{{n: '{{{{ {number} }}}}'}}"), next);
     }

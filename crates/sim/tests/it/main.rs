@@ -1,4 +1,4 @@
-//! Many worlds. `SIM_SEEDS=n` lives through more of them, `SIM_SEED=n` through one.
+//! Runs of many worlds. `SIM_SEEDS=n` runs more of them, `SIM_SEED=n` a single one.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::thread;
 
 use noetl_sim::{Tally, Violation, run};
 
-/// How many worlds every test run lives through.
+/// The number of worlds in every test run.
 const SEEDS: u64 = 500;
 
 fn number(variable: &str) -> Option<u64> {
@@ -22,7 +22,7 @@ fn seeds() -> RangeInclusive<u64> {
     }
 }
 
-/// Lives through the seeds on every processor, in order, until the first that fails.
+/// Runs the seeds on all processors, in order, until the first violation.
 fn live_through(seeds: RangeInclusive<u64>) -> Result<Vec<Tally>, Violation> {
     let next = AtomicU64::new(*seeds.start());
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -1,4 +1,4 @@
-//! Credentials, and the keys of everything that is sealed.
+//! Credentials on PostgreSQL, and the keys of all sealed rows.
 
 use async_trait::async_trait;
 use noetl_store::from_row;

@@ -1,4 +1,4 @@
-//! Messages that came in and could not be dispatched.
+//! Failed messages on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::ExecutionId;

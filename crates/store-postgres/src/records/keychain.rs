@@ -1,4 +1,4 @@
-//! The keychain, and who asked for which secret.
+//! The keychain and the audit log on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::{CatalogId, Timestamp};

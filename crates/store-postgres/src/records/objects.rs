@@ -1,4 +1,4 @@
-//! Named results and objects.
+//! Named results and objects on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;

@@ -1,4 +1,4 @@
-//! Events of others, as they were projected.
+//! Projected events on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};

@@ -1,4 +1,4 @@
-//! Runtimes that have said that they are there.
+//! Runtimes on PostgreSQL.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;

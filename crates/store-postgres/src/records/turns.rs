@@ -1,4 +1,4 @@
-//! What one process does at a time.
+//! Turns on PostgreSQL.
 
 use std::time::Duration;
 

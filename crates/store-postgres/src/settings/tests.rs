@@ -1,4 +1,4 @@
-//! What the environment may say, and what is refused.
+//! Tests of valid and invalid environment variables.
 
 use expect_test::{Expect, expect};
 

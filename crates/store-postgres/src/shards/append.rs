@@ -1,5 +1,5 @@
-//! Appending across shards, and the one rule that no single shard can keep: a command has at most one
-//! child, although parent and child may live apart.
+//! Appends across shards, and the one rule that no single shard can enforce: a command has at most
+//! one child, although parent and child may be in different shards.
 
 use std::collections::HashMap;
 
@@ -57,8 +57,9 @@ impl EventLog for Shards {
 }
 
 impl Shards {
-    /// Keeps other servers from starting children for these commands until the answer is dropped. The
-    /// lock is the cluster's; what it guards is read after it and written before it ends.
+    /// Prevents other servers from starting children of these commands until the returned
+    /// transaction is dropped. The lock is in the cluster's database; the guarded rows are read
+    /// after taking it and written before its release.
     async fn lock_children(&self, parents: &[CommandKey]) -> Result<PooledTransaction, StoreError> {
         let mut transaction = self.cluster.begin().await?;
         query(include_str!("../../sql/lock_children.sql"))
@@ -81,8 +82,8 @@ impl Shards {
         Ok(found.await?.into_iter().flatten().collect())
     }
 
-    /// Writes each shard's part of a batch, except for children that the shard cannot know to be one
-    /// too many, and answers for those shards that answer.
+    /// Writes each shard's part of a batch, without the children that only other shards know to be
+    /// duplicates, and answers for the shards that answer.
     async fn append_parts(
         &self,
         batch: &[Append],
@@ -128,7 +129,7 @@ impl Shards {
         Ok(answers)
     }
 
-    /// Refuses to start an execution under a key that lives in another shard.
+    /// Rejects a start key that belongs to another shard than its execution.
     fn check_home(&self, append: &Append) -> Answer {
         match append.starts_under() {
             Some(key) if !self.admits(append.execution, key) => Err(AppendError::Conflict),
@@ -136,8 +137,8 @@ impl Shards {
         }
     }
 
-    /// Refuses to start a child if its command has one in another shard, or may be getting one there
-    /// by this very batch. What happens in the child's own shard, the shard decides.
+    /// Rejects a child if its parent command has one in another shard, or if this batch may start
+    /// one there. The child's own shard checks its own rows.
     fn check_child(
         &self,
         append: &Append,
@@ -157,10 +158,10 @@ impl Shards {
     }
 }
 
-/// What a batch holds for one shard.
+/// The part of a batch for one shard.
 #[derive(Default)]
 struct Part<'a> {
     appends: Vec<&'a Append>,
-    /// Where in the batch they are.
+    /// The indexes of `appends` in the batch.
     places: Vec<usize>,
 }

@@ -1,5 +1,5 @@
-//! The order of all events across shards: each shard's own, merged by time; a cursor has a place in
-//! each of them. Feeds with a name live in the cluster's database.
+//! The event feed across shards: the feeds of all shards merged by time, with a cursor place for
+//! each shard. Named feeds are in the cluster's database.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,7 +32,7 @@ impl EventFeed for Shards {
     }
 }
 
-/// The earliest of several shards' events, each shard's in their own order.
+/// Merges the pages of several shards by time, keeping each shard's own order.
 fn merged(pages: Vec<FeedPage>, after: &FeedCursor, limit: usize) -> FeedPage {
     let ends: Vec<FeedCursor> = pages.iter().map(|page| page.next.clone()).collect();
     let mut shards: Vec<_> = pages.into_iter().map(|page| page.items.into_iter()).collect();
@@ -41,7 +41,7 @@ fn merged(pages: Vec<FeedPage>, after: &FeedCursor, limit: usize) -> FeedPage {
         heads.extend(items.next().map(|item| Reverse(Head { shard, item })));
     }
     let mut page = FeedPage { items: Vec::new(), next: after.clone() };
-    // A shard that has nothing to show may still have passed over what has expired.
+    // A shard without visible events may still have skipped expired ones.
     for (shard, end) in ends.iter().enumerate() {
         let is_empty = heads.iter().all(|Reverse(head)| head.shard != shard);
         if is_empty && end.place(0) != after.place(shard) {
@@ -51,7 +51,7 @@ fn merged(pages: Vec<FeedPage>, after: &FeedCursor, limit: usize) -> FeedPage {
     while page.items.len() < limit {
         let Some(Reverse(Head { shard, item })) = heads.pop() else { break };
         let next = shards[shard].next();
-        // The last one's place is where the page of its shard ends.
+        // The last event of a shard's page takes the end of that page as its place.
         let place = if next.is_none() { ends[shard].place(0) } else { item.cursor.place(0) };
         page.next = page.next.at(shard, place);
         page.items.push(FeedItem { cursor: page.next.clone(), ..item });

@@ -1,10 +1,10 @@
-//! Which shard keeps a start key.
+//! The shard of a start key.
 
 use noetl_model::{Digest, ExecutionId, shard_of};
 use noetl_store::StartKey;
 
-/// The index of a start key's shard: that of the number its digest begins with. The length of the
-/// scope keeps it apart from the name.
+/// Returns the index of a start key's shard, from the first bytes of its digest. The length of the
+/// scope separates the scope from the name.
 pub(super) fn shard_of_key(key: &StartKey, shards: usize) -> usize {
     let text = format!("{} {}{}", key.scope.len(), key.scope, key.name);
     let digest = Digest::of(text.as_bytes());

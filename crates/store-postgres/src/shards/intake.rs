@@ -1,4 +1,4 @@
-//! What comes in from others, over shards: all of it with the cluster.
+//! Failed messages, turns and projected events of a sharded store, all in the cluster's database.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What is about all executions: every shard is asked at the same time, and the answers are merged in
-//! the order each of them has.
+//! Queries about all executions: every shard is queried in parallel, and the answers are merged in
+//! order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,7 +83,8 @@ impl CommandQueue for Shards {
     }
 }
 
-/// The clock of a cluster is that of its own database. Leases are compared with the clock of their shard.
+/// The clock of a cluster is that of its own database. Leases are compared with the clock of their
+/// shard.
 #[async_trait]
 impl StoreTime for Shards {
     fn clock(&self) -> Arc<dyn Clock> {
@@ -111,7 +112,7 @@ impl Timers for Shards {
 
 #[async_trait]
 impl Payloads for Shards {
-    /// A value is where the execution is that stored it, and nobody asks with its name.
+    /// Looks for a payload in every shard, because a digest does not name its execution.
     async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.any(|shard| shard.payload(digest)).await
     }
@@ -145,7 +146,7 @@ impl Executions for Shards {
     }
 }
 
-/// The earliest of several lists, each in the order of its times.
+/// Merges several lists by time, up to `limit`.
 fn merged<T>(lists: Vec<Vec<(Timestamp, T)>>, limit: usize) -> Vec<T> {
     let mut all: Vec<(Timestamp, T)> = lists.into_iter().flatten().collect();
     all.sort_by_key(|(at, _)| *at);

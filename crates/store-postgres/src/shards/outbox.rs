@@ -1,5 +1,5 @@
-//! Owed messages of all shards. Shards count on their own, so the shard is part of a message's
-//! identity towards others.
+//! The outbox of all shards. Message ids repeat between shards, so the public id of a message
+//! includes its shard.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::settings::SHARDS_MAX;
 
 #[async_trait]
 impl Outbox for Shards {
-    /// Takes from one shard after the other, so that no more is taken than is given out; each call
-    /// begins with another one.
+    /// Takes messages from one shard after the other, so that no more are taken than are returned;
+    /// each call starts with another shard.
     async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
         let limit = take.limit();
         let first = self.first_to_send.fetch_add(1, Ordering::Relaxed);
@@ -35,7 +35,8 @@ impl Outbox for Shards {
             }
         }
         match silence {
-            // What was taken from others is not to wait for the end of its hold.
+            // Messages already taken from other shards are returned, so that they do not wait for
+            // the end of their hold.
             Some(error) if taken.is_empty() => Err(error),
             Some(_) | None => Ok(taken),
         }
@@ -113,7 +114,8 @@ impl Outbox for Shards {
 }
 
 impl Shards {
-    /// What of it is each shard's, under the shard's own ids; what is no shard's is left out.
+    /// Splits items by shard and converts their ids to the shard's own; items of unknown shards are
+    /// dropped.
     fn parts<T: Clone>(
         &self,
         all: impl Iterator<Item = T>,
@@ -135,7 +137,7 @@ fn public(row: OutboxRow, shard: usize) -> OutboxRow {
     OutboxRow { id: public_id(row.id, shard), ..row }
 }
 
-/// The last id of a shard that is not after this public one.
+/// Returns the last id of a shard that does not come after a public id.
 fn after_in(public_id: i64, shard: usize) -> i64 {
     public_id.saturating_sub(index(shard)).div_euclid(shards_max())
 }

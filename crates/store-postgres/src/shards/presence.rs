@@ -1,8 +1,7 @@
-//! Whether a shard is there, so that those that are do not wait for one that is not.
+//! Detection of unreachable shards, so that calls to them fail at once.
 //!
-//! A question that fails or takes long has somebody look: with a connection of its own, since a pool
-//! that finds nobody keeps trying for as long as it may. While the shard is away, every question is
-//! answered at once.
+//! A call that fails or is slow starts a check, with a separate connection, because a pool retries
+//! until its timeout. While the shard is unreachable, every call fails at once.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,21 +16,21 @@ use tokio::time::{sleep, timeout};
 
 use crate::PgStore;
 
-/// After how long a question makes one wonder.
+/// The duration after which a call starts a check.
 const SLOW: Duration = Duration::from_secs(1);
-/// How often it is looked whether a shard is back.
+/// The interval between checks of an unreachable shard.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long a shard that is there may take to let somebody in.
+/// The connect timeout of a check.
 const LOOK_MAX: Duration = Duration::from_secs(3);
 
-/// Whether one shard is there.
+/// The reachability of one shard.
 #[derive(Debug)]
 pub(super) struct Presence {
-    /// What people call it.
+    /// The name of the shard in messages.
     name: String,
     options: Arc<PgConnectOptions>,
     is_away: watch::Sender<bool>,
-    /// Whether somebody is looking.
+    /// True while a check is running.
     looking: AtomicBool,
 }
 
@@ -45,8 +44,8 @@ impl Presence {
         })
     }
 
-    /// The answer to a question, or at once that there is none while the shard is away. What was asked
-    /// when it went may or may not have happened.
+    /// Returns the answer of a call, or fails at once while the shard is unreachable. A call that
+    /// was running when the shard went away has an unknown outcome.
     pub(super) async fn ask<T>(
         self: &Arc<Self>,
         question: impl Future<Output = Result<T, StoreError>>,
@@ -78,7 +77,7 @@ impl Presence {
         answer.map_err(|error| error.of_part(&self.name))
     }
 
-    /// Has somebody look, until the shard is there.
+    /// Starts a check, which is repeated until the shard is reachable.
     fn look(self: &Arc<Self>) {
         if self.looking.swap(true, Ordering::Relaxed) {
             return;
@@ -108,10 +107,10 @@ impl Presence {
     }
 }
 
-/// Whether a database that is there has answered that it takes no more connections, so that those which
-/// it has taken go on.
+/// True if a reachable database refused another connection because it has reached its maximum, so
+/// that existing connections still work.
 fn is_refusal(error: &sqlx::Error) -> bool {
-    /// PostgreSQL's code for the largest number of connections.
+    /// The PostgreSQL error code for too many connections.
     const TOO_MANY_CONNECTIONS: &str = "53300";
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| code == TOO_MANY_CONNECTIONS)

@@ -1,4 +1,4 @@
-//! What is kept beside the log, over shards: with its execution, or with the cluster.
+//! Records of a sharded store: in the shard of their execution, or in the cluster's database.
 
 use async_trait::async_trait;
 use noetl_model::{CatalogId, ExecutionId, Timestamp};
@@ -185,7 +185,8 @@ impl Objects for Shards {
 
 #[async_trait]
 impl Cleanup for Shards {
-    /// The cluster's database may be one of the shards, or none; asking it once more is cheap.
+    /// Collects in all shards and in the cluster's database, which may also be one of the shards;
+    /// collecting there twice is cheap.
     async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError> {
         let mut collected = self.all(|shard| shard.collect(horizon, limit)).await?;
         collected.push(self.in_cluster(self.cluster.collect(horizon, limit)).await?);
@@ -205,7 +206,7 @@ impl Cleanup for Shards {
         Ok(months)
     }
 
-    /// The cluster's database has no large values of its own.
+    /// Collects in the shards only: the cluster's database has no large payloads.
     async fn collect_blobs(&self, first: u8, before: Timestamp) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.collect_blobs(first, before)).await?.into_iter().sum())
     }

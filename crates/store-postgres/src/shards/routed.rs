@@ -1,4 +1,5 @@
-//! What has one home: snapshots and open work with their execution, the catalog and subscriptions with the cluster.
+//! Calls with one target: snapshots and open work in the shard of their execution, the catalog and
+//! subscriptions in the cluster's database.
 
 use async_trait::async_trait;
 use noetl_model::{CatalogId, EventId, ExecutionId, Seq};

@@ -1,4 +1,4 @@
-//! Schedules, which are the cluster's.
+//! Schedules of a sharded store, in the cluster's database.
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};

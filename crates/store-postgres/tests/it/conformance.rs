@@ -1,4 +1,4 @@
-//! The suite every store passes, on one database and on three shards.
+//! The conformance suite, on one database and on three shards.
 
 use noetl_store::conformance::TestClock;
 use noetl_store_postgres::PgStore;

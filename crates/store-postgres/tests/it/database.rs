@@ -1,4 +1,4 @@
-//! A database of its own for each test, copied from one that has been migrated.
+//! Test databases: one for each test, copied from a migrated template.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -12,10 +12,10 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use crate::statements::files;
 
-/// How many tests run at the same time at most, times the databases each of them uses.
+/// The maximum number of concurrent tests times the databases each of them uses.
 const LENT_MAX: i64 = 200;
 
-/// What empties a database that a test has used, in a moment.
+/// Empties a used test database quickly.
 const EMPTY: &str = "
     TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key, noetl.feed_batch,
         noetl.feed, noetl.subscription, noetl.subscription_event, noetl.failed_message, noetl.turn,
@@ -44,17 +44,17 @@ pub(crate) struct Database {
 }
 
 enum Keeping {
-    /// Others use it later; the connection holds the lock on it.
+    /// A database that other tests use later; the connection holds its lock.
     Lent { _lock: PgConnection },
-    /// It is gone with its value.
+    /// A database that is dropped with its value.
     Own,
-    /// It is what others are copied from.
+    /// The template of the other databases.
     Template,
 }
 
 impl Database {
-    /// A database with the schema and no rows. Making one takes a while, so a test that leaves the
-    /// schema alone gets one that has been used.
+    /// Returns a database with the schema and no rows. Creating one is slow, so a test that does
+    /// not change the schema gets a used one.
     pub(crate) async fn migrated() -> Self {
         let template = template().await;
         let mut lock = connect("postgres").await;
@@ -77,7 +77,7 @@ impl Database {
         panic!("{LENT_MAX} databases are in use");
     }
 
-    /// A database with the schema, for a test that changes the schema.
+    /// Returns a new database with the schema, for a test that changes the schema.
     pub(crate) async fn own() -> Self {
         let template = template().await;
         Self::made(&format!("TEMPLATE {template}")).await
@@ -108,7 +108,7 @@ impl Database {
         PgStore::connect(self.settings(), time).await.expect("the database opens")
     }
 
-    /// A connection behind the store's back.
+    /// Opens a connection that bypasses the store.
     pub(crate) async fn connect(&self) -> PgConnection {
         connect(&self.name).await
     }
@@ -131,7 +131,7 @@ impl Drop for Database {
     }
 }
 
-/// The name of a migrated database that nobody uses; the first test makes it.
+/// Returns the name of the migrated template, which the first test creates.
 async fn template() -> String {
     let mut hasher = DefaultHasher::new();
     for (name, migration) in files("migrations") {

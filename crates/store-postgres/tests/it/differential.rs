@@ -1,10 +1,10 @@
-//! Whatever is done to it, the PostgreSQL store answers as the one in memory does.
+//! Differential tests of the PostgreSQL store against the in-memory store.
 
 use noetl_store::conformance::differential::answers_as_memory_does;
 
 use crate::conformance::fresh;
 
-/// Each answer is a trip to a server.
+/// One in this many cases is run, because each answer is a round trip to a server.
 const ONE_CASE_IN: u32 = 32;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The order of all events, when transactions commit in another order than they began.
+//! Tests of the feed order when transactions commit in another order than they began.
 
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, B, start};
@@ -8,7 +8,7 @@ use sqlx::Executor as _;
 
 use crate::database::Database;
 
-/// What comes after a cursor, and the cursor after that.
+/// Returns the executions after a cursor, and the next cursor.
 async fn read(store: &PgStore, after: &FeedCursor) -> (Vec<i64>, FeedCursor) {
     let page = store.feed(after, 100).await.expect("the store reads");
     (page.items.iter().map(|item| item.execution.0).collect(), page.next)
@@ -21,13 +21,13 @@ async fn nothing_is_shown_that_a_transaction_under_way_may_still_come_before() {
     store.append(&[start(A)]).await.expect("an append")[0].as_ref().expect("a start");
     let mut beginning = read(&store, &FeedCursor::default()).await;
     while beginning.0.is_empty() {
-        // Others may be writing to the same server.
+        // Other tests may write to the same server.
         beginning = read(&store, &FeedCursor::default()).await;
     }
     let (shown, cursor) = beginning;
     assert_eq!(shown, [A.0]);
 
-    // It has its place, and takes its time.
+    // The slow transaction has its position but has not committed.
     let mut slow = database.connect().await;
     let batch = format!(
         "BEGIN; INSERT INTO noetl.feed_batch (position, executions, seqs, created_at)

@@ -1,4 +1,4 @@
-//! The numbers by which ids tell the servers of a cluster apart.
+//! Tests of machine numbers.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ const END_HOLDERS: &str = "SELECT pg_terminate_backend(pid)
     FROM pg_locks JOIN pg_database ON pg_database.oid = database
     WHERE locktype = 'advisory' AND objsubid = 2 AND datname = current_database()";
 
-/// Whether a session holds a number.
+/// Selects true if a session holds a number.
 const IS_HELD: &str = "SELECT EXISTS (SELECT 1
     FROM pg_locks JOIN pg_database ON pg_database.oid = database
     WHERE locktype = 'advisory' AND objsubid = 2 AND datname = current_database() AND objid = $1)";
 
-/// Waits until nobody has the number seven.
+/// Waits until no session holds the number seven.
 async fn await_release(database: &Database) {
     let mut looking = database.connect().await;
     while is_held(&mut looking, 7).await {}
@@ -133,7 +133,7 @@ async fn a_number_that_another_has_got_meanwhile_is_replaced() {
     let (one, other) = (server(&database).await, server(&database).await);
     let mut claim = one.claim_exact_machine(7).await.unwrap();
     execute(&mut database.connect().await, END_HOLDERS).await;
-    // This takes until the first, which is not kept, cannot come back.
+    // The claim waits until the first holder, which is not kept alive, cannot come back.
     let taken = other.claim_exact_machine(7).await.unwrap();
     assert_eq!(taken.number(), 7);
     let (said, mut renumbered) = mpsc::unbounded_channel();

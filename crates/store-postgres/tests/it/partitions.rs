@@ -1,4 +1,4 @@
-//! Months are made ahead, and leave whole.
+//! Tests of partitions: created ahead of time, and dropped as whole months.
 
 use noetl_model::{EventId, ExecutionId, ExecutionStatus, Seq, Timestamp};
 use noetl_store::conformance::TestClock;
@@ -10,7 +10,7 @@ use sqlx::{PgConnection, query_scalar};
 use crate::database::Database;
 
 const DAY: u64 = 24 * 60 * 60;
-/// The days on which the months after the beginning of the tests begin.
+/// The first days of the following months, counted from the start of the tests.
 const FEBRUARY: u64 = 31;
 const MARCH: u64 = 59;
 const APRIL: u64 = 90;
@@ -19,12 +19,12 @@ fn day(day: u64) -> Timestamp {
     at(day * DAY)
 }
 
-/// The first id of a day; ids are milliseconds since 2024 above 22 bits.
+/// Returns the first id of a day; ids are milliseconds since 2024 above 22 bits.
 fn id_on(number: u64) -> i64 {
     (day(number).as_millis() - 1_704_067_200_000) << 22
 }
 
-/// An execution that starts on one day and goes on for another while.
+/// Returns an execution that starts on a day and has an event five days later.
 fn started_on(number: u64, status: ExecutionStatus) -> Append {
     let mut append = events_after(ExecutionId(id_on(number)), Seq::ZERO, 2);
     append.events[0].event_id = EventId(id_on(number) + 1);
@@ -124,7 +124,7 @@ async fn a_month_in_which_something_runs_stays() {
     append(&store, running.clone()).await;
     append(&store, over.clone()).await;
     assert_eq!(store.drop_expired(day(MARCH)).await.unwrap(), ["2025_12", "2026_02"]);
-    // Its second event has an id of February.
+    // The second event has an id of February.
     assert_eq!(store.find(running.events[1].event_id).await.unwrap().unwrap().0, running.execution);
     assert_eq!(store.read(over.execution, Seq::ZERO, 10).await.unwrap(), []);
     assert_eq!(count(&mut connection, PLACE_MONTHS).await, 3);

@@ -1,4 +1,4 @@
-//! Many writers at once: what one database has to decide between servers.
+//! Tests of concurrent writers from several servers on one database.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn servers(count: usize) -> (Vec<PgStore>, Database) {
     (servers, database)
 }
 
-/// Runs the same on every server at the same time.
+/// Runs the same closure on every server in parallel.
 async fn at_once<T, F>(servers: &[PgStore], run: impl Fn(PgStore, usize) -> F) -> Vec<T>
 where
     T: Send + 'static,

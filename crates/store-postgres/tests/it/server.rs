@@ -1,4 +1,4 @@
-//! What becomes of a database: who may open it, and what it answers when it is damaged.
+//! Tests of opening a database, of damaged rows and of a lost server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ async fn servers_that_start_together_take_turns_with_the_schema() {
     }
 }
 
-/// How far a clock is from the machine that the database of these tests runs on.
+/// Returns the difference between a clock and this machine, which also runs the test database.
 fn off(clock: &dyn Clock) -> Duration {
     let (here, there) = (SystemClock.now(), clock.now());
     here.since(there).max(there.since(here))
@@ -75,7 +75,7 @@ async fn the_databases_own_clock_counts_unless_it_is_told_otherwise() {
     append(&store, Append { queue: vec![add(1), lease(1, 1, 30)], ..start(A) }).await;
     let (pool, worker) = (Pool::shared(), WorkerId::new("worker-1"));
     assert_eq!(store.ready_count(&pool).await.unwrap(), 0);
-    // The tests are in January 2026, which is over for the database.
+    // The test clock is in January 2026, which is in the past for the database's clock.
     let store = PgStore::connect(database.settings(), TimeSource::Database).await.unwrap();
     assert_eq!(store.ready_count(&pool).await.unwrap(), 1);
     assert_eq!(store.exhausted(1, 10).await.unwrap().len(), 1);
@@ -182,7 +182,7 @@ async fn a_playbook_is_looked_up_and_a_start_written_right_after_the_connections
     append(&store, start(ExecutionId(7))).await;
 }
 
-/// How many connections a store appends by, one batch after another, with a pool of so many at most.
+/// Checks how many connections a store uses for consecutive appends, with a pool of the given size.
 async fn check_writers(connections_max: u32, expected: i64) {
     let database = Database::migrated().await;
     let mut settings = database.settings();

@@ -1,4 +1,4 @@
-//! Several databases as one store.
+//! Tests of several databases as one store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const EXECUTIONS: [ExecutionId; 7] = [
     ExecutionId(7),
 ];
 
-/// Three databases, told to the store as an operator would.
+/// Opens three databases with an operator's settings.
 pub(crate) async fn fresh(clock: TestClock) -> (Shards, Vec<Database>) {
     let mut databases = Vec::new();
     for _ in 0..SHARDS {
@@ -101,7 +101,7 @@ async fn commands_wait_in_one_line_across_shards() {
     assert_eq!(subject.ready().await, [(1, 1, 1), (2, 1, 1), (7, 1, 1)]);
     let first = subject.store.ready(&Pool::shared(), Some(ExecutionId(1)), 2).await.unwrap();
     assert_eq!(first.iter().map(|row| row.execution.0).collect::<Vec<_>>(), [2, 7]);
-    // The lease that was not prolonged has run out first.
+    // The lease that was not extended expires first.
     let exhausted = subject.store.exhausted(1, 10).await.unwrap();
     assert_eq!(exhausted.iter().map(|held| held.execution.0).collect::<Vec<_>>(), [1, 2, 7]);
 }
@@ -208,13 +208,13 @@ async fn partitions_are_kept_in_every_shard() {
         .unwrap();
     let made = shards.upkeep(at(31 * 24 * 3600)).await.unwrap();
     assert_eq!(i64::from(made), 3 * tables, "one month of each table in each shard");
-    // December and January are over; nothing of later months is touched.
+    // December and January have expired; later months are not touched.
     assert_eq!(shards.drop_expired(at(32 * 24 * 3600)).await.unwrap(), ["2025_12", "2026_01"]);
     assert_eq!(shards.append(&[start(ExecutionId(7))]).await.unwrap(), [Ok(())]);
     assert_eq!(shards.read(ExecutionId(7), Seq::ZERO, 1).await.unwrap().len(), 1);
 }
 
-/// Three servers, one of which is to be stopped.
+/// Opens a store on three servers, one of which is stopped later.
 async fn on_servers(servers: &[PostgresServer]) -> Shards {
     let urls: Vec<String> = servers.iter().map(|server| server.url("postgres")).collect();
     let settings = ClusterSettings::from_env(|name| match name {
@@ -238,7 +238,7 @@ async fn a_shard_that_is_down_stops_its_own_executions_and_no_others() {
         shards.append(&[owing(1), owing(2), owing(7)]).await.unwrap(),
         [const { Ok(()) }; 3]
     );
-    // Shards 1, 0 and 2 have one each; the third goes.
+    // Shards 1, 0 and 2 have one execution each; the third server stops.
     servers[2].stop();
     let begun = Instant::now();
     let batch = [start(ExecutionId(5)), after(EXECUTIONS[6], 1), start(ExecutionId(3))];

@@ -1,4 +1,5 @@
-//! A database that does not answer: every call ends at its deadline, and the store recovers by itself.
+//! Tests with a database that does not answer: every call ends at its deadline, and the store
+//! recovers without a restart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +19,11 @@ use tokio::time::{Instant, timeout};
 use crate::database::{Database, answer, execute};
 
 const DEADLINE: Duration = Duration::from_secs(2);
-/// Longer than anything may take, and shorter than the operating system takes to give a connection up.
+/// The test timeout: longer than any call may take, and shorter than the operating system's
+/// connection timeout.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A store over databases that are reached through proxies.
+/// Opens a store over databases behind proxies.
 async fn open(databases: &[Database], proxies: &[Proxy]) -> Bounded<Shards> {
     let server = PostgresServer::shared();
     let urls = databases.iter().zip(proxies);
@@ -55,13 +57,13 @@ fn is_late<T>(answer: Result<T, StoreError>) -> bool {
     )
 }
 
-/// Repeats an append until it is answered, as a caller with an unknown outcome does.
+/// Repeats an append until it succeeds, like a caller with an unknown outcome.
 async fn appended(store: &Bounded<Shards>, execution: ExecutionId) {
     let repeated = async {
         loop {
             match store.append(&[start(execution)]).await.as_deref() {
                 Ok([Ok(())]) => break,
-                // An append that was given up may have been written all the same.
+                // A timed-out append may have been written.
                 Ok([Err(_)]) => {
                     let written = store.read(execution, Seq::ZERO, 1).await;
                     if written.is_ok_and(|events| !events.is_empty()) {
@@ -106,7 +108,7 @@ async fn connections_whose_packets_are_lost_are_replaced_within_seconds() {
     let (databases, proxies) = databases(1).await;
     let store = open(&databases, &proxies).await;
     let pool = Pool::shared();
-    // As many connections as the pool has, all of them lost at once.
+    // All connections of the pool are opened, and then lost at once.
     let opened = futures::future::join_all((0..20).map(|_| store.ready_count(&pool)));
     assert!(opened.await.iter().all(Result::is_ok));
     appended(&store, A).await;
@@ -122,7 +124,7 @@ async fn connections_whose_packets_are_lost_are_replaced_within_seconds() {
     timeout(PATIENCE, all_work).await.expect("no connection of the pool stays lost");
 }
 
-/// A store whose connections were used at the same time, by so many calls, and are lost since.
+/// Returns a store whose connections were all used by `calls` concurrent calls and then lost.
 async fn lost(database: &Database, proxy: &Proxy, calls: usize) -> Bounded<PgStore> {
     let url = PostgresServer::shared().url_through(proxy, &database.name);
     let pool = PoolSettings { connections_min: 0, ..PoolSettings::default() };
@@ -134,9 +136,9 @@ async fn lost(database: &Database, proxy: &Proxy, calls: usize) -> Bounded<PgSto
     let opened = futures::future::join_all(opened).await;
     assert!(opened.iter().all(Result::is_ok));
     proxy.lose_connections();
-    // The first call trusts a connection that has just been used.
+    // The first call uses a recently used connection without a ping.
     assert!(is_late(hasty.by_path("tests/hello", None).await));
-    // Each connection of the pool may take a second to be found lost.
+    // Each connection of the pool may take a second to be found dead.
     Bounded::new(store, PoolSettings::default().deadline)
 }
 

@@ -1,4 +1,4 @@
-//! Every statement fits the schema, and none that is asked often walks a table.
+//! Tests that every statement fits the schema, and that no frequent one scans a table.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, SqlSafeStr as _, query_sc
 
 use crate::database::{Database, execute};
 
-/// Statements that may walk a table, and why.
+/// Statements that may scan a table, with the reason.
 const MAY_SCAN: &[(&str, &str)] = &[
     ("count_executions.sql", "a figure for people, over no more rows than its limit"),
     ("count_messages.sql", "a figure for people, over what is owed only"),
@@ -25,11 +25,11 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("collect_results.sql", "asked once a minute; a batch may be found best in one walk"),
     ("stalled_executions.sql", "asked seldom, and one walk may beat a look-up for each execution"),
 ];
-/// Executions of the month in which the tests begin, and of how many.
+/// The first id of the executions, in the month of the test clock, and their number.
 const FIRST_ID: i64 = 264_905_529_753_600_000;
 const EXECUTIONS: i64 = 3000;
 
-/// Every file of a directory of this crate, by name.
+/// Returns every file of a directory of this crate, by name.
 pub(crate) fn files(directory: &str) -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let entries = std::fs::read_dir(directory).expect("the directory is there");
@@ -44,7 +44,7 @@ pub(crate) fn files(directory: &str) -> Vec<(String, String)> {
     files
 }
 
-/// Every file of `sql/`, by name.
+/// Returns every file of `sql/`, by name.
 fn statements() -> Vec<(String, String)> {
     files("sql")
 }
@@ -76,7 +76,7 @@ async fn no_statement_walks_a_table_that_grows() {
     assert!(walks.is_empty(), "{walks:#?}");
 }
 
-/// By the key, what few executions have would be looked for in all of them.
+/// A scan by primary key would read all executions to find the few that match.
 #[tokio::test]
 async fn a_filtered_list_goes_by_the_index_of_its_filter() {
     let database = filled().await;
@@ -94,7 +94,7 @@ async fn a_filtered_list_goes_by_the_index_of_its_filter() {
     assert!(by_key.is_empty(), "{by_key:#?}");
 }
 
-/// What few executions of a path, a version or a parent have is found without looking at the others.
+/// Executions with a rare status of a path, version or parent are found without reading the others.
 #[tokio::test]
 async fn a_list_at_a_status_looks_at_no_other() {
     let database = filled().await;
@@ -111,10 +111,12 @@ async fn a_list_at_a_status_looks_at_no_other() {
     }
 }
 
-/// The rows that one step of the queue may look at: the index skips from execution to execution.
+/// The maximum number of rows that one queue query may read: the index skips from execution to
+/// execution.
 const LEASE_ROWS_MAX: u64 = 1000;
 
-/// A large execution and many small ones next to it: what is leased costs what is asked for.
+/// One large execution next to many small ones: the cost of leasing depends on the limit, not on
+/// the number of waiting commands.
 #[tokio::test]
 async fn leasing_does_not_walk_what_waits() {
     let database = filled().await;
@@ -150,7 +152,7 @@ async fn leasing_does_not_walk_what_waits() {
     }
 }
 
-/// The rows that a line of an executed plan has given, over all of its loops.
+/// Returns the rows of a line of an executed plan, summed over its loops.
 fn rows_of(line: &str) -> u64 {
     let number = |name: &str| {
         let rest = line.rsplit_once(name).map_or("0", |(_, rest)| rest);
@@ -164,7 +166,7 @@ fn rows_of(line: &str) -> u64 {
 async fn every_statement_that_looks_something_up_has_an_index_for_it() {
     let database = filled().await;
     let mut connection = database.connect().await;
-    // With nothing known about the tables, and walking them as the last resort.
+    // Without table statistics, and with sequential scans as the last resort.
     execute(&mut connection, "SET enable_seqscan = off").await;
     let mut walks = Vec::new();
     for (name, statement) in statements() {
@@ -174,7 +176,7 @@ async fn every_statement_that_looks_something_up_has_an_index_for_it() {
     assert!(walks.is_empty(), "{walks:#?}");
 }
 
-/// A database in use: thousands of executions of one month, most of them over.
+/// Creates a database with thousands of executions in one month, most of them ended.
 async fn filled() -> Database {
     let database = Database::own().await;
     let store = database.open(TestClock::default()).await;
@@ -193,7 +195,7 @@ async fn filled() -> Database {
     database
 }
 
-/// Thousands of rows in the tables beside the log.
+/// Thousands of rows in the tables outside the event log.
 const RECORDS: &str = "
     INSERT INTO noetl.credential
     SELECT n, 'c' || n, 'bearer', 'c' || n, NULL, '{}', NULL, 'k1', '\\x00', '\\x00', now(), now()
@@ -283,7 +285,7 @@ async fn only_what_may_be_forgotten_leaves_the_disk_behind() {
     assert_eq!(lazy, expected);
 }
 
-/// The plan a statement is run by once it has been prepared for good.
+/// Returns the generic plan of a prepared statement.
 async fn plan_of(connection: &mut PgConnection, name: &str, statement: &str) -> Vec<String> {
     if !can_be_explained(statement) {
         return Vec::new();
@@ -299,7 +301,7 @@ fn can_be_explained(statement: &str) -> bool {
     !["SET ", "INSERT INTO noetl.catalog"].iter().any(|start| is(statement, start))
 }
 
-/// Prepares a statement; the answer is what runs it with samples for its parameters.
+/// Prepares a statement and returns the text that executes it with sample arguments.
 async fn prepared(connection: &mut PgConnection, statement: &str) -> String {
     execute(connection, &format!("PREPARE explained AS {statement}")).await;
     let types: Vec<String> = query_scalar(
@@ -314,13 +316,13 @@ async fn prepared(connection: &mut PgConnection, statement: &str) -> String {
     format!("EXECUTE explained {arguments}")
 }
 
-/// Whether the first words of a statement, comments aside, are these.
+/// True if the statement starts with these words, ignoring comments.
 fn is(statement: &str, start: &str) -> bool {
     let text = statement.lines().find(|line| !line.starts_with("--"));
     text.is_some_and(|line| line.starts_with(start))
 }
 
-/// An argument of a type, within the month that has rows.
+/// Returns a sample argument of a type, within the month that has rows.
 fn sample(of: &str) -> String {
     match of {
         "bigint" => format!("{}", FIRST_ID + (1 << 22)),
@@ -336,7 +338,7 @@ fn sample(of: &str) -> String {
     }
 }
 
-/// The lines of a plan that go through a table that grows with use and has rows.
+/// Returns the lines of a plan that scan a growing, non-empty table.
 fn walks_of(plan: &[String]) -> impl Iterator<Item = &String> {
     let grows = |relation: &str| {
         ["command", "timer", "outbox", "start_key"].contains(&relation)

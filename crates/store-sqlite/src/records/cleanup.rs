@@ -1,4 +1,4 @@
-//! The end of what has one.
+//! Deletion of expired records on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};

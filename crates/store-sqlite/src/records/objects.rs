@@ -1,4 +1,4 @@
-//! Named results and objects.
+//! Named results and objects on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;

@@ -1,4 +1,4 @@
-//! Runtimes that have said that they are there.
+//! Runtimes on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;

@@ -1,4 +1,4 @@
-//! What one process does at a time.
+//! Turns on SQLite.
 
 use std::time::Duration;
 

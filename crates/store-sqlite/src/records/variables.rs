@@ -1,4 +1,4 @@
-//! Variables that other programs keep with an execution.
+//! Variables on SQLite.
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};

@@ -1,4 +1,4 @@
-//! The suite every store passes.
+//! The conformance suite, on SQLite.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! Whatever is done to it, the embedded store answers as the one in memory does.
+//! Differential tests of the embedded store against the in-memory store.
 
 use noetl_store::conformance::differential::answers_as_memory_does;
 
 use crate::conformance::fresh;
 
-/// Each case makes a database.
+/// One in this many cases is run, because each case creates a database.
 const ONE_CASE_IN: u32 = 16;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What becomes of the file: who may open it, and what it holds after its process has died.
+//! Tests of the database file: opening, locking, and its content after a crash.
 
 use std::error::Error as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -54,7 +54,7 @@ async fn an_append_that_is_given_up_does_not_stand_in_the_way_of_the_next() {
             if giving_up.as_mut().now_or_never().is_some() {
                 break;
             }
-            // Another call to the database lets it get on.
+            // Another call to the database gives the append time to progress.
             store.summary(A).await.expect("the store reads");
         }
         drop(giving_up);
@@ -269,7 +269,7 @@ async fn a_database_that_another_process_has_locked_ends_a_call_at_its_deadline(
     assert!(store.summary(A).await.unwrap().is_none(), "it can be read meanwhile");
     other.execute("ROLLBACK").await.unwrap();
     let appended = async {
-        // What was given up may have been written all the same.
+        // A dropped append may have been written.
         while store.summary(A).await.ok().flatten().is_none() {
             drop(store.append(&[start(A)]).await);
         }

@@ -14,7 +14,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, SqliteConnection};
 use tempfile::TempDir;
 
-/// A place for a database, gone with the directory.
+/// Returns a path for a database, removed with the returned directory.
 fn fresh_path() -> (PathBuf, TempDir) {
     let directory = tempfile::tempdir().expect("a directory can be made");
     (directory.path().join("noetl.db"), directory)
@@ -24,7 +24,7 @@ async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, Arc::new(SystemClock)).await.expect("the database opens")
 }
 
-/// A connection behind the store's back.
+/// Opens a connection that bypasses the store.
 async fn connect(path: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(path).connect().await.expect("the file opens")
 }

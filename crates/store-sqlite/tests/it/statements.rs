@@ -1,4 +1,4 @@
-//! Every statement fits the schema, and none that is asked often walks a whole table.
+//! Tests that every statement fits the schema, and that no frequent one scans a whole table.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Executor as _, Row as _, SqlSafeStr as _, query};
 
 use crate::{connect, fresh_path, open};
 
-/// Statements that may walk a table, and why.
+/// Statements that may scan a table, with the reason.
 const MAY_SCAN: &[(&str, &str)] = &[
     ("count_messages.sql", "a figure for people, over what is owed only"),
     ("count_credential_keys.sql", "a figure for people"),
@@ -18,7 +18,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("list_credentials.sql", "for people; in the order of the table and up to a limit"),
 ];
 
-/// Every file of `sql/`, by name.
+/// Returns every file of `sql/`, by name.
 fn statements() -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
     let entries = std::fs::read_dir(directory).expect("there are statements");
@@ -46,8 +46,8 @@ async fn every_statement_can_be_prepared_on_the_migrated_schema() {
     }
 }
 
-/// A limit that is a parameter and nothing else has SQLite prepare the statement anew at every use,
-/// to plan for its value.
+/// A limit that is only a parameter makes SQLite prepare the statement again at every use, to plan
+/// for its value.
 #[test]
 fn no_statement_is_prepared_for_one_limit_only() {
     for (name, statement) in statements() {
@@ -89,7 +89,7 @@ async fn no_statement_walks_a_table_that_grows() {
     assert!(walks.is_empty(), "{walks:#?}");
 }
 
-/// What few executions of a path, a version or a parent have is found without looking at the others.
+/// Executions with a rare status of a path, version or parent are found without reading the others.
 #[tokio::test]
 async fn a_list_at_a_status_looks_at_no_other() {
     let (path, _keep) = fresh_path();
@@ -109,8 +109,8 @@ async fn a_list_at_a_status_looks_at_no_other() {
     }
 }
 
-/// Whether a line of a query plan goes through a table that grows with use. Going through an index
-/// of just the rows that are wanted is fine.
+/// True if a line of a query plan scans a table that grows with use. Scanning a partial index of
+/// only the wanted rows is allowed.
 fn is_walk(detail: &str) -> bool {
     let grows = [
         "event",

@@ -1,4 +1,4 @@
-//! A store that does not answer, and one whose disk is full.
+//! Tests of the deadlines with a store that never answers, and of write faults with a full disk.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ async fn fresh(clock: TestClock) -> (Bounded<MemoryStore>, ()) {
 
 crate::conformance!(fresh);
 
-/// A store that accepts every call and answers none.
+/// A store that accepts every call and never answers.
 struct Silent;
 
 #[async_trait]
@@ -39,7 +39,7 @@ async fn a_call_ends_at_its_deadline() {
     assert_eq!(begun.elapsed(), DEADLINE);
 }
 
-/// A store whose disk is full until there is room.
+/// A store whose disk is full until `has_room` is set.
 #[derive(Default)]
 struct Full {
     has_room: AtomicBool,

@@ -1,4 +1,4 @@
-//! The clock of a store elsewhere, known by readings that take time to arrive.
+//! An estimate of a remote store's clock, from readings with a network delay.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use super::Clock;
 
-/// How much two clocks may drift apart, as a part of the time that passes: one in so many.
+/// The assumed clock drift: one part in this many.
 const DRIFT_ONE_IN: u32 = 2000;
 
-/// A time that a store answered with. The store's clock was read between `asked` and `answered`.
+/// A time that a store answered with. The store read its clock between `asked` and `answered`.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     pub at: Timestamp,
@@ -19,11 +19,11 @@ pub struct Reading {
     pub answered: Instant,
 }
 
-/// An estimate of a store's clock: the best reading so far and the time that has passed since.
+/// An estimate of a store's clock: the best reading so far plus the time since then.
 ///
-/// A reading is wrong by at most half of the time it took, and becomes less certain with age. A newer
-/// reading replaces the estimate if it is at least as certain, or if both cannot be true: then the
-/// store's clock has been set, or the store has moved to another machine.
+/// A reading is wrong by at most half of its round trip, and its error grows with age. A newer
+/// reading replaces the estimate if it is at least as precise, or if the two contradict each other:
+/// then the store's clock was set, or the store moved to another machine.
 #[derive(Debug)]
 pub struct RemoteClock {
     estimate: Mutex<Estimate>,
@@ -42,7 +42,7 @@ impl Estimate {
         Self { at: reading.at, when: reading.asked + error, error }
     }
 
-    /// The store's time at a moment of this process.
+    /// Returns the store's time at a local instant.
     fn at(&self, moment: Instant) -> Timestamp {
         match moment.checked_duration_since(self.when) {
             Some(later) => self.at.after(later),
@@ -50,7 +50,7 @@ impl Estimate {
         }
     }
 
-    /// How wrong the estimate may be at a moment.
+    /// Returns the maximum error of the estimate at a local instant.
     fn error_at(&self, moment: Instant) -> Duration {
         self.error + moment.saturating_duration_since(self.when) / DRIFT_ONE_IN
     }
@@ -72,7 +72,7 @@ impl RemoteClock {
         Self { estimate: Mutex::new(Estimate::of(first)) }
     }
 
-    /// Takes in a reading.
+    /// Adds a reading.
     pub fn observe(&self, reading: Reading) {
         let newer = Estimate::of(reading);
         let mut estimate = self.estimate();
@@ -101,7 +101,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// A reading that took so many milliseconds, of which the store's time is in the middle.
+    /// Returns a reading with a round trip of `took` milliseconds.
     async fn reading(at: Timestamp, took: u64) -> Reading {
         let asked = Instant::now();
         tokio::time::advance(millis(took)).await;
@@ -119,7 +119,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reading_that_took_long_does_not_replace_a_better_one() {
         let clock = RemoteClock::new(reading(T0, 10).await);
-        // It was read by the store just before it was answered.
+        // The store read its clock just before the answer arrived.
         let slow = reading(T0.after(millis(3000)), 3000).await;
         clock.observe(slow);
         assert_eq!(clock.now(), T0.after(millis(3005)));

@@ -1,4 +1,4 @@
-//! A wall clock that follows every step forward and never goes back.
+//! A wall clock that follows every jump forward and never goes back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use super::{Clock, SystemClock};
 
-/// The clock of a store that lives in this process. When the machine's clock is set back, this one
-/// goes on at the speed of time, so that no timer of a running process is delayed; when the machine's
-/// clock is set forward or the machine was suspended, this one follows.
+/// The clock of a store in this process. If the machine's clock is set back, this clock continues
+/// at normal speed, so that no timer of a running process is delayed; if the machine's clock is set
+/// forward or the machine was suspended, this clock follows.
 pub struct SteadyClock {
     wall: Arc<dyn Clock>,
     begun: Instant,
-    /// The time in microseconds at `begun`, by the furthest that the wall clock has ever been ahead.
+    /// The time in microseconds at `begun`, according to the furthest-ahead reading of the wall
+    /// clock.
     origin: AtomicI64,
 }
 
@@ -48,7 +49,7 @@ mod tests {
     use crate::conformance::TestClock;
     use crate::conformance::given::at;
 
-    /// What the clock shows one second after the wall clock was set to `seconds`.
+    /// Checks the time that the clock shows right after the wall clock was set to `seconds`.
     async fn check(seconds: u64, expected: u64) {
         let wall = TestClock::default();
         wall.set(at(100));

@@ -1,4 +1,4 @@
-//! Rules of the catalog, of snapshots and of saved replays.
+//! Conformance cases of the catalog, snapshots and saved replays.
 
 use noetl_model::{CatalogId, EventId, Seq};
 
@@ -26,7 +26,7 @@ pub async fn catalog_versions_count_up_and_identical_content_is_not_registered_a
         (2, "a", "one"),
         (3, "a", "two"),
         (4, "b", "two"),
-        // Going back to what an older version said is a change.
+        // Returning to the content of an older version is a change.
         (5, "a", "one"),
         (6, "a", "one"),
     ] {

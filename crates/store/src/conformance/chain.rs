@@ -1,4 +1,4 @@
-//! Rules of what is kept to prove a log, and of logs that begin with another's.
+//! Conformance cases of event digests and of forks.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Subject;
 use super::given::{A, B, C, add, after, at, events_after, lease, park, remove, sized, start};
 use crate::{Append, AppendError, Holder, OpenWork, READ_BYTES_MAX, READ_EVENTS_MAX, TimerChange};
 
-/// The same append, whose events follow one with the digest `before`.
+/// Returns the append with its events chained after an event with digest `before`.
 fn chained(append: Append, before: Digest) -> Append {
     let mut head = before;
     let mut append = append;
@@ -54,7 +54,7 @@ pub async fn a_log_without_digests_goes_on_with_them(subject: Subject) {
     assert_eq!(subject.read(A).await[1], next.events[0]);
 }
 
-/// Starts `fork` after the event numbered `seq` of `origin`, with some events of its own.
+/// Starts `fork` after event `seq` of `origin`, with `count` events of its own.
 fn fork(fork: ExecutionId, origin: ExecutionId, seq: u64, count: u64) -> Append {
     let mut append = events_after(fork, Seq(seq), count);
     append.summary.fork = Some(ForkPoint { execution: origin, seq: Seq(seq) });

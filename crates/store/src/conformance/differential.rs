@@ -1,4 +1,4 @@
-//! Whatever is done to it, a store answers as the one in memory does.
+//! Differential tests: random operations get the same answers as from the in-memory store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,12 @@ use crate::{
 
 const EXECUTIONS: u8 = 3;
 
-/// Does the same to a store and to one in memory, many times over, and fails the test if they ever
-/// answer differently.
+/// Runs random operations against a store and an in-memory store, and fails the test if the answers
+/// differ.
 ///
-/// `fresh` makes an empty store on a clock, and whatever has to live as long as the store does. That
-/// costs time, so only one in `one_in` of the usual cases is tried; `PROPTEST_CASES` scales them.
+/// `fresh` makes an empty store on a clock, and a guard that has to live as long as the store.
+/// Because a fresh store costs time, only one in `one_in` of the default number of cases is run;
+/// `PROPTEST_CASES` scales them.
 pub fn answers_as_memory_does<S, K>(fresh: impl AsyncFn(TestClock) -> (S, K), one_in: u32)
 where
     S: Store + Records + 'static,
@@ -41,25 +42,25 @@ where
     }
 }
 
-/// Something that is done to a store.
+/// A random operation on a store.
 #[derive(Debug, Clone)]
 enum Deed {
     Append(Vec<Intent>),
     Wait(u64),
-    /// The clock is put back.
+    /// Sets the clock back.
     WaitBack(u64),
     Extend(Vec<Held>),
     Take,
     SendFirst,
-    /// Somebody else sends, and cannot.
+    /// A publisher takes messages and fails to send them.
     PublishInVain,
 }
 
-/// An append whose place in the log is chosen when it is made.
+/// An append whose position in the log is chosen when it is built.
 #[derive(Debug, Clone)]
 struct Intent {
     execution: u8,
-    /// How far from the end of the log it is aimed, to either side.
+    /// The distance from the end of the log, negative or positive.
     off_by: i8,
     events: u64,
     queue: Vec<QueueIntent>,
@@ -70,7 +71,7 @@ struct Intent {
 
 #[derive(Debug, Clone)]
 enum QueueIntent {
-    /// The number of a new command is chosen when it is added: none is used twice.
+    /// Adds a command with an unused number, chosen when the append is built.
     Add,
     AddToOther,
     Lease(u64, u32, u64),
@@ -138,7 +139,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     prop::collection::vec(deed(), 1..30)
 }
 
-/// For each execution, the command it was started for.
+/// Generates, for each execution, its optional parent command.
 fn parents() -> impl Strategy<Value = Vec<Option<u64>>> {
     prop::collection::vec(prop::option::weighted(0.3, 1u64..3), usize::from(EXECUTIONS))
 }
@@ -147,16 +148,16 @@ fn execution(number: u8) -> ExecutionId {
     ExecutionId(100 + i64::from(number))
 }
 
-/// What one execution of a case is like when an append is made.
+/// The state of one execution of a case while appends are built.
 #[derive(Clone, Copy)]
 struct Sketch {
-    /// The command of an execution elsewhere that it was started for.
+    /// The parent command, in another execution.
     parent: Option<u64>,
     last_seq: u64,
     last_command: u64,
 }
 
-/// Makes the append an intent stands for.
+/// Builds the append of an intent.
 fn append_of(intent: &Intent, sketch: &mut Sketch) -> Append {
     let execution = execution(intent.execution);
     let expected = sketch.last_seq.saturating_add_signed(i64::from(intent.off_by));
@@ -186,12 +187,12 @@ fn append_of(intent: &Intent, sketch: &mut Sketch) -> Append {
     append
 }
 
-/// Messages without their ids, of which a store may leave out some.
+/// Returns the messages without their ids, because a store may skip ids.
 fn nameless(rows: Vec<OutboxRow>) -> Vec<OutboxRow> {
     rows.into_iter().map(|row| OutboxRow { id: 0, ..row }).collect()
 }
 
-/// Does one thing to a store and says all that the store answers, then and afterwards.
+/// Performs one operation and returns all answers of the store, to it and to later queries.
 async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
     let store = &subject.store;
     let visibility = Duration::from_secs(15);

@@ -1,4 +1,4 @@
-//! One event of every variant, with data that is easily damaged on its way.
+//! One sample event of every variant, with data that is easily damaged in storage.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const RUN: RunId = RunId(3);
 const COMMAND: CommandId = CommandId(8);
 const FIRST: Attempt = Attempt(1);
 
-/// One event of every variant.
+/// Returns one event of every variant.
 pub fn every_event() -> Vec<Event> {
     let events = [executions(), steps(), loops(), commands(), attempts(), waits()].concat();
     let mut tags: Vec<EventTag> = events.iter().map(Event::tag).collect();
@@ -26,7 +26,7 @@ pub fn every_event() -> Vec<Event> {
     events
 }
 
-/// Keys out of order, numbers at the edge of what JSON readers keep, text of all kinds.
+/// Returns data with unordered keys, numbers at the limits of JSON readers, and unusual text.
 fn fragile() -> Value {
     json!({
         "zebra": [i64::MIN, i64::MAX, u64::MAX, 0.1, 1e300, -0.0, 2.0, 12.100000000000001],

@@ -1,4 +1,4 @@
-//! Rules of summaries, children and the search for stalled executions.
+//! Conformance cases of summaries, children and the search for stalled executions.
 
 use std::time::Duration;
 

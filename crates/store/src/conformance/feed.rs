@@ -1,4 +1,4 @@
-//! Rules of the order of all events, and of feeds with a name.
+//! Conformance cases of the event feed and of named feeds.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ async fn point(subject: &Subject, point: FeedPoint) -> FeedCursor {
     subject.store.feed_point(&point).await.expect("the store finds a point")
 }
 
-/// Waits until a feed shows so many events: others may be writing to the same server.
+/// Waits until the feed shows `count` events, because other tests may write to the same server.
 async fn settled(subject: &Subject, count: usize) {
     while read_on(subject, &FeedCursor::default(), 100).await.len() < count {
         tokio::task::yield_now().await;
     }
 }
 
-/// Everything after a cursor, read a few at a time.
+/// Reads everything after a cursor, `limit` events at a time.
 async fn read_on(subject: &Subject, from: &FeedCursor, limit: usize) -> Vec<FeedItem> {
     let mut cursor = from.clone();
     let mut items = Vec::new();
@@ -44,7 +44,7 @@ fn places(items: &[FeedItem]) -> Vec<(i64, u64)> {
     items.iter().map(|item| (item.execution.0, item.recorded.seq.0)).collect()
 }
 
-/// Each execution's numbers, in the order in which they were read.
+/// Returns the seqs of each execution, in the order they were read.
 fn by_execution(items: &[FeedItem]) -> BTreeMap<i64, Vec<u64>> {
     let mut read = BTreeMap::<i64, Vec<u64>>::new();
     for (execution, seq) in places(items) {

@@ -1,4 +1,4 @@
-//! Appends to begin with; a case changes the fields its rule is about.
+//! Sample appends; each case changes the fields of its rule.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::{Append, Held, QueueChange};
 
-/// When every test begins.
+/// The time at which every test starts.
 pub const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
-/// The executions the cases use.
+/// The executions that the cases use.
 pub const A: ExecutionId = ExecutionId(1001);
 pub const B: ExecutionId = ExecutionId(1002);
 pub const C: ExecutionId = ExecutionId(1003);
 
-/// Some seconds after the beginning of the test.
+/// Returns the instant some seconds after the start of the test.
 pub fn at(seconds: u64) -> Timestamp {
     T0.after(Duration::from_secs(seconds))
 }
@@ -42,19 +42,19 @@ pub fn summary(execution: ExecutionId, seq: Seq) -> Summary {
     }
 }
 
-/// An event in its place, under an id that no other event has.
+/// Returns an event at a seq, with a unique id.
 pub fn recorded(seq: Seq, event: Event) -> Recorded {
     static LAST_EVENT_ID: AtomicI64 = AtomicI64::new(0);
     let event_id = EventId(LAST_EVENT_ID.fetch_add(1, Ordering::Relaxed) + 1);
     Recorded { seq, event_id, at: T0, event, prev: None }
 }
 
-/// An event about nothing in particular.
+/// Returns an arbitrary event.
 pub fn event() -> Event {
     Event::Reported { name: "note".into(), step: None, body: Value::Null }
 }
 
-/// An event whose JSON has more than `len` bytes, by a few.
+/// Returns an event whose JSON is slightly larger than `len` bytes.
 pub fn sized(len: usize) -> Event {
     Event::Reported { name: "note".into(), step: None, body: Value::String("x".repeat(len)) }
 }
@@ -75,7 +75,8 @@ pub fn events_after(execution: ExecutionId, expected: Seq, count: u64) -> Append
     }
 }
 
-/// Appends a log that other programs have told, from `{execution_id, events}` in the public words.
+/// Appends a log of external events, from a document `{execution_id, events}` in the public API's
+/// format.
 pub fn told_log(published: &Value) -> Append {
     let execution = ExecutionId(published["execution_id"].as_i64().expect("an id"));
     let told = published["events"].as_array().expect("a list of events");
@@ -99,7 +100,7 @@ pub fn start(execution: ExecutionId) -> Append {
     events_after(execution, Seq::ZERO, 1)
 }
 
-/// Appends one event after the one numbered `expected`.
+/// Appends one event after seq `expected`.
 pub fn after(execution: ExecutionId, expected: u64) -> Append {
     events_after(execution, Seq(expected), 1)
 }
@@ -112,7 +113,7 @@ pub fn add_to(pool: Pool, command: u64) -> QueueChange {
     QueueChange::Add { command: CommandId(command), pool, step: "fetch".into() }
 }
 
-/// The n-th lease of a command, for some seconds.
+/// Leases a command as the given attempt, for some seconds.
 pub fn lease(command: u64, attempt: u32, seconds: u64) -> QueueChange {
     QueueChange::Lease {
         command: CommandId(command),

@@ -1,4 +1,4 @@
-//! Rules of messages that failed, and of turns.
+//! Conformance cases of failed messages and of turns.
 
 use std::time::Duration;
 

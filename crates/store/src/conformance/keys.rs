@@ -1,4 +1,4 @@
-//! Rules of start keys.
+//! Conformance cases of start keys.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn taken(execution: ExecutionId) -> Result<(), AppendError> {
     Err(AppendError::KeyTaken(KeyHolder { execution, request: None }))
 }
 
-/// Starts the next execution, from `first` on, that can be started under a key.
+/// Starts the first execution, from id `first` on, that can be started under a key.
 async fn start_under(
     subject: &Subject,
     first: i64,
@@ -92,10 +92,10 @@ pub async fn one_batch_takes_a_key_once(subject: Subject) {
     let under = |execution| Append { key: Some(name.clone()), ..start(execution) };
     let answers = subject.append_all(&[under(first), start(A), under(second)]).await;
     assert_eq!(answers, [Ok(()), Ok(()), taken(first)]);
-    // A key says nothing about what is there already.
+    // A key on an append to an existing execution is ignored.
     let more = Append { key: Some(name.clone()), ..after(A, 1) };
     assert_eq!(subject.append(more).await, Ok(()));
-    // The same start again is known by its log, not by its key.
+    // A repeated start is detected by its log, not by its key.
     assert_eq!(subject.append(under(first)).await, Err(AppendError::Conflict));
 }
 

@@ -1,4 +1,4 @@
-//! Rules of what a store says about itself.
+//! Conformance cases of the operator's view of a store.
 
 use noetl_model::{ExecutionId, ExecutionStatus};
 

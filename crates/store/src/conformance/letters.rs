@@ -1,4 +1,4 @@
-//! Rules of messages that fail: who waits for whom, what is dead, and who gets what in which order.
+//! Conformance cases of failing outbox messages: order, backoff, and dead messages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::{
 };
 
 const HOLD: Duration = Duration::from_secs(10);
-/// Longer than any backoff.
+/// Seconds, longer than any backoff.
 const LATER: u64 = 1000;
 
 fn notification(command: u64) -> Message {
@@ -32,7 +32,7 @@ async fn owe(subject: &Subject, execution: ExecutionId, commands: &[u64]) {
     assert_eq!(subject.append(Append { outbox, ..start(execution) }).await, Ok(()));
 }
 
-/// The same for an execution that has one event.
+/// Adds notifications to the outbox of an execution that has one event.
 async fn owe_more(subject: &Subject, execution: ExecutionId, commands: &[u64]) {
     let outbox = commands.iter().map(|command| notification(*command)).collect();
     assert_eq!(subject.append(Append { outbox, ..after(execution, 1) }).await, Ok(()));
@@ -53,7 +53,7 @@ fn failure(id: i64) -> Failure {
     Failure { id, error: format!("no broker for {id}"), attempts: None, delay_max }
 }
 
-/// The commands that messages are about.
+/// Returns the commands of the messages.
 fn commands(rows: &[OutboxRow]) -> Vec<u64> {
     rows.iter()
         .map(|row| match row.message {

@@ -1,4 +1,4 @@
-//! Rules of the event log.
+//! Conformance cases of the event log.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub async fn append_then_read_gives_the_same_events(subject: Subject) {
     assert_eq!(subject.append(append).await, Ok(()));
     let read = subject.read(A).await;
     assert_eq!(read, events);
-    // The order of keys in a user's data is not part of equality, yet it has to survive.
+    // Equality ignores the order of JSON keys, but storage has to preserve it.
     let text = |events: &[Recorded]| serde_json::to_string(events).expect("events are JSON");
     assert_eq!(text(&read), text(&events));
 }
@@ -59,7 +59,7 @@ pub async fn batch_is_all_or_nothing_per_execution(subject: Subject) {
     assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(B) }).await, Ok(()));
     let bytes = b"\"large\"".to_vec();
     let digest = Digest::of(&bytes);
-    // The second command is a conflict, after rows of every other kind could have been written.
+    // The second command conflicts, after rows of every other kind could have been written.
     let refused = Append {
         queue: vec![add(2), add(1)],
         payloads: vec![(digest, Arc::new(bytes))],

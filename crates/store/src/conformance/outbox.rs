@@ -1,4 +1,4 @@
-//! Rules of the outbox.
+//! Conformance cases of the outbox.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +112,7 @@ pub async fn sent_rows_are_gone_and_sent_twice_is_fine(subject: Subject) {
     subject.at(10);
     assert_eq!(commands(&subject.take(VISIBILITY).await), [(2, 2)]);
 
-    // An id stands for one message for ever.
+    // The id of a deleted message is never reused.
     subject.store.sent(&[rows[1].id]).await.expect("the store forgets messages");
     assert_eq!(subject.append(Append { outbox: vec![message(4)], ..start(B) }).await, Ok(()));
     let later = subject.take(VISIBILITY).await;

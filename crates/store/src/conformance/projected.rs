@@ -1,4 +1,4 @@
-//! Rules of events that others project.
+//! Conformance cases of projected events.
 
 use noetl_model::{Envelope, Timestamp};
 use serde_json::{Map, json};

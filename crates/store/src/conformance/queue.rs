@@ -1,4 +1,4 @@
-//! Rules of the queue of open commands.
+//! Conformance cases of the queue of open commands.
 
 use std::time::Duration;
 
@@ -219,7 +219,7 @@ pub async fn ready_goes_round_the_executions_of_a_pool(subject: Subject) {
     assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
     subject.at(3);
     assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(C) }).await, Ok(()));
-    // Of one execution, those that have lost their worker come first.
+    // Within an execution, commands with expired leases come first.
     let [a1, a2, a3, a4, a5] = [(A.0, 2, 1), (A.0, 4, 1), (A.0, 1, 0), (A.0, 3, 0), (A.0, 5, 0)];
     let [b1, b2, c1] = [(B.0, 2, 0), (B.0, 1, 0), (C.0, 1, 0)];
     assert_eq!(subject.ready().await, [a1, b1, c1, a2, b2, a3, a4, a5]);
@@ -248,7 +248,7 @@ pub async fn an_execution_with_many_commands_does_not_keep_others_waiting(subjec
             Ok(())
         );
     }
-    // One slot after another, each beginning where the one before has ended.
+    // Takes one command at a time, each time continuing after the previous execution.
     let mut after = None;
     let mut given = Vec::new();
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Rules of variables, runtimes, named results, objects, and of their end.
+//! Conformance cases of variables, runtimes, named results, objects, and their expiry.
 
 use std::sync::Arc;
 
@@ -232,7 +232,7 @@ pub async fn what_is_over_is_collected_and_nothing_else(subject: Subject) {
     assert!(records.result(&kept, at(51)).await.expect(SAYS).is_some());
 }
 
-/// Everything that ended before this second.
+/// Returns a horizon that expires everything before a second.
 fn horizon(second: u64) -> Horizon {
     let end = at(second);
     Horizon { expired: end, payloads: end, keychain: end, runtimes: end, audit: end }

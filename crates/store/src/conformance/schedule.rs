@@ -1,4 +1,4 @@
-//! Rules of schedules.
+//! Conformance cases of schedules.
 
 use noetl_model::{
     CatalogId, ExecutionId, Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState,

@@ -1,4 +1,4 @@
-//! Rules of credentials, the keychain and the audit.
+//! Conformance cases of credentials, the keychain and the audit log.
 
 use noetl_model::{CatalogId, ExecutionId, Timestamp};
 use serde_json::json;

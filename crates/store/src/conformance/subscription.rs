@@ -1,4 +1,4 @@
-//! Rules of subscriptions.
+//! Conformance cases of subscriptions.
 
 use noetl_model::{CatalogId, EventId, ExecutionId, Seq, SubscriptionEvent};
 

@@ -1,4 +1,4 @@
-//! Rules of durable timers.
+//! Conformance cases of durable timers.
 
 use noetl_model::{TimerId, Timestamp};
 
@@ -14,7 +14,7 @@ fn remove(timer: u64) -> TimerChange {
     TimerChange::Remove { timer: TimerId(timer) }
 }
 
-/// The timers due at a second, as (execution, timer).
+/// Returns the timers due at a second, as (execution, timer).
 async fn due(subject: &Subject, seconds: u64, limit: usize) -> Vec<(i64, u64)> {
     let rows = subject.store.due(at(seconds), limit).await.expect("the store lists timers");
     rows.iter().map(|row| (row.execution.0, row.timer.0)).collect()

@@ -1,4 +1,4 @@
-//! The log, what follows it, and what it was made from.
+//! Rows of the event log, summaries, start keys, feeds and the catalog.
 
 use noetl_model::{
     CatalogId, CommandId, EventId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef,
@@ -11,7 +11,7 @@ use crate::{
     LogEnd, NamedFeed, StoreError,
 };
 
-/// An event of an execution.
+/// Converts a row to an event of an execution.
 pub fn recorded(execution: ExecutionId, row: impl Columns) -> Result<Recorded, StoreError> {
     let seq = Seq(row.number("seq")?);
     Ok(Recorded {
@@ -23,7 +23,7 @@ pub fn recorded(execution: ExecutionId, row: impl Columns) -> Result<Recorded, S
     })
 }
 
-/// Where the log of an execution ends.
+/// Converts a row to the end of an execution's log.
 pub fn log_end(row: impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> {
     let end = LogEnd {
         seq: Seq(row.number("seq")?),
@@ -33,7 +33,7 @@ pub fn log_end(row: impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> {
     Ok((ExecutionId(row.integer("execution_id")?), end))
 }
 
-/// A key that an execution was started under.
+/// Converts a row to a start key.
 pub fn kept_key(row: impl Columns) -> Result<(KeyName, KeptKey), StoreError> {
     let holder = KeyHolder {
         execution: ExecutionId(row.integer("execution_id")?),
@@ -88,7 +88,7 @@ fn fork(row: impl Columns) -> Result<Option<ForkPoint>, StoreError> {
     Ok(execution.zip(seq).map(|(execution, seq)| ForkPoint { execution, seq }))
 }
 
-/// The event of a place; nothing if it has expired.
+/// Converts a row to a feed event; `None` if the event has expired.
 pub fn feed_item(row: impl Columns, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError> {
     let (Some(_), Some(path)) = (row.maybe_integer("event_id")?, row.maybe_string("path")?) else {
         return Ok(None);

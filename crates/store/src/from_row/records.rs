@@ -1,4 +1,4 @@
-//! What is kept beside the log.
+//! Rows of the records outside the event log.
 
 use noetl_model::{CatalogId, ExecutionId};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{
     Object, ObjectKey, ResultRef, Runtime, RuntimeKey, Sealed, StoreError, Variable,
 };
 
-/// A value that somebody else gives meaning to.
+/// Returns an optional JSON value that noetl does not interpret.
 fn maybe_value(row: impl Columns, column: &str) -> Result<Option<Value>, StoreError> {
     row.maybe_json(column, || named(column))
 }
@@ -124,7 +124,7 @@ pub fn variable(row: impl Columns) -> Result<Variable, StoreError> {
     })
 }
 
-/// A message of a subscription that failed.
+/// Converts a row to a failed message of a subscription.
 pub fn failed_message(
     row: impl Columns,
     subscription: ExecutionId,

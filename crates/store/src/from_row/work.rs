@@ -1,4 +1,4 @@
-//! What is to be done: commands, messages, subscriptions, schedules.
+//! Rows of commands, outbox messages, subscriptions and schedules.
 
 use noetl_model::{Attempt, CatalogId, CommandId, EventId, ExecutionId, Pool, Seq, WorkerId};
 use thiserror::Error;
@@ -13,7 +13,7 @@ use crate::{
 #[error("no such status of a command: `{0}`")]
 struct UnknownCommandStatus(String);
 
-/// An attempt at a command.
+/// Converts a row to a lease on a command.
 pub fn held(row: impl Columns) -> Result<Held, StoreError> {
     Ok(Held {
         execution: ExecutionId(row.integer("execution_id")?),
@@ -73,7 +73,7 @@ pub fn subscription_row(row: impl Columns) -> Result<SubscriptionRow, StoreError
     })
 }
 
-/// Something that happened to a subscription.
+/// Converts a row to an event of a subscription.
 pub fn subscription_record(
     row: impl Columns,
     id: ExecutionId,
@@ -99,7 +99,7 @@ pub fn schedule_row(row: impl Columns) -> Result<ScheduleRow, StoreError> {
     })
 }
 
-/// Something that happened to a schedule.
+/// Converts a row to an event of a schedule.
 pub fn schedule_record(row: impl Columns, path: &str) -> Result<ScheduleRecord, StoreError> {
     Ok(ScheduleRecord {
         seq: Seq(row.number("seq")?),

@@ -1,4 +1,4 @@
-//! Payloads, snapshots and replays in memory: bytes by their key.
+//! In-memory payloads, snapshots and replays.
 
 use async_trait::async_trait;
 use noetl_model::{Digest, ExecutionId, Seq};

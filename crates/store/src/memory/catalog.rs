@@ -1,4 +1,4 @@
-//! Playbooks and their versions in memory.
+//! In-memory catalog.
 
 use async_trait::async_trait;
 use noetl_model::CatalogId;

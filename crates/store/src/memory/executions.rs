@@ -1,4 +1,4 @@
-//! Executions at a glance in memory, and the search for those that nothing can move.
+//! In-memory execution summaries, and the search for stalled executions.
 
 use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp};
@@ -25,7 +25,7 @@ impl ExecutionRow {
 }
 
 impl Tables {
-    /// Whether nothing can move a running execution.
+    /// True if a running execution has no open work that could move it.
     fn is_stalled(&self, execution: ExecutionId, row: &ExecutionRow, before: Timestamp) -> bool {
         let timers = (execution, TimerId(0))..=(execution, TimerId(u64::MAX));
         row.summary.status == ExecutionStatus::Running

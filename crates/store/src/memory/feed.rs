@@ -1,4 +1,4 @@
-//! The order of all events in memory: that in which they were appended.
+//! In-memory event feed, in append order.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Clone, Default)]
 pub(super) struct FeedTable {
-    /// The batch numbered `n` is at index `n - 1`.
+    /// The batches; number `n` is at index `n - 1`.
     batches: Vec<Batch>,
     named: BTreeMap<String, NamedFeed>,
 }
@@ -31,7 +31,7 @@ impl FeedTable {
         }
     }
 
-    /// What comes after a place, each with its own.
+    /// Returns the events after a place, each with its own place.
     fn after(
         &self,
         after: FeedPlace,
@@ -60,7 +60,7 @@ impl EventFeed for MemoryStore {
             Some(FeedItem { execution, path, recorded, cursor })
         });
         let mut room = PageRoom::default();
-        // The one that fills the page is its last.
+        // The event that fills the page is its last.
         let mut is_full = false;
         let items = items.take_while(|item| {
             let has_room = !is_full;

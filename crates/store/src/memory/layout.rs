@@ -1,4 +1,4 @@
-//! How full a store in memory is.
+//! In-memory counts for the operator's view.
 
 use async_trait::async_trait;
 use noetl_model::ExecutionStatus;

@@ -1,4 +1,4 @@
-//! What an execution has under way in memory.
+//! In-memory open work of an execution.
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId};

@@ -1,4 +1,4 @@
-//! Owed messages in memory.
+//! In-memory outbox.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -26,13 +26,13 @@ struct Owed {
     created_at: Timestamp,
 }
 
-/// What keeps a message from being taken.
+/// The reason a message cannot be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Nothing,
-    /// It is its taker's until then.
+    /// A taker holds the message until this instant.
     Taken(Timestamp),
-    /// It failed, and is not tried before then.
+    /// The last attempt failed; no retry before this instant.
     Failed(Timestamp),
     Dead,
 }
@@ -54,7 +54,7 @@ impl Hold {
         }
     }
 
-    /// Whether the time of somebody else's hold is over.
+    /// True if a hold or backoff has passed.
     fn is_due(self, now: Timestamp) -> bool {
         self.until().is_some_and(|until| until <= now)
     }
@@ -68,7 +68,7 @@ impl OutboxTable {
         self.rows.insert(self.last_id, owed);
     }
 
-    /// Whether a message of an execution is owed.
+    /// True if an execution has a message in the outbox.
     pub(super) fn any_of(&self, execution: ExecutionId) -> bool {
         self.rows.values().any(|owed| owed.row.execution == execution)
     }
@@ -115,7 +115,7 @@ impl OutboxTable {
 }
 
 impl Owed {
-    /// Gives the message away, or buries it if that has been done too often.
+    /// Takes the message, or marks it dead if it was taken too often.
     fn take(&mut self, until: Timestamp) -> Option<OutboxRow> {
         if self.row.attempts >= OUTBOX_ATTEMPTS_MAX {
             self.hold = Hold::Dead;

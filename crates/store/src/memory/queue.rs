@@ -1,4 +1,4 @@
-//! Open commands in memory.
+//! In-memory queue of open commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,12 +20,12 @@ pub(super) struct CommandTable {
 
 #[derive(Clone)]
 struct CommandRow {
-    /// Grows with every command that is added.
+    /// The insertion order of the command.
     position: u64,
     open: OpenCommand,
 }
 
-/// The order of an execution's commands that can be leased.
+/// The order of the ready commands within an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PlaceWithin {
     Lost { lease_until: Timestamp, position: u64 },
@@ -59,19 +59,19 @@ impl CommandTable {
         }
     }
 
-    /// Whether an execution has an open command, parked ones included.
+    /// True if an execution has an open command, including parked ones.
     pub(super) fn any_of(&self, execution: ExecutionId) -> bool {
         let all = (execution, CommandId(0))..=(execution, CommandId(u64::MAX));
         self.rows.range(all).next().is_some()
     }
 
-    /// The open commands of an execution.
+    /// Returns the open commands of an execution.
     pub(super) fn of(&self, execution: ExecutionId) -> BTreeMap<CommandId, OpenCommand> {
         let all = (execution, CommandId(0))..=(execution, CommandId(u64::MAX));
         self.rows.range(all).map(|((_, command), row)| (*command, row.open.clone())).collect()
     }
 
-    /// The commands of a pool that can be leased, each with its place within its execution.
+    /// Returns the ready commands of a pool, each with its place within its execution.
     fn ready<'a>(
         &'a self,
         pool: &'a Pool,
@@ -90,7 +90,7 @@ impl CommandTable {
         })
     }
 
-    /// The executions of the commands of a pool that nobody has leased yet.
+    /// Returns the executions of the never-leased commands of a pool.
     fn waiting<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = ExecutionId> {
         let waiting = self.rows.iter().filter(move |(_, row)| {
             row.open.pool == *pool && matches!(row.open.holder, Holder::Nobody { .. })
@@ -98,7 +98,7 @@ impl CommandTable {
         waiting.map(|((execution, _), _)| *execution)
     }
 
-    /// The commands of a pool that can be leased, each with the round in which it comes.
+    /// Returns the ready commands of a pool, each with its round.
     fn rounds<'a>(
         &'a self,
         pool: &'a Pool,
@@ -160,7 +160,7 @@ impl CommandTable {
         ready.map(|row| row.open.pool.clone()).collect()
     }
 
-    /// Leases that have run out, the one that ran out first before the others.
+    /// Returns the expired leases, earliest expiry first.
     fn expired(&self, now: Timestamp) -> Vec<Held> {
         let mut expired: Vec<_> = self
             .rows

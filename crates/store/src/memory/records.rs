@@ -1,4 +1,4 @@
-//! What is kept beside the log, in memory.
+//! In-memory tables of the records outside the event log.
 
 mod cleanup;
 mod failed_messages;
@@ -20,10 +20,10 @@ use crate::{
 
 #[derive(Clone, Default)]
 pub(super) struct RecordTables {
-    /// By name.
+    /// Credentials by name.
     credentials: BTreeMap<String, Credential>,
     keychain: BTreeMap<String, KeychainEntry>,
-    /// In the order of their ids.
+    /// Audit entries by id.
     audit: BTreeMap<i64, AuditEntry>,
     variables: BTreeMap<(ExecutionId, String), Variable>,
     runtimes: BTreeMap<RuntimeKey, Runtime>,
@@ -31,6 +31,6 @@ pub(super) struct RecordTables {
     objects: BTreeMap<ObjectKey, Object>,
     failed_messages: BTreeMap<(ExecutionId, String), FailedMessage>,
     projected: BTreeMap<i64, Envelope>,
-    /// Who has each, and until when.
+    /// The holder and the end of each turn.
     turns: BTreeMap<String, (String, Timestamp)>,
 }

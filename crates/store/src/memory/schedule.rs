@@ -1,4 +1,4 @@
-//! Schedules in memory.
+//! In-memory schedules.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ pub(super) struct ScheduleTable {
 }
 
 impl ScheduleTable {
-    /// Those after a path.
+    /// Returns the schedules after a path.
     fn after(&self, path: Option<&str>) -> impl Iterator<Item = &ScheduleRow> {
         let from = path.map_or(Bound::Unbounded, Bound::Excluded);
         self.rows.range::<str, _>((from, Bound::Unbounded)).map(|(_, (row, _))| row)

@@ -1,4 +1,4 @@
-//! Subscriptions in memory.
+//! In-memory subscriptions.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl SubscriptionTable {
         self.at(path).find(|row| is_live(row))
     }
 
-    /// Those of a path, newest first.
+    /// Returns the subscriptions of a path, newest first.
     fn at<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a SubscriptionRow> {
         self.rows.values().rev().map(|(row, _)| row).filter(move |row| row.path == path)
     }

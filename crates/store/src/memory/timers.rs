@@ -1,4 +1,4 @@
-//! Durable timers in memory, and the clock they are compared with.
+//! In-memory timers, and the clock they are compared with.
 
 use std::sync::Arc;
 

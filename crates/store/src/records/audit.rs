@@ -1,17 +1,17 @@
-//! Who asked for which secret.
+//! The audit log of accesses to secrets.
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
 
 use crate::StoreError;
 
-/// How many entries one listing returns at most.
+/// The maximum number of entries that one listing returns.
 pub const AUDIT_PAGE_MAX: usize = 10_000;
 
-/// One look at a secret, or one change of it.
+/// One access to a secret, or one change of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Grows with time.
+    /// The id of the entry, increasing with time.
     pub id: i64,
     pub at: Timestamp,
     pub credential: String,
@@ -24,13 +24,13 @@ pub struct AuditEntry {
     pub notes: Option<String>,
 }
 
-/// Which entries a listing shows.
+/// The filter of an audit listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     pub credential: Option<String>,
     pub execution: Option<ExecutionId>,
     pub from: Option<Timestamp>,
-    /// Until just before.
+    /// The end of the time range, exclusive.
     pub to: Option<Timestamp>,
 }
 
@@ -38,7 +38,7 @@ pub struct AuditFilter {
 pub trait SecretAudit: Send + Sync {
     async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError>;
 
-    /// The newest first, at most `limit` (and at most [`AUDIT_PAGE_MAX`]).
+    /// Lists entries, newest first, at most `limit` (and at most [`AUDIT_PAGE_MAX`]).
     async fn accesses(
         &self,
         filter: &AuditFilter,

@@ -1,26 +1,27 @@
-//! The end of what has one.
+//! Deletion of expired records.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;
 
 use crate::StoreError;
 
-/// What is over: everything that ended before these instants.
+/// The instants before which expired records are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Horizon {
-    /// Results and objects that expired before this.
+    /// For results and objects: their expiry.
     pub expired: Timestamp,
-    /// Values that only names referred to, if the last of those was given before this and is gone.
+    /// For payloads that neither a log nor a name refers to: the time they were last named.
     pub payloads: Timestamp,
-    /// Keychain entries that expired before this; until then they are known to have expired.
+    /// For keychain entries: their expiry. Until deletion, a lookup can tell that an entry has
+    /// expired.
     pub keychain: Timestamp,
-    /// Runtimes that were last heard before this.
+    /// For runtimes: their last heartbeat.
     pub runtimes: Timestamp,
-    /// Entries of the audit that are older than this.
+    /// For audit entries: their time.
     pub audit: Timestamp,
 }
 
-/// How much was collected.
+/// The number of deleted records by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Collected {
     pub results: u64,
@@ -40,19 +41,18 @@ impl Collected {
 
 #[async_trait]
 pub trait Cleanup: Send + Sync {
-    /// Collects what is over, at most `limit` of each; the answer is how much that was.
+    /// Deletes expired records, at most `limit` of each kind, and returns their numbers.
     async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError>;
 
-    /// Drops executions of whole months that ended at `before` or earlier, where nothing of them runs
-    /// any more; the answer is those months, such as `2026_01`. A store that does not keep months
-    /// apart drops none.
+    /// Drops the executions of whole months that ended at `before` or earlier and have no running
+    /// execution. Returns the months, such as `2026_01`. A store without monthly partitions drops
+    /// none.
     async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// Forgets what lies in the place for large values and no row refers to: of those whose digest
-    /// begins with this byte, the ones last put before an instant. The answer is how many there
-    /// were; a store without such a place has none.
+    /// Deletes blobs that no row refers to, among the digests that start with byte `first` and were
+    /// last stored before `before`. Returns their number; zero for a store without blob storage.
     async fn collect_blobs(&self, _first: u8, _before: Timestamp) -> Result<u64, StoreError> {
         Ok(0)
     }

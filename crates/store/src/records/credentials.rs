@@ -1,4 +1,4 @@
-//! Credentials: secrets with a name.
+//! Credentials: named secrets.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;
@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::{Rewrap, Sealed, SealedRow, SealedTable};
 use crate::StoreError;
 
-/// A credential; what is secret about it is sealed.
+/// A credential with its secret part sealed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Credential {
     pub id: i64,
     pub name: String,
-    /// What it is for, such as `postgres` or `bearer`.
+    /// The type of the credential, such as `postgres` or `bearer`.
     pub kind: String,
     pub meta: Option<Value>,
     pub tags: Vec<String>,
@@ -22,26 +22,26 @@ pub struct Credential {
     pub updated_at: Timestamp,
 }
 
-/// How a credential is named.
+/// The lookup key of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialKey {
     Id(i64),
     Name(String),
 }
 
-/// Which credentials a listing shows.
+/// The filter of a credential listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CredentialFilter {
     pub kind: Option<String>,
-    /// A part of the name or of the description, whatever its case.
+    /// A part of the name or of the description, ignoring case.
     pub text: Option<String>,
 }
 
 #[async_trait]
 pub trait Credentials: Send + Sync {
-    /// Keeps a credential, over the one of its name and id if there is one; its beginning stays.
-    /// Nothing if the name is another id's: the secret is sealed for its id, so the caller looks
-    /// again.
+    /// Stores a credential, replacing one with the same name and id except for its creation time.
+    /// Returns `None` if the name belongs to another id: the secret is sealed for its id, so the
+    /// caller has to look up the credential again.
     async fn put_credential(
         &self,
         credential: &Credential,
@@ -49,20 +49,20 @@ pub trait Credentials: Send + Sync {
 
     async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError>;
 
-    /// The newest first, at most `limit` (and at most `PAGE_MAX`).
+    /// Lists credentials, newest first, at most `limit` (and at most `PAGE_MAX`).
     async fn credentials(
         &self,
         filter: &CredentialFilter,
         limit: usize,
     ) -> Result<Vec<Credential>, StoreError>;
 
-    /// Says whether there was one.
+    /// Returns false if there was no such credential.
     async fn remove_credential(&self, id: i64) -> Result<bool, StoreError>;
 
-    /// How many sealed rows are under each version of the key, by version.
+    /// Returns the number of sealed rows under each key version, ordered by version.
     async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError>;
 
-    /// Rows after a key, in the order of their keys, that are not under `version`.
+    /// Returns rows after a key, ordered by key, that are not sealed under `version`.
     async fn sealed_otherwise(
         &self,
         table: SealedTable,
@@ -71,6 +71,7 @@ pub trait Credentials: Send + Sync {
         limit: usize,
     ) -> Result<Vec<SealedRow>, StoreError>;
 
-    /// Wraps a record's own key anew; says whether it was still as expected.
+    /// Stores the rewrapped data key of a row. Returns false if the row has changed in the
+    /// meantime.
     async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError>;
 }

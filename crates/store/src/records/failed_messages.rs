@@ -1,4 +1,4 @@
-//! Messages that came in and could not be dispatched: those that are tried again, and the dead.
+//! Incoming messages that could not be dispatched: waiting for a retry, or dead.
 
 use std::time::Duration;
 
@@ -7,37 +7,37 @@ use noetl_model::{Arrival, ExecutionId, Timestamp};
 
 use crate::{StoreError, backoff};
 
-/// How many characters of a reason are kept.
+/// The number of characters of a reason that are stored.
 pub const REASON_MAX: usize = 2000;
-/// The longest that a message waits before it is tried again.
+/// The longest wait before a retry.
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// A message that failed, by its `once` among those of its subscription.
+/// A failed message, identified by its subscription and its `once` key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedMessage {
     pub subscription: ExecutionId,
     pub arrival: Arrival,
-    /// What it waits in one line with.
+    /// The key of the line in which the message waits, for ordered delivery.
     pub order_key: Option<String>,
     pub failures: u32,
-    /// Why, the last time.
+    /// The reason of the last failure.
     pub reason: String,
     pub standing: FailedStanding,
     pub first_at: Timestamp,
     pub last_at: Timestamp,
 }
 
-/// What is next for a message that failed.
+/// The next step for a failed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedStanding {
-    /// It may be tried again from then on.
+    /// The message may be retried from this instant on.
     Waiting { until: Timestamp },
-    /// It is tried again only if somebody says so.
+    /// The message is retried only on request.
     Dead,
 }
 
 impl FailedStanding {
-    /// What is next after so many failures, the last of them now.
+    /// Returns the next step after `failures` failures, the last of them at `now`.
     pub fn after(failures: u32, failures_max: u32, now: Timestamp) -> Self {
         if failures >= failures_max {
             return FailedStanding::Dead;
@@ -45,7 +45,7 @@ impl FailedStanding {
         FailedStanding::Waiting { until: now.after(backoff(failures, RETRY_MAX)) }
     }
 
-    /// As stores keep it: when it is tried again, or nothing.
+    /// Returns the stored form: the time of the retry, or `None` for a dead message.
     pub fn until(self) -> Option<Timestamp> {
         match self {
             FailedStanding::Waiting { until } => Some(until),
@@ -53,13 +53,13 @@ impl FailedStanding {
         }
     }
 
-    /// From what stores keep.
+    /// Restores the value from its stored form.
     pub fn of(until: Option<Timestamp>) -> Self {
         until.map_or(FailedStanding::Dead, |until| FailedStanding::Waiting { until })
     }
 }
 
-/// What is looked at when the same message comes again, or another of its line.
+/// The part of a failed message that is checked when it, or another message of its line, arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedMark {
     pub once: String,
@@ -71,10 +71,11 @@ pub struct FailedMark {
 
 #[async_trait]
 pub trait FailedMessages: Send + Sync {
-    /// Keeps a message that failed, in place of what was kept of it.
+    /// Stores a failed message, replacing an earlier record of it.
     async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError>;
 
-    /// Those of a subscription that are named, and those that wait in one of these lines.
+    /// Returns the failed messages of a subscription that are named, or that wait in one of the
+    /// lines.
     async fn failed_among(
         &self,
         subscription: ExecutionId,
@@ -88,7 +89,7 @@ pub trait FailedMessages: Send + Sync {
         once: &str,
     ) -> Result<Option<FailedMessage>, StoreError>;
 
-    /// Those of a subscription in the order of their `once`, from after one of them on, at most
+    /// Lists the failed messages of a subscription after one of them, ordered by `once`, at most
     /// `PAGE_MAX`.
     async fn failed_messages(
         &self,
@@ -97,7 +98,7 @@ pub trait FailedMessages: Send + Sync {
         limit: usize,
     ) -> Result<Vec<FailedMessage>, StoreError>;
 
-    /// Forgets messages; the answer is how many there were.
+    /// Deletes failed messages. Returns their number.
     async fn remove_failed_messages(
         &self,
         subscription: ExecutionId,

@@ -1,4 +1,4 @@
-//! The keychain: secrets that were fetched or made for a while.
+//! The keychain: cached secrets with an expiry.
 
 use async_trait::async_trait;
 use noetl_model::{CatalogId, ExecutionId, Timestamp};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::Sealed;
 use crate::StoreError;
 
-/// A secret until an instant.
+/// A cached secret with its expiry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeychainEntry {
-    /// Tells it from all others.
+    /// The unique key of the entry.
     pub cache_key: String,
     pub name: String,
     pub catalog_id: CatalogId,
@@ -27,23 +27,23 @@ pub struct KeychainEntry {
 
 #[async_trait]
 pub trait Keychain: Send + Sync {
-    /// Keeps an entry, in place of the one of its cache key.
+    /// Stores an entry, replacing one with the same cache key.
     async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError>;
 
-    /// The entry of a cache key, and counts that it was asked for at `now`.
+    /// Returns the entry with a cache key and counts the access at `now`.
     async fn keychain_entry(
         &self,
         cache_key: &str,
         now: Timestamp,
     ) -> Result<Option<KeychainEntry>, StoreError>;
 
-    /// The entries of a playbook version, by cache key.
+    /// Returns the entries of a playbook version, ordered by cache key.
     async fn keychain_entries(
         &self,
         catalog_id: CatalogId,
         limit: usize,
     ) -> Result<Vec<KeychainEntry>, StoreError>;
 
-    /// Says whether there was one.
+    /// Returns false if there was no such entry.
     async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Objects: bytes by a key, such as files and plugins.
+//! Objects: bytes stored by key, such as files and plugins.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use noetl_model::{Digest, Timestamp};
 
 use crate::StoreError;
 
-/// What an object is found by. Plugins and other objects never meet.
+/// The key of an object. Plugins, suites and other objects have separate prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey(String);
 
@@ -16,12 +16,12 @@ impl ObjectKey {
         Self(format!("object:{key}"))
     }
 
-    /// A version of the plugin at a path.
+    /// The key of a version of the plugin at a path.
     pub fn plugin(path: &str, version: i32) -> Self {
         Self(format!("plugin:{version}:{path}"))
     }
 
-    /// The tests that are kept under a name.
+    /// The key of the test suite with a name.
     pub fn suite(name: &str) -> Self {
         Self(format!("suite:{name}"))
     }
@@ -31,7 +31,7 @@ impl ObjectKey {
     }
 }
 
-/// Bytes, and what they are.
+/// An object's bytes and their metadata.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Object {
     pub key: ObjectKey,
@@ -50,9 +50,9 @@ impl fmt::Debug for Object {
 
 #[async_trait]
 pub trait Objects: Send + Sync {
-    /// Keeps an object, in place of the one of its key.
+    /// Stores an object, replacing one with the same key.
     async fn put_object(&self, object: &Object) -> Result<(), StoreError>;
 
-    /// An object that has not expired at `now`.
+    /// Returns an object unless it has expired at `now`.
     async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError>;
 }

@@ -1,19 +1,19 @@
-//! Events of others, as they were projected: kept once each, and read by execution.
+//! Projected events of other systems, stored once each and read by execution.
 
 use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};
 
 use crate::StoreError;
 
-/// How many events one call projects or reads at most.
+/// The maximum number of events that one call stores or reads.
 pub const PROJECT_MAX: usize = 1000;
 
 #[async_trait]
 pub trait Projected: Send + Sync {
-    /// Keeps events, all or none, except those whose id is known; the answer is how many were kept.
+    /// Stores events atomically, skipping known ids. Returns the number of stored events.
     async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError>;
 
-    /// The events of an execution in the order of their ids, from after one of them on.
+    /// Returns the events of an execution after `after`, ordered by id.
     async fn projected(
         &self,
         execution: i64,
@@ -21,6 +21,6 @@ pub trait Projected: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Envelope>, StoreError>;
 
-    /// Forgets events that are older, at most `limit`; the answer is how many there were.
+    /// Deletes events older than `before`, at most `limit`. Returns their number.
     async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Named results: values that workers store before they say that they have.
+//! Named results: values that workers store before they report them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use noetl_model::{Digest, ExecutionId, Timestamp};
 
 use crate::StoreError;
 
-/// What tells a result from others.
+/// The identity of a named result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultRef {
     pub execution: ExecutionId,
@@ -16,10 +16,10 @@ pub struct ResultRef {
     pub id: i64,
 }
 
-/// What its spelling begins with.
+/// The prefix of a result reference.
 const SCHEME: &str = "noetl://execution/";
 
-/// `noetl://execution/<id>/result/<name>/<id>`; the name may have slashes.
+/// Formats `noetl://execution/<id>/result/<name>/<id>`; the name may contain slashes.
 impl fmt::Display for ResultRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { execution, name, id } = self;
@@ -27,7 +27,7 @@ impl fmt::Display for ResultRef {
     }
 }
 
-/// A text that refers to no result.
+/// The error for a text that is not a result reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a reference is noetl://execution/<id>/result/<name>/<id>")]
 pub struct NoResultRef;
@@ -47,7 +47,7 @@ impl FromStr for ResultRef {
     }
 }
 
-/// A value's name; the value itself is a payload.
+/// The name of a value; the value itself is a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedResult {
     pub reference: ResultRef,
@@ -55,22 +55,21 @@ pub struct NamedResult {
     pub scope: String,
     pub source_step: Option<String>,
     pub created_at: Timestamp,
-    /// `None` lives as long as its execution.
+    /// The expiry; `None` lives as long as its execution.
     pub expires_at: Option<Timestamp>,
 }
 
 #[async_trait]
 pub trait Results: Send + Sync {
-    /// Keeps a value, its JSON bytes, once for each execution, and gives it a name. The same value
-    /// under the same name keeps the reference it has, until the later of both ends; the answer is
-    /// what is kept.
+    /// Stores a value as JSON bytes, once for each execution, under a name. The same value under
+    /// the same name keeps its reference, with the later of both expiries. Returns the stored row.
     async fn put_result(
         &self,
         result: &NamedResult,
         body: &[u8],
     ) -> Result<NamedResult, StoreError>;
 
-    /// A result that has not expired at `now`.
+    /// Returns a result unless it has expired at `now`.
     async fn result(
         &self,
         reference: &ResultRef,

@@ -1,4 +1,4 @@
-//! Runtimes: workers and servers that have said that they are there.
+//! Runtimes: registered workers and servers.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::StoreError;
 
-/// How many runtimes one listing returns at most, and how many are kept.
+/// The maximum number of runtimes that one listing returns, and that are stored.
 pub const RUNTIMES_MAX: usize = 10_000;
 
-/// What tells a runtime from others.
+/// The identity of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuntimeKey {
     pub kind: String,
     pub name: String,
 }
 
-/// What a runtime says about itself, and when it was last heard.
+/// A registered runtime and the time of its last heartbeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runtime {
     pub id: i64,
@@ -34,18 +34,18 @@ pub struct Runtime {
 
 #[async_trait]
 pub trait Runtimes: Send + Sync {
-    /// Takes a runtime in, or what it says about itself now; its id and beginning stay. The answer
-    /// is what is kept.
+    /// Registers a runtime, or updates it and keeps its id and creation time. Returns the stored
+    /// row.
     async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError>;
 
-    /// Notes that a runtime is there; says whether it is known.
+    /// Records a heartbeat of a runtime. Returns false if the runtime is unknown.
     async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError>;
 
     async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError>;
 
-    /// All of a kind, by name, at most [`RUNTIMES_MAX`].
+    /// Lists the runtimes of a kind, ordered by name, at most [`RUNTIMES_MAX`].
     async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError>;
 
-    /// Says whether there was one.
+    /// Returns false if there was no such runtime.
     async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError>;
 }

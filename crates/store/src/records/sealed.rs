@@ -1,11 +1,11 @@
-//! Sealed bytes, as a store sees them: nothing it could read.
+//! Sealed secrets, which a store cannot read.
 
 use std::fmt;
 
-/// A secret under a key of its own, and that key under another.
+/// A secret encrypted with its own data key, and the data key wrapped by a master key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// Which key the record's own key is wrapped by.
+    /// The version of the master key that wraps the data key.
     pub key_version: String,
     pub wrapped_key: Vec<u8>,
     pub ciphertext: Vec<u8>,
@@ -17,7 +17,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Where sealed bytes are kept.
+/// A table with sealed rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SealedTable {
     Credential,
@@ -35,20 +35,20 @@ impl SealedTable {
     }
 }
 
-/// A record's own key, to be wrapped anew.
+/// A sealed row whose data key is to be rewrapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedRow {
-    /// What tells the row from others of its table: a credential's name, an entry's cache key.
+    /// The key of the row in its table: a credential's name or an entry's cache key.
     pub key: String,
     pub id: i64,
     pub sealed: Sealed,
 }
 
-/// What becomes of a record's own key; the ciphertext stays.
+/// A new wrapping of a row's data key; the ciphertext does not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrap {
     pub key: String,
-    /// A row whose key is not wrapped like this any more is left as it is.
+    /// The expected wrapped key; a row with another one is left unchanged.
     pub expected: Vec<u8>,
     pub wrapped_key: Vec<u8>,
     pub key_version: String,

@@ -1,4 +1,4 @@
-//! Turns: what only one of several processes does at a time.
+//! Turns: leases on work that only one of several processes does at a time.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::StoreError;
 
 #[async_trait]
 pub trait Turns: Send + Sync {
-    /// Takes or keeps a turn for so long from now, by the store's clock; `false` if somebody else
-    /// has it. Whoever goes without a word loses it when the time is over.
+    /// Takes or extends a turn for `lease` from now, by the store's clock. Returns false if another
+    /// holder has the turn. A turn that is not extended expires.
     async fn take_turn(
         &self,
         name: &str,
@@ -17,6 +17,6 @@ pub trait Turns: Send + Sync {
         lease: Duration,
     ) -> Result<bool, StoreError>;
 
-    /// Gives a turn up, if it is the holder's.
+    /// Gives up a turn, if `holder` has it.
     async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Variables that other programs keep with an execution.
+//! Variables that other programs store with an execution.
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::StoreError;
 
-/// How many variables one listing returns, and how many one call may set.
+/// The maximum number of variables that one listing returns and one call sets.
 pub const VARIABLES_MAX: usize = 1000;
 
-/// What a variable is for.
+/// The origin of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableType {
     UserDefined,
@@ -36,7 +36,7 @@ impl VariableType {
     }
 }
 
-/// A text that names no type of variable.
+/// The error for a text that is not a variable type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a type of variable")]
 pub struct UnknownVariableType(String);
@@ -50,7 +50,7 @@ impl std::str::FromStr for VariableType {
     }
 }
 
-/// A value with a name.
+/// A named value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variable {
     pub name: String,
@@ -64,17 +64,17 @@ pub struct Variable {
 
 #[async_trait]
 pub trait Variables: Send + Sync {
-    /// Sets variables of an execution, all of them or none; those that are there begin anew.
+    /// Sets variables of an execution atomically, replacing existing ones including their counters.
     async fn put_variables(
         &self,
         execution: ExecutionId,
         variables: &[Variable],
     ) -> Result<(), StoreError>;
 
-    /// By name, at most [`VARIABLES_MAX`].
+    /// Lists variables, ordered by name, at most [`VARIABLES_MAX`].
     async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError>;
 
-    /// One of them, and counts that it was asked for at `now`.
+    /// Returns a variable and counts the access at `now`.
     async fn variable(
         &self,
         execution: ExecutionId,
@@ -82,7 +82,7 @@ pub trait Variables: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Variable>, StoreError>;
 
-    /// Removes one variable, or all; the answer is how many there were.
+    /// Removes one variable or, without a name, all. Returns their number.
     async fn remove_variables(
         &self,
         execution: ExecutionId,

@@ -1,4 +1,4 @@
-//! Records that refer to one another, page by page.
+//! Paged records that refer to one another.
 
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use super::{Answer, Reply};
 
 const RECORD_MAX: i64 = 20_000;
 
-/// How much of the chain of references an answer carries.
+/// The part of the reference chain in a response.
 #[derive(Debug, Clone, Copy)]
 enum Mode {
     Linked,
@@ -36,7 +36,7 @@ impl Mode {
         }
     }
 
-    /// The references that end with the one numbered `last`.
+    /// Returns the references that end with number `last`.
     fn chain(self, word: &str, last: i64) -> Vec<String> {
         let first = match self {
             Mode::Linked => last - 1,
@@ -129,7 +129,7 @@ pub(super) async fn detail(Path(id): Path<i64>, asked: Asked) -> Answer {
     .into())
 }
 
-/// The SHA-256 of a text, over and over, to so many kilobytes.
+/// Repeats the SHA-256 of a text up to a number of kilobytes.
 fn payload(text: &str, kb: i64) -> String {
     let hex: String =
         Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();

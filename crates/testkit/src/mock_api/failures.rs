@@ -1,4 +1,4 @@
-//! Answers that fail: once per page, by kind, or when asked too often.
+//! Responses that fail: once per page, by kind, or above a rate limit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,20 +11,21 @@ use super::lists::{ITEMS, PAGE_SIZE, ids};
 use super::query::{Asked, refused};
 use super::{Answer, Reply, Shared, lock};
 
-/// How long the answer that is too late takes.
+/// The delay of the response that comes too late.
 const LATE: Duration = Duration::from_secs(30);
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// How often each page has been asked for.
+/// The number of requests for each page.
 #[derive(Debug, Default)]
 pub(super) struct Attempts(BTreeMap<i64, u64>);
 
-/// When requests were accepted during the last second.
+/// The times of the accepted requests during the last second.
 #[derive(Debug, Default)]
 pub(super) struct Window(VecDeque<Instant>);
 
 impl Window {
-    /// Takes a request unless `limit` have been taken within a second; how many there are then.
+    /// Accepts a request unless `limit` were accepted within a second. Returns the count, as an
+    /// error if the request is rejected.
     pub(super) fn take(&mut self, limit: i64) -> Result<usize, usize> {
         let now = Instant::now();
         while self.0.front().is_some_and(|taken| WINDOW <= now - *taken) {

@@ -1,4 +1,4 @@
-//! Pages as large as is asked for.
+//! Pages of a requested size.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -47,7 +47,7 @@ fn item(id: i64, payload_kb: i64) -> Value {
     })
 }
 
-/// So many kilobytes of letters and digits that no compression gets hold of.
+/// Returns a number of kilobytes of incompressible letters and digits.
 fn letters(kb: i64) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz012345";
     let length = usize::try_from(kb.max(0)).unwrap_or_default() * 1024;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::query::Asked;
 use super::{Answer, Reply};
 
-/// How many things each list has.
+/// The number of items in each list.
 pub(super) const ITEMS: i64 = 35;
-/// How many a page has unless asked.
+/// The default page size.
 pub(super) const PAGE_SIZE: i64 = 10;
 
 pub(super) async fn health() -> Reply {
@@ -66,7 +66,7 @@ fn page_of(cursor: &str) -> Option<i64> {
     String::from_utf8(bytes).ok()?.parse().ok()
 }
 
-/// The ids at places `start` to `end` of a list, counted from its end where negative.
+/// Returns the ids at places `start` to `end` of a list; negative places count from the end.
 pub(super) fn ids(start: i64, end: i64) -> impl Iterator<Item = i64> {
     let place = |at: i64| if at < 0 { (ITEMS + at).max(0) } else { at.min(ITEMS) };
     (place(start)..place(end)).map(|place| place + 1)

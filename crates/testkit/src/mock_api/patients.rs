@@ -1,4 +1,4 @@
-//! Patient records in the manner of FHIR: slow, large, and only so many a second.
+//! Patient records in the style of FHIR: slow, large and rate-limited.
 
 use std::time::Duration;
 

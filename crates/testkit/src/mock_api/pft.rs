@@ -1,4 +1,4 @@
-//! What the patient flow reads: pages of records, demographics, assessments and their details.
+//! The routes of the patient flow: pages of records, demographics, assessments and their details.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::query::{Asked, refused};
 use super::{Answer, Memory, RATE_LIMIT, Reply, Shared, chosen, lock, seed};
 
-/// How many patients a batch may name.
+/// The maximum number of patients in a batch.
 const BATCH_MAX: usize = 500;
 
-/// What is recorded of a patient in pages.
+/// The kinds of paged patient records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Paged {
     Assessments,
@@ -48,7 +48,7 @@ impl Paged {
     fn record(self, patient: &str, page: i64, index: i64) -> Value {
         let name = self.name();
         let seed = seed(&format!("{patient}:{name}:{page}")) % 600;
-        // 600 is a multiple of 100 and of 6, so both remainders are those of the whole number.
+        // 600 is a multiple of 100 and of 6, so both remainders equal those of the whole number.
         let number = i64::try_from(seed).expect("below 600") + index;
         let word = name[..4].to_uppercase();
         let mut record = json!({
@@ -204,7 +204,7 @@ pub(super) async fn batch(Path(data_type): Path<String>, asked: Asked) -> Answer
     .into())
 }
 
-/// Every page of a patient, each with as many records as a page has.
+/// Returns every page of a patient, each full.
 fn pages(paged: Paged, id: i64, facility: i64, size: i64) -> impl Iterator<Item = Value> {
     let patient = id.to_string();
     let pages = paged.pages(&patient);

@@ -1,4 +1,4 @@
-//! A route that takes as long as it is told, and counts how many requests are in it at once.
+//! A route with a requested delay, which counts concurrent requests.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::query::{Asked, refused};
 use super::{Answer, Reply, Shared, lock};
 
-/// How many events are remembered.
+/// The number of recorded events.
 const EVENTS_MAX: usize = 200;
 const DELAY_MAX: f64 = 300.0;
 

@@ -1,4 +1,4 @@
-//! Query parameters, read as the service documents them; what is wrong with one is a 422.
+//! Query parameters as the service documents them; an invalid one is a 422.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -45,7 +45,7 @@ impl Asked {
         Ok(parsed.unwrap_or(otherwise))
     }
 
-    /// A number that is at least `min`.
+    /// Returns a number that is at least `min`.
     pub(super) fn at_least(&self, name: &str, otherwise: i64, min: i64) -> Result<i64, Reply> {
         let number = self.int(name, otherwise)?;
         if number < min {
@@ -67,7 +67,7 @@ impl Asked {
     }
 }
 
-/// What a parameter that is not understood is answered with.
+/// Returns the response for an invalid parameter.
 pub(super) fn refused(kind: &str, name: &str, message: &str, input: Value) -> Reply {
     let detail = json!([{ "type": kind, "loc": ["query", name], "msg": message, "input": input }]);
     Reply::new(StatusCode::UNPROCESSABLE_ENTITY, json!({ "detail": detail }))

@@ -1,4 +1,4 @@
-//! The service answers as its description says, checked by the figures given there.
+//! Tests of the service against the figures in its description.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -14,7 +14,7 @@ async fn ask(router: &Router, method: &str, path: &str) -> (u16, Value) {
     (status, serde_json::from_slice(&bytes).unwrap())
 }
 
-/// What each path is answered with: the status, and the value at a pointer.
+/// Checks the status of each path, and the value at a JSON pointer.
 async fn check(cases: &[(&str, u16, &str, Value)]) {
     let router = router();
     for (path, status, pointer, expected) in cases {

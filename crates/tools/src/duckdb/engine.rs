@@ -1,4 +1,4 @@
-//! DuckDB's library, loaded when it is first needed, and its work on threads that may wait.
+//! Loads the DuckDB library on first use and runs work on blocking threads.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,24 +11,24 @@ use tokio_util::sync::CancellationToken;
 use super::failure;
 use crate::keys::Keys;
 
-/// How often a statement that was told to stop is told again.
+/// The interval at which a running statement is interrupted again until it stops.
 const STOP_AGAIN: Duration = Duration::from_millis(20);
 
-/// Where to look for the library, and the library once it was found.
+/// The places to search for the library, and the library once it is loaded.
 pub(crate) struct Engine {
     named: Option<PathBuf>,
     places: Vec<PathBuf>,
     loaded: Mutex<Option<Arc<Library>>>,
 }
 
-/// Which database.
+/// The database to open.
 pub(crate) struct Place {
     path: Option<String>,
     read_only: bool,
 }
 
 impl Place {
-    /// `database`, a path; in memory if left out.
+    /// Reads `database`, a path; the database is in memory if it is missing.
     pub(crate) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
         let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
         Ok(Self {
@@ -39,7 +39,7 @@ impl Place {
 
     fn open(&self, library: &Arc<Library>) -> Result<Connection, ToolError> {
         let mode = if self.read_only { "READ_ONLY" } else { "AUTOMATIC" };
-        // A statement that needs an extension says so, instead of waiting for the network.
+        // A statement that needs an extension fails instead of waiting for a download.
         let settings = [("autoinstall_known_extensions", "false"), ("access_mode", mode)];
         let opened = Connection::open(library, self.path.as_deref(), &settings);
         opened.map_err(|error| {
@@ -56,7 +56,7 @@ impl Engine {
         Self { named, places, loaded: Mutex::new(None) }
     }
 
-    /// The library; looked for again if it was not there the last time.
+    /// Returns the library; searches again if it was not found the last time.
     fn library(&self) -> Result<Arc<Library>, ToolError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = &*loaded {
@@ -68,7 +68,7 @@ impl Engine {
         Ok(loaded.insert(library).clone())
     }
 
-    /// Does some work on a database, on a thread of its own, until done or cancelled.
+    /// Runs work on a database, on a blocking thread, until done or cancelled.
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         place: Place,
@@ -93,7 +93,7 @@ impl Engine {
     }
 }
 
-/// Also when nobody waits for the work any more, it does not go on.
+/// Interrupts the work if the future that waits for it is dropped.
 struct StopWhenDropped(Interrupter);
 
 impl Drop for StopWhenDropped {
@@ -106,7 +106,7 @@ fn broken(error: tokio::task::JoinError) -> ToolError {
     ToolError::new(ErrorKind::Unknown, format!("duckdb: the work ended early: {error}"))
 }
 
-/// Runs a statement whose result nobody wants.
+/// Runs a statement and ignores its result.
 pub(crate) fn execute(connection: &Connection, sql: &str) -> Result<(), ToolError> {
     connection.run(sql, &[], |_| true).map_err(|error| failure::of(&error))?;
     Ok(())

@@ -1,5 +1,5 @@
-//! What an error of DuckDB means to a rule. DuckDB says the sort of error in the words before the
-//! first colon.
+//! Maps errors of DuckDB to tool errors. The class of an error is the text before the first colon
+//! of its message.
 
 use noetl_duckdb::Failure;
 use noetl_model::{ErrorKind, ToolError};

@@ -1,5 +1,5 @@
-//! These tests need DuckDB's library: `noetl tools install duckdb`. Without it they only say so,
-//! unless NOETL_TEST_DUCKDB asks for them.
+//! Tests that need the DuckDB library (`noetl tools install duckdb`). Without the library they are
+//! skipped with a message, unless NOETL_TEST_DUCKDB is set.
 
 use expect_test::{Expect, expect};
 use noetl_model::Outcome;

@@ -1,16 +1,16 @@
-//! Ends the process groups of tools when this process ends without having done so itself, as when
-//! it is killed.
+//! Kills the process groups of tools if this process ends without doing so, for example when it is
+//! killed.
 //!
-//! One shell for all groups reads a pipe that only this process writes to. It is told which groups
-//! there are; the end of the pipe is the end of this process, whatever ended it.
+//! A single shell reads a pipe that only this process writes to. The groups are announced on the
+//! pipe; when the pipe is closed, this process has ended and the shell kills the groups.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// Keeps the groups it is told of as blank-separated numbers. Signals that end this process on the
-/// terminal must not end it first.
+/// The watchdog's shell script, which keeps the groups as blank-separated numbers. It ignores the
+/// signals by which a terminal ends this process, so that it does not end first.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 groups=' '
@@ -25,7 +25,7 @@ for group in $groups; do kill -9 "-$group" 2>/dev/null; done
 
 static WATCHDOG: Mutex<Option<Child>> = Mutex::new(None);
 
-/// A group that is ended with this process, until it is dropped.
+/// A group that is killed when this process ends. Dropping it removes the registration.
 #[derive(Debug)]
 pub(super) struct Watched {
     group: u32,
@@ -44,7 +44,7 @@ impl Drop for Watched {
     }
 }
 
-/// Tells the watchdog, which is started for the first word. Tools run without one as well.
+/// Writes a line to the watchdog and starts it if necessary. Tools also run if that fails.
 fn tell(line: &str) {
     let mut watchdog = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = write(&mut watchdog, line) {
@@ -76,7 +76,7 @@ fn start() -> io::Result<Child> {
 mod tests {
     use super::*;
 
-    /// Runs the script to its end on these lines, with a `kill` that writes down what it is told.
+    /// Runs the script on these lines, with a `kill` that prints its arguments.
     #[track_caller]
     fn check(lines: &str, expected: &str) {
         let script = format!("kill() {{ echo \"$*\"; }}\n{SCRIPT}");

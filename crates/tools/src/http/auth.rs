@@ -1,4 +1,4 @@
-//! How a request proves who sends it: said in the configuration, or kept under an alias.
+//! Reads the authentication of a request, from the configuration or from a stored credential.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,24 +13,24 @@ use crate::keys::{Keys, scalar_text};
 
 const API_KEY_HEADER: &str = "X-API-Key";
 
-/// The types of credentials that a token has to be got with.
+/// The credential types with which a token is requested (OAuth2 client credentials).
 const GRANTS: &[&str] = &["oauth2", "oauth2_client_credentials", "client_credentials"];
 
-/// Whether a credential tells how to get a token, and not the token.
+/// True if a credential describes how to obtain a token and does not contain the token.
 pub(super) fn is_grant(fields: &Map<String, Value>) -> bool {
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
     GRANTS.contains(&kind.to_ascii_lowercase().as_str())
 }
 
-/// Where the proof of a request comes from.
+/// The authentication of a request, or the way to obtain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Auth {
     Said(Proof),
-    /// A token that has to be got first.
+    /// A token that must be obtained first.
     Grant(Box<Grant>),
 }
 
-/// What goes into the header of a request.
+/// The content of the authentication header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Proof {
     None,
@@ -40,7 +40,7 @@ pub(crate) enum Proof {
 }
 
 impl Auth {
-    /// From `auth`, a map or an alias, or from `credential`, an alias.
+    /// Reads `auth` (a map or an alias) or `credential` (an alias).
     pub(crate) async fn read(
         call: &Call,
         keys: Keys<'_>,
@@ -101,7 +101,7 @@ impl Auth {
 }
 
 impl Proof {
-    /// The header to send; its value is marked as sensitive.
+    /// Returns the header to send; its value is marked as sensitive.
     pub(crate) fn header(
         &self,
         keys: Keys<'_>,
@@ -126,7 +126,7 @@ impl Proof {
     }
 }
 
-/// The grant of client credentials.
+/// Reads an OAuth2 client credentials grant.
 fn grant(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Grant, ToolError> {
     let auth = keys.below("auth", fields);
     let url = auth.required_text(&["token_url", "token_uri", "token_endpoint"])?;

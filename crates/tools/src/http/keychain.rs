@@ -1,4 +1,4 @@
-//! Credentials as templates see them: one that tells how to get a token has the token too.
+//! Credentials for templates: a credential that describes how to obtain a token includes the token.
 
 use async_trait::async_trait;
 use noetl_model::ToolError;
@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::credentials::Credentials;
 use crate::keys::Keys;
 
-/// What templates call `keychain`.
+/// The source of the template variable `keychain`.
 pub(crate) struct Keychain(pub(crate) Http);
 
 #[async_trait]

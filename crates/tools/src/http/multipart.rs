@@ -1,4 +1,4 @@
-//! A body of several parts: fields and files.
+//! Encodes `multipart/form-data` bodies of fields and files.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::keys::{Keys, scalar_text};
 
 const BINARY: &str = "application/octet-stream";
 
-/// The bytes of a body, and its type.
+/// An encoded body with its content type.
 pub(super) struct Multipart {
     pub(super) bytes: Vec<u8>,
     pub(super) content_type: String,
@@ -23,7 +23,7 @@ struct Part {
     content: Vec<u8>,
 }
 
-/// Every key is a part, a list several of the same name, null none.
+/// Encodes a map: each key is a part, a list gives several parts of the same name, null is skipped.
 pub(super) async fn encode(
     keys: Keys<'_>,
     fields: &Map<String, Value>,
@@ -38,7 +38,7 @@ pub(super) async fn encode(
             parts.push(Part::read(keys, name, item).await?);
         }
     }
-    // The same in every attempt, and not to be found in what it separates.
+    // A digest of the content is the same in every attempt, and does not occur in the content.
     let all: Vec<u8> = parts.iter().flat_map(|part| &part.content).copied().collect();
     let boundary = format!("noetl-{}", Digest::of(&all));
     let mut bytes = Vec::with_capacity(all.len() + 256 * parts.len());
@@ -52,7 +52,8 @@ pub(super) async fn encode(
 }
 
 impl Part {
-    /// A scalar is a field; a map is a file, by its `file`, `content` or `base64`.
+    /// Reads one part: a scalar is a field; a map is a file, given by `file`, `content` or
+    /// `base64`.
     async fn read(keys: Keys<'_>, name: &str, value: &Value) -> Result<Self, ToolError> {
         let wrong = || {
             let expected = "a text, or a map with `file`, `content` or `base64`";
@@ -102,7 +103,7 @@ impl Part {
     }
 }
 
-/// As browsers write names, so that none can end its quotation.
+/// Escapes a name as browsers do, so that it cannot end its quotes.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -1,5 +1,5 @@
-//! OAuth2 client credentials: a token got with an id and a secret, kept until shortly before it
-//! expires and shared by all calls of the worker.
+//! OAuth2 client credentials: tokens are cached until shortly before they expire, and shared by all
+//! calls of the worker.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use url::{Url, form_urlencoded};
 use crate::memory::CallMemory;
 use crate::outgoing::{Connection, Outgoing, Redirects, Request, named};
 
-/// How long before its end a token is not used any more.
+/// How long before its expiry a token is replaced.
 const EARLY: Duration = Duration::from_secs(30);
-/// How long a token lives that does not say.
+/// The lifetime of a token whose response has none.
 const LIFE: Duration = Duration::from_secs(300);
-/// How many tokens a worker keeps.
+/// The maximum number of tokens cached by a worker.
 const TOKENS_MAX: usize = 64;
 
-/// What a token is got with.
+/// The parameters of a token request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Grant {
     pub(super) token_url: Url,
@@ -34,7 +34,7 @@ pub(crate) struct Grant {
     pub(super) place: SecretPlace,
 }
 
-/// Where the server of tokens looks for id and secret.
+/// Where the id and the secret are sent: in a header or in the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SecretPlace {
     Header,
@@ -46,10 +46,10 @@ struct Kept {
     until: Instant,
 }
 
-/// One at a time asks for a token; the others wait for it.
+/// A cached token. The lock lets one call request the token while the others wait.
 type Slot = Arc<tokio::sync::Mutex<Option<Kept>>>;
 
-/// The tokens of a worker.
+/// The token cache of a worker.
 #[derive(Default)]
 pub(crate) struct Tokens {
     slots: Mutex<BTreeMap<Grant, Slot>>,
@@ -71,7 +71,7 @@ impl Tokens {
         Ok(kept.insert(fresh).token.clone())
     }
 
-    /// A token that was refused is not used again.
+    /// Removes a token that the server rejected.
     pub(super) fn forget(&self, grant: &Grant) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(grant);
     }
@@ -103,7 +103,8 @@ impl Grant {
         let name = named(&request);
         let response = outgoing.send(request, memory).await?;
         if !response.status.is_success() {
-            // Only the word that the standard defines is told; what else is said may quote the secret.
+            // Only the error code defined by the standard is reported; other fields may quote the
+            // secret.
             let why = serde_json::from_slice::<Refused>(&response.body);
             let why = why.map(|refused| format!(": {}", refused.error)).unwrap_or_default();
             let status = response.status;

@@ -1,4 +1,4 @@
-//! From the keys of an `http` tool to the request it means.
+//! Builds a request from the configuration of the `http` tool.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +21,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// What is sent, with the type to declare unless the headers do.
+/// The body to send, with the content type to declare if the headers have none.
 struct Body {
     bytes: Vec<u8>,
     content_type: Option<HeaderValue>,
@@ -87,7 +87,7 @@ fn headers(keys: Keys<'_>) -> Result<HeaderMap, ToolError> {
         .collect()
 }
 
-/// Null is left out, a list is repeated, any other value is written out.
+/// Adds parameters to the query: null is skipped, a list is repeated, other values become text.
 fn append_query(
     keys: Keys<'_>,
     key: &str,
@@ -122,7 +122,7 @@ fn pairs(
     Ok(pairs)
 }
 
-/// The first of these keys that is given.
+/// The keys that may hold the body; the first one present is used.
 const BODIES: &[&str] =
     &["json", "form", "multipart", "body", "body_base64", "body_file", "data", "payload"];
 
@@ -165,7 +165,7 @@ async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<B
     })
 }
 
-/// A file of the worker that is sent.
+/// Reads a file of the worker, to be sent as a body. Fails if it is too large.
 pub(super) async fn read_file(keys: Keys<'_>, path: &str) -> Result<Vec<u8>, ToolError> {
     let cannot =
         |error: std::io::Error| keys.error(format!("cannot read the file {path}: {error}"));
@@ -176,7 +176,7 @@ pub(super) async fn read_file(keys: Keys<'_>, path: &str) -> Result<Vec<u8>, Too
     tokio::fs::read(path).await.map_err(cannot)
 }
 
-/// How to connect. The time for the whole exchange is the registry's affair.
+/// Reads the connection settings. The timeout of the whole call is enforced by the registry.
 fn connection(keys: Keys<'_>) -> Result<Connection, ToolError> {
     let mut connection = Connection::default();
     if keys.flag(&["verify_ssl", "verify"])? == Some(false) {

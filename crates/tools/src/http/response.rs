@@ -1,4 +1,4 @@
-//! From a response to the output of an `http` tool, and to the error it may mean.
+//! Converts a response to the output of the `http` tool, and an error status to an error.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use crate::keys::Keys;
 use crate::memory::{CallMemory, too_large};
 use crate::outgoing::{Response, Saved};
 
-/// What the body is to be taken for: `response_type`.
+/// The expected type of the body: `response_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// JSON if it is, else text if it is, else binary.
+    /// JSON if the body is valid JSON, otherwise text, otherwise binary.
     Auto,
     Json,
     Text,
@@ -35,10 +35,10 @@ impl Wanted {
     }
 }
 
-/// How many of a body its output holds: `body` and `data`.
+/// The number of copies of the body in the output: `body` and `data`.
 const BODIES: usize = 2;
 
-/// `{status_code, headers, body, data}`, where `data` is the body once more.
+/// Returns `{status_code, headers, body, data}`, where `data` equals `body`.
 pub(super) async fn output(
     response: Response,
     wanted: Wanted,
@@ -46,7 +46,7 @@ pub(super) async fn output(
 ) -> Result<Value, Unmeasured> {
     let Response { status, headers, body } = response;
     let content_type = header(&headers, CONTENT_TYPE).unwrap_or_default();
-    // The body of an error is whatever it is; that it is no JSON is not the problem.
+    // The body of an error response need not be JSON.
     let wanted = match wanted {
         Wanted::Json if !status.is_success() => Wanted::Auto,
         wanted => wanted,
@@ -60,7 +60,7 @@ pub(super) async fn output(
     Ok(Value::Object(output))
 }
 
-/// The same with the place of the body instead of it.
+/// Returns the output of a saved response, with the file in place of the body.
 pub(super) fn saved_output(response: &Response, saved: &Saved) -> Value {
     let content_type = header(&response.headers, CONTENT_TYPE);
     let body = json!({ "file": saved.path, "size": saved.size, "content_type": content_type });
@@ -99,9 +99,9 @@ async fn read_body(
     }
 }
 
-/// The bytes become the text; what is not UTF-8 is replaced.
+/// Converts bytes to text; invalid UTF-8 is replaced.
 async fn text(bytes: Vec<u8>, memory: &CallMemory) -> Result<Value, Unmeasured> {
-    // The bytes of the body are reserved already.
+    // Reserves memory for the second copy; the first was reserved when the body was read.
     memory.reserve(bytes.len()).await.map_err(Unmeasured::TooLarge)?;
     let text = String::from_utf8(bytes);
     Ok(Value::String(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())))
@@ -133,7 +133,7 @@ fn is_binary(content_type: &str) -> bool {
         && PREFIXES.iter().any(|prefix| content_type.starts_with(prefix))
 }
 
-/// By lower-case name; one that is repeated is joined with commas.
+/// Returns the headers by lower-case name; repeated headers are joined with commas.
 fn told_headers(headers: &HeaderMap) -> Map<String, Value> {
     headers
         .keys()
@@ -152,7 +152,7 @@ fn header(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<&str
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The error that a status means, if it means one.
+/// Returns the error for an error status; `None` for a success.
 pub(super) fn error(name: &str, response: &Response) -> Option<ToolError> {
     let status = response.status;
     if status.is_success() {
@@ -173,7 +173,7 @@ pub(super) fn error(name: &str, response: &Response) -> Option<ToolError> {
     Some(error)
 }
 
-/// The error of a body that cannot be read, or not be kept.
+/// Returns the error for a body that cannot be parsed or is too large.
 pub(super) fn not_as_wanted(name: &str, reason: &Unmeasured) -> ToolError {
     match reason {
         Unmeasured::TooLarge(limit) => too_large(&format!("the body of {name}"), limit),

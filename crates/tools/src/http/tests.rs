@@ -1,4 +1,4 @@
-//! The tool against a server that answers byte for byte.
+//! Tests of the `http` tool against a server with scripted responses.
 
 mod bodies;
 mod oauth2;
@@ -20,8 +20,8 @@ use crate::credentials::FixedCredentials;
 use crate::outgoing::Egress;
 use crate::testing::{call, show};
 
-/// A server that answers each connection with the next of its answers, byte for byte, and keeps what
-/// it was asked.
+/// A server that answers each connection with the next scripted response, byte for byte, and
+/// records the requests.
 struct Server {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -44,7 +44,7 @@ impl Server {
         Self { address, requests }
     }
 
-    /// What it was asked, with its own address left out.
+    /// Returns the recorded requests, with the server's address replaced.
     fn seen(&self) -> String {
         self.requests.lock().unwrap().join("\n---\n").replace(&self.address, "server")
     }
@@ -83,7 +83,7 @@ fn http(egress: Egress) -> Http {
     Http::new(Arc::new(Outgoing::new(egress, false)), Arc::new(credentials))
 }
 
-/// Runs a configuration against a server; `{server}` in it stands for the server's address.
+/// Runs a configuration against a server; `{server}` is replaced by the server's address.
 async fn exchange(server: &Server, config: Value) -> String {
     let text = config.to_string().replace("{server}", &server.address);
     let call = call(serde_json::from_str(&text).unwrap());

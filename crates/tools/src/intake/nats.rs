@@ -1,4 +1,4 @@
-//! A durable consumer of JetStream as a source. Any number of processes may fetch from one.
+//! A message source on a durable JetStream consumer. Several processes may fetch from one consumer.
 
 use std::time::Duration;
 
@@ -20,19 +20,19 @@ use crate::keys::Keys;
 use crate::nats::connection::{Connections, Place};
 use crate::nats::{failed, missing};
 
-/// After how long a consumer of our making delivers a message again.
+/// The redelivery time of a consumer created here.
 const ACK_WAIT: Duration = Duration::from_secs(30);
-/// How many messages of a consumer of our making may be in hands, of all who fetch together.
+/// The maximum number of unacknowledged messages of a consumer created here, over all processes.
 const ACK_PENDING_MAX: i64 = 10_000;
 
-/// A consumer.
+/// A JetStream pull consumer as a message source.
 pub(super) struct NatsSource {
     client: Client,
     consumer: PullConsumer,
     patience: Duration,
 }
 
-/// Opens the consumer that the keys name; makes it if there is none.
+/// Opens the consumer named by the keys; creates it if it does not exist.
 pub(super) async fn open(
     connections: &Connections,
     credentials: &dyn Credentials,
@@ -93,8 +93,8 @@ impl NatsSource {
 
 #[async_trait]
 impl Source for NatsSource {
-    /// What is there comes at once; only if nothing is, the first is waited for. A request that is
-    /// given up would have its messages delivered to nobody, so none is.
+    /// Returns the available messages at once, and waits for the first only if there is none. A
+    /// pull request is never abandoned, because its messages would be delivered to nobody.
     async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<Fetched>, ToolError> {
         if self.client.connection_state() != State::Connected {
             return Err(broken(&"there is no connection to NATS"));
@@ -161,7 +161,7 @@ fn arrived(message: &Message) -> Result<Fetched, ToolError> {
     });
     let Value::Object(metadata) = metadata else { unreachable!("it is written as a map") };
     let arrival = Arrival {
-        // A stream that is made anew counts from one again, but no message has the time of another.
+        // A recreated stream counts from one again; the publication time makes the id unique.
         once: format!("{id}@{}", place.published.unix_timestamp_nanos()),
         id,
         attributes: headers.clone(),
@@ -172,14 +172,14 @@ fn arrived(message: &Message) -> Result<Fetched, ToolError> {
     Ok(Fetched { arrival, receipt })
 }
 
-/// Headers by name in lower case, the last of several values each.
+/// Returns the headers by lower-case name, each with the last of its values.
 fn last_values(headers: &HeaderMap) -> Map<String, Value> {
     let pairs = headers.iter().filter_map(|(name, values)| {
         let value = values.last()?.as_str();
         Some((name.to_string().to_ascii_lowercase(), json!(value)))
     });
     let mut pairs: Vec<(String, Value)> = pairs.collect();
-    // The client keeps them in no order.
+    // The client keeps headers in no order.
     pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
     pairs.into_iter().collect()
 }

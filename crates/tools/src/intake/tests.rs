@@ -1,4 +1,4 @@
-//! Sources on a real broker.
+//! Tests of message sources on a real broker.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn messages_are_fetched_in_order_and_come_again_until_they_are_dealt_with(
     assert_eq!(arrival.metadata["subject"], "s.a");
     source.ack(&first[0].receipt).await.unwrap();
     source.nak(&first[1].receipt, NOW).await.unwrap();
-    // What is given back may come a moment after what was not fetched yet.
+    // A returned message may arrive after messages that were not fetched yet.
     let mut rest = source.fetch(10, Duration::from_secs(5)).await.unwrap();
     while rest.len() < 2 {
         rest.extend(source.fetch(10, Duration::from_secs(5)).await.unwrap());

@@ -1,4 +1,4 @@
-//! Where NATS is and who we are there; connections are kept for the calls to come.
+//! Connections to NATS servers, cached for later calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +15,11 @@ use crate::call::Call;
 use crate::credentials::Credentials;
 use crate::keys::{Keys, scalar_text};
 
-/// How many servers a worker keeps connections to.
+/// The maximum number of cached connections.
 const CONNECTIONS_MAX: usize = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where to connect, and as whom.
+/// The servers to connect to and the identity to use.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     servers: Vec<String>,
@@ -34,7 +34,7 @@ enum Identity {
 }
 
 impl Place {
-    /// From the tool's own keys, and for what they leave out from the credential they name.
+    /// Reads the tool's keys; settings that they omit come from the credential they name.
     pub(crate) async fn read(
         call: &Call,
         keys: Keys<'_>,
@@ -105,7 +105,7 @@ impl Place {
     }
 }
 
-/// The servers of an address without what is secret in it, and that.
+/// Splits an address into its servers without user information, and the identity it contained.
 fn read_address(keys: Keys<'_>, text: &str) -> Result<(Vec<String>, Identity), ToolError> {
     let wrong = || keys.error("`url` is not the address of a NATS server: nats://HOST:PORT");
     let mut servers = Vec::new();
@@ -130,14 +130,14 @@ fn read_address(keys: Keys<'_>, text: &str) -> Result<(Vec<String>, Identity), T
     Ok((servers, identity))
 }
 
-/// The connections of a worker, by place.
+/// The connections of a worker, by server and identity.
 #[derive(Default)]
 pub(crate) struct Connections {
     open: Mutex<BTreeMap<Place, Arc<OnceCell<Client>>>>,
 }
 
 impl Connections {
-    /// A connection to a place; one that cannot be made is tried again by the next call.
+    /// Returns the cached connection, or connects. A failed attempt is repeated by the next call.
     pub(crate) async fn get(&self, place: Place) -> Result<Client, ToolError> {
         let cell = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Keys and their values, in a bucket.
+//! Operations on the keys of a key-value bucket.
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::kv::Store;
@@ -10,7 +10,7 @@ use super::operation::KeyWork;
 use super::{failed, missing};
 use crate::memory::CallMemory;
 
-/// How many keys are listed.
+/// The maximum number of keys listed.
 const KEYS_MAX: usize = 10_000;
 
 pub(super) async fn work(
@@ -80,8 +80,8 @@ async fn list(store: &Store, pattern: Option<&str>) -> Result<Vec<String>, ToolE
     Ok(found)
 }
 
-/// Whether a key matches a pattern of NATS: `*` is one part, `>` the rest, parts are cut at dots.
-/// A `*` within a part stands for any characters of it.
+/// True if a key matches a NATS pattern: parts are separated by dots, `*` is one part and `>` the
+/// rest. A `*` within a part matches any characters of that part.
 fn matches(pattern: &str, key: &str) -> bool {
     let (part, rest) = pattern.split_once('.').unwrap_or((pattern, ""));
     if pattern == ">" || (part == "*" && rest.is_empty() && !pattern.contains('.')) {

@@ -1,4 +1,4 @@
-//! Messages: sent, asked and answered, stored in a stream, taken from it.
+//! Operations on messages: publish, request, store in a stream, consume and read from a stream.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use super::{failed, missing};
 use crate::call::Call;
 use crate::memory::CallMemory;
 
-/// The header by which a stream knows a message that was sent before.
+/// The header by which a stream detects duplicate messages.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
-/// The number of the attempt among all with the same message id.
+/// The header with the number of the attempt among all with the same message id.
 const ATTEMPT: &str = "Noetl-Attempt";
 
 pub(super) async fn work(
@@ -104,7 +104,8 @@ async fn request(
     Ok(output)
 }
 
-/// A stream that counts repetitions takes the message of one command once.
+/// Publishes a message to a stream. The message id makes a stream with deduplication store it once,
+/// however often the command is attempted.
 async fn store(stream: &Context, letter: Letter, call: &Call) -> Result<Value, ToolError> {
     let Letter { subject, data, mut headers } = letter;
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(MESSAGE_ID)) {
@@ -129,7 +130,7 @@ async fn store(stream: &Context, letter: Letter, call: &Call) -> Result<Value, T
     }))
 }
 
-/// Which messages of a stream are taken, and how.
+/// The messages to consume from a stream.
 struct Pull<'a> {
     stream: &'a str,
     consumer: &'a str,
@@ -138,8 +139,8 @@ struct Pull<'a> {
     ack: bool,
 }
 
-/// Takes messages. They are acknowledged only once all of them are here, so that none is lost if one
-/// is too large to be kept.
+/// Consumes messages. They are acknowledged only when all have been received, so that none is lost
+/// if one is too large.
 async fn consume(
     stream: &Stream,
     pull: &Pull<'_>,
@@ -241,7 +242,7 @@ fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ToolError> {
     Ok(map)
 }
 
-/// By name, in the order of names.
+/// Returns the headers sorted by name; repeated values are joined with commas.
 pub(crate) fn shown(headers: &HeaderMap) -> Map<String, Value> {
     let mut shown: Vec<(String, Value)> = headers
         .iter()

@@ -1,4 +1,4 @@
-//! Objects, in a bucket of their own.
+//! Operations on an object store.
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::object_store::{
@@ -14,9 +14,9 @@ use tokio::io::AsyncReadExt as _;
 use super::operation::{Encoding, ObjectWork};
 use super::{failed, missing};
 
-/// The largest object that becomes a result.
+/// The maximum size of an object that is returned as a result.
 const OBJECT_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How many objects are listed.
+/// The maximum number of objects listed.
 const OBJECTS_MAX: usize = 10_000;
 
 pub(super) async fn work(

@@ -1,4 +1,4 @@
-//! What a `nats` tool is asked to do, read from its keys.
+//! Reads the operation of a `nats` call from its configuration.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::keys::Keys;
 
-/// How many messages one call may take.
+/// The maximum number of messages per call.
 const BATCH_MAX: u64 = 1000;
 const BATCH: u64 = 100;
-/// How long one call may wait for messages.
+/// The maximum time that a call waits for messages.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(1);
-/// How long an answer is waited for unless said.
+/// The default timeout of a request.
 const REQUEST_WAIT: Duration = Duration::from_secs(5);
 
 const OPERATIONS: &[&str] = &[
@@ -75,7 +75,7 @@ pub(super) enum MessageWork {
         letter: Letter,
         wait: Duration,
     },
-    /// Into a stream, which confirms it.
+    /// Publishes to a stream, which confirms the message.
     Store(Letter),
     Consume {
         stream: String,
@@ -100,14 +100,14 @@ pub(super) struct Letter {
     pub(super) headers: Vec<(String, String)>,
 }
 
-/// Which message of a stream is read.
+/// The message of a stream to read.
 #[derive(Debug, PartialEq)]
 pub(super) enum Which {
     Seq(u64),
     LastOf { subject: String },
 }
 
-/// How bytes are written in JSON.
+/// The encoding of bytes in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Utf8,
@@ -144,7 +144,7 @@ impl Operation {
         Ok(Self { subject, has_ttl: keys.value(&["ttl"]).is_some() })
     }
 
-    /// What the reader of the logs should know.
+    /// Returns a hint for the logs of the call.
     pub(super) fn note(&self) -> Option<&'static str> {
         self.has_ttl.then_some("`ttl` has no effect: how long keys live is a setting of the bucket")
     }
@@ -205,7 +205,7 @@ impl Encoding {
     }
 }
 
-/// A text as it is, any other value as JSON.
+/// Converts a value to bytes: a string as it is, any other value as JSON.
 fn bytes(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),

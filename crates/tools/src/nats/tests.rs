@@ -1,4 +1,4 @@
-//! The tool against a real server: each operation, and each way it can fail.
+//! Tests of the `nats` tool against a real server: each operation and its failures.
 
 use async_nats::jetstream;
 use expect_test::{Expect, expect};
@@ -16,7 +16,7 @@ fn tool() -> Nats {
     Nats::new(Arc::default(), Arc::new(FixedCredentials::from_environment([variable])))
 }
 
-/// A server with a bucket for keys, one for objects, and a stream with a consumer.
+/// Starts a server with a key-value bucket, an object store, and a stream with a consumer.
 async fn server() -> NatsServer {
     let server = NatsServer::start();
     server.make_bucket("keys").await;
@@ -45,7 +45,7 @@ async fn run(tool: &Nats, server: &NatsServer, config: Value) -> String {
     show(&tool.run(&call(config)).await)
 }
 
-/// What operations come to, one after the other on one server.
+/// Runs operations one after the other on one server and compares their results.
 async fn check(operations: &[Value], expected: Expect) {
     let (tool, server) = (tool(), server().await);
     let mut told = String::new();

@@ -1,5 +1,5 @@
-//! Where outgoing connections may go. Names are resolved once, and the connection goes to an address
-//! that was checked.
+//! The network policy for outgoing connections. A host name is resolved once, and the connection
+//! goes to an address that was checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -9,30 +9,30 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 use url::{Host, Url};
 
-/// Which addresses a worker connects to on behalf of a playbook.
+/// The addresses to which a worker connects on behalf of a playbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Egress {
-    /// All of them: the playbook's author and the worker's owner are the same.
+    /// All addresses, for a worker whose owner trusts the authors of the playbooks.
     Any,
     /// Only addresses of the public internet.
     Public,
-    /// Those, and what the worker's owner has named.
+    /// Addresses of the public internet, and the exceptions named by the worker's owner.
     PublicAnd(Arc<[Exception]>),
 }
 
-/// What may be reached although it is not on the public internet.
+/// A network or host that is allowed although it is not on the public internet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exception {
     Network {
         address: IpAddr,
-        /// How many of its first bits count.
+        /// The prefix length.
         bits: u32,
     },
-    /// Whatever address it has.
+    /// A host name, with any address.
     Host(String),
 }
 
-/// Not a network and not a host.
+/// The error for text that is neither a network nor a host name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is neither a network such as 10.0.0.0/8 nor the name of a host")]
 pub struct NoException(String);
@@ -86,7 +86,7 @@ impl Exception {
     }
 }
 
-/// A target that the policy rules out. What answered there, if anything, is not told.
+/// A target forbidden by the policy. The message does not reveal anything about the target.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Blocked {
     #[error("only http and https are spoken")]
@@ -100,7 +100,7 @@ pub(crate) enum Blocked {
 }
 
 impl Egress {
-    /// Checks what can be known from the URL; the addresses of a name are checked by [`Resolver`].
+    /// Checks the URL. The addresses of a host name are checked by [`Resolver`].
     pub(crate) fn check_url(&self, url: &Url) -> Result<(), Blocked> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Blocked::Scheme);
@@ -137,13 +137,13 @@ impl Egress {
             || self.exceptions().iter().any(|exception| exception.has_address(address))
     }
 
-    /// Whether a name may mean any address.
+    /// True if a host name may resolve to any address.
     fn trusts(&self, name: &str) -> bool {
         self.exceptions().iter().any(|exception| exception.has_name(name))
     }
 }
 
-/// Resolves names to addresses the policy allows.
+/// Resolves host names to addresses that the policy allows.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     egress: Egress,
@@ -175,7 +175,7 @@ impl Resolve for Resolver {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    /// Network and prefix length.
+    /// Networks and prefix lengths.
     const BLOCKED: &[([u8; 4], u32)] = &[
         ([0, 0, 0, 0], 8),
         ([10, 0, 0, 0], 8),
@@ -208,11 +208,11 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     match segments {
         // Unspecified, loopback and the old IPv4-compatible form.
         [0, 0, 0, 0, 0, 0, _, _] => false,
-        // An IPv4 address in IPv6 clothes, mapped or by NAT64, is what it is inside.
+        // An embedded IPv4 address, mapped or NAT64, is checked as IPv4.
         [0, 0, 0, 0, 0, 0xffff, _, _] | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(last_v4()),
-        // Local-use NAT64, Teredo, documentation, 6to4: tunnels and names for nothing public.
+        // Local-use NAT64, Teredo, documentation and 6to4: none is a public host.
         [0x64, 0xff9b, 1, ..] | [0x2001, 0 | 0xdb8, ..] | [0x2002, ..] => false,
-        // Only this eighth of the space is given out to the public internet.
+        // Only this eighth of the address space is allocated to the public internet.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

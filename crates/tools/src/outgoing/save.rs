@@ -1,4 +1,4 @@
-//! The body of a response, put into a file: whole under its name, or not at all.
+//! Saves the body of a response to a file, completely or not at all.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::{Request, Response, failed, named};
 
-/// The longest body that is put into a file.
+/// The maximum length of a saved body.
 const SAVED_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
 
-/// A body that is in a file.
+/// A file that holds the body of a response.
 #[derive(Debug)]
 pub(crate) struct Saved {
     pub(crate) path: PathBuf,
@@ -29,7 +29,7 @@ pub(super) async fn save(
     let path = std::path::absolute(path).map_err(cannot)?;
     let directory = path.parent().unwrap_or(&path);
     tokio::fs::create_dir_all(directory).await.map_err(cannot)?;
-    // Gone by itself if this ends before the last byte.
+    // The temporary file is removed automatically if the download does not complete.
     let partial = tempfile::Builder::new().prefix(".noetl-").tempfile_in(directory);
     let partial = partial.map_err(cannot)?;
     let mut file = tokio::fs::File::from_std(partial.reopen().map_err(cannot)?);

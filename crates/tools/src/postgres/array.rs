@@ -1,14 +1,15 @@
-//! PostgreSQL's text form of arrays, both ways.
+//! Parses and writes PostgreSQL's text format of arrays.
 
 use serde_json::Value;
 
 use crate::keys::scalar_text;
 
-/// Arrays have at most six dimensions; what is deeper is no array.
+/// The maximum number of dimensions of a PostgreSQL array.
 const DEPTH_MAX: usize = 6;
 
-/// `{1,NULL,"a,b"}` as nested lists, each element through `element`. Nothing for what is not in
-/// that form, such as an array whose numbering does not begin with 1: as a list it would lose that.
+/// Parses `{1,NULL,"a,b"}` to nested lists; each element is converted by `element`. Returns `None`
+/// for any other format, such as an array whose indexes do not begin with 1, which a list cannot
+/// represent.
 pub(crate) fn parse(
     text: &str,
     delimiter: char,
@@ -70,7 +71,7 @@ fn quoted(rest: &mut &str) -> Option<String> {
     }
 }
 
-/// A list as an array; maps in it as JSON.
+/// Writes a list as an array; maps in it are written as JSON.
 pub(crate) fn write(items: &[Value]) -> String {
     let items: Vec<String> = items
         .iter()

@@ -1,5 +1,5 @@
-//! What an error of the server or of the connection means to a rule: its kind, its SQLSTATE, whether
-//! doing it again may help.
+//! Maps errors of the server or the connection to tool errors: kind, SQLSTATE, and whether a retry
+//! may help.
 
 use std::error::Error as _;
 
@@ -11,7 +11,7 @@ use tokio_postgres::error::{DbError, ErrorPosition};
 use crate::sql::redact::Secrets;
 use crate::sql::split::Statement;
 
-/// The error of a statement or of connecting.
+/// Converts the error of a statement or a connection attempt.
 pub(crate) fn of(error: &Error) -> ToolError {
     match error.as_db_error() {
         Some(error) => of_server(error),
@@ -66,7 +66,7 @@ fn of_connection(error: &Error) -> ToolError {
     ToolError::new(ErrorKind::DbConnection, message)
 }
 
-/// What is wrong with the server's certificate, if that is it.
+/// Returns the reason why the server's certificate was rejected, if that is the cause.
 fn untrusted(error: &Error) -> Option<&rustls::CertificateError> {
     let io = error.source()?.downcast_ref::<std::io::Error>()?;
     match io.get_ref()?.downcast_ref::<rustls::Error>()? {
@@ -75,7 +75,7 @@ fn untrusted(error: &Error) -> Option<&rustls::CertificateError> {
     }
 }
 
-/// What an SQLSTATE means.
+/// Returns the error kind of an SQLSTATE.
 pub(crate) fn kind(code: &str) -> ErrorKind {
     match code {
         "40P01" | "40001" => ErrorKind::DbDeadlock,
@@ -96,7 +96,7 @@ pub(crate) fn kind(code: &str) -> ErrorKind {
     }
 }
 
-/// Says which of several statements it was, and the line if the server knows the place.
+/// Adds the number of the failed statement, and the line if the server reports a position.
 pub(crate) fn at_statement(
     mut error: ToolError,
     index: usize,
@@ -119,7 +119,7 @@ pub(crate) fn at_statement(
     error
 }
 
-/// The error without the secrets of the call.
+/// Removes the secrets of the call from an error.
 pub(crate) fn redacted(mut error: ToolError, secrets: &Secrets) -> ToolError {
     error.message = secrets.redact(&error.message);
     if let Some(Value::Object(details)) = error.details.as_deref_mut() {

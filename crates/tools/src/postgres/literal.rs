@@ -1,5 +1,5 @@
-//! A parameter's value as an SQL literal, for the arguments of a prepared statement. The statement
-//! itself was parsed before and is not touched, so whatever a value holds stays a value.
+//! Formats parameter values as SQL literals, for the arguments of a prepared statement. The
+//! statement itself is already parsed, so a value cannot change it (no SQL injection).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use tokio_postgres::types::{Kind, Type};
 
 use super::array;
 
-/// Why a value cannot be passed.
+/// The reason why a value cannot be passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unfit {
     #[error("a text with a NUL character, which PostgreSQL cannot hold")]
@@ -17,7 +17,7 @@ pub(crate) enum Unfit {
     NotBytes,
 }
 
-/// The literal of a value for a parameter of a type.
+/// Returns the SQL literal of a value for a parameter type.
 pub(crate) fn literal(kind: &Type, value: &Value) -> Result<String, Unfit> {
     match text(kind, value)? {
         None => Ok("NULL".into()),
@@ -26,10 +26,10 @@ pub(crate) fn literal(kind: &Type, value: &Value) -> Result<String, Unfit> {
     }
 }
 
-/// The text form of a value of a type; nothing for NULL.
+/// Returns the text format of a value for a parameter type; `None` for NULL.
 pub(crate) fn text(kind: &Type, value: &Value) -> Result<Option<String>, Unfit> {
     if matches!(*kind, Type::JSON | Type::JSONB) {
-        // A text that is JSON already is what the author wrote with `tojson`.
+        // A string that is valid JSON was made with `tojson` and is passed unchanged.
         return Ok(match value {
             Value::Null => None,
             Value::String(text) if serde_json::from_str::<Value>(text).is_ok() => {
@@ -82,7 +82,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// A name in quotes, whatever it holds.
+/// Quotes an identifier.
 pub(crate) fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

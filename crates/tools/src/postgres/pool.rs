@@ -1,5 +1,5 @@
-//! Connections that wait for the next call, a bounded number for each target; those that wait for
-//! long are closed.
+//! Connection pools, one per target, with a limited number of connections. Idle connections are
+//! closed after a while.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,17 +13,17 @@ use super::session::{Connection, Session, SessionSettings};
 use super::target::Target;
 use crate::keys::Keys;
 
-/// How many targets are remembered.
+/// The maximum number of pools kept.
 const POOLS_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
-/// How many connections to one target there are at a time, if nobody says.
+/// The default maximum number of connections per target.
 const CONNECTIONS_DEFAULT: usize = 10;
 const CONNECTIONS_MAX: usize = 100;
-/// How long a call waits for a connection, if nobody says.
+/// The default time that a call waits for a connection.
 const WAIT_DEFAULT: Duration = Duration::from_secs(30);
-/// How long a connection waits for a call.
+/// The time after which an idle connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// `pool`: how many connections, and how long to wait for one.
+/// The settings under `pool`: the number of connections and the time to wait for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PoolLimits {
     connections: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct Idle {
-    /// Those used last are at the end.
+    /// Idle connections, the most recently used last.
     connections: Vec<(Connection, Instant)>,
     is_swept: bool,
 }
@@ -73,7 +73,7 @@ impl Pools {
         Self { by_target: Mutex::new(LruCache::new(POOLS_MAX)) }
     }
 
-    /// A connection for one call, set up for it.
+    /// Returns a connection for one call, with the call's settings applied.
     pub(crate) async fn session(
         &self,
         target: &Target,
@@ -92,7 +92,8 @@ impl Pools {
             return Err(ToolError::new(ErrorKind::DbConnection, message));
         };
         let permit = permit.expect("the semaphore of a pool is never closed");
-        // One that waited may have been lost meanwhile; nothing of the call has run by then.
+        // An idle connection may have been lost; the next one is tried, since nothing of the call
+        // has run.
         while let Some(connection) = pool.take() {
             if connection.prepare_for(settings).await.is_ok() {
                 return Ok(Session::new(connection, pool, permit));
@@ -119,7 +120,7 @@ impl Pool {
         })
     }
 
-    /// Keeps a connection that is as good as new.
+    /// Puts a reset connection back into the pool.
     pub(crate) fn keep(&self, connection: Connection) {
         let mut idle = self.lock();
         idle.connections.push((connection, Instant::now()));
@@ -138,7 +139,7 @@ impl Pool {
         None
     }
 
-    /// Closes what has waited too long; whether some still wait.
+    /// Closes connections that have been idle too long. Returns true if idle connections remain.
     fn close_idle(&self, now: Instant) -> bool {
         let mut idle = self.lock();
         idle.connections.retain(|(connection, since)| {
@@ -153,7 +154,7 @@ impl Pool {
     }
 }
 
-/// Looks after the connections that wait, for as long as there are some.
+/// Closes idle connections periodically until none is left.
 async fn sweep(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(IDLE_MAX / 2).await;

@@ -1,5 +1,5 @@
-//! One connection for one call: statements in, results out. It goes back to its pool only after a
-//! call that succeeded, and as new.
+//! A pooled connection while one call uses it. The connection returns to its pool, after a reset,
+//! only if the call succeeded.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use crate::keys::Keys;
 use crate::sql::params::Bound;
 use crate::sql::result::{Budget, Produced};
 
-/// How long connecting may take.
+/// The timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many notices of a call are kept.
+/// The maximum number of notices kept per call.
 const NOTICES_MAX: usize = 1000;
-/// From which length on the text of a value is measured before the value is built.
+/// The length from which the text of a value is measured before the value is built.
 const MEASURED_FROM: usize = 16 * 1024;
-/// Leaves nothing of a call behind for the next one.
+/// The statements that reset a connection between two calls.
 const RESET: &str = "RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; UNLISTEN *; \
      SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
-/// What a call asks of the session beside its statements.
+/// The session settings that a call asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionSettings {
     schema: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct SessionSettings {
 }
 
 impl SessionSettings {
-    /// `schema`, and `statement_timeout`, which is the call's own if left out.
+    /// Reads `schema` and `statement_timeout`, which defaults to the timeout of the call.
     pub(crate) fn read(keys: Keys<'_>, timeout: Duration) -> Result<Self, ToolError> {
         Ok(Self {
             schema: keys.text(&["schema"])?,
@@ -50,7 +50,8 @@ impl SessionSettings {
         })
     }
 
-    /// The statements that bring them about. The text forms are those `value` reads.
+    /// Returns the statements that apply the settings, and select the text formats that `value`
+    /// parses.
     fn sql(&self) -> String {
         let timeout = self.statement_timeout.as_millis().max(1);
         let mut sql = format!(
@@ -63,7 +64,7 @@ impl SessionSettings {
     }
 }
 
-/// A connection, in use or waiting to be.
+/// A connection, in use or idle.
 pub(crate) struct Connection {
     client: Client,
     cancel: CancelToken,
@@ -86,11 +87,12 @@ impl Connection {
         })?;
         let (sender, notices) = mpsc::channel(NOTICES_MAX);
         tokio::spawn(async move {
-            // Ends with the client, or with the connection, which the client then hears of.
+            // Ends when the client is dropped, or when the connection closes, which the client then
+            // reports.
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await
             {
                 if let AsyncMessage::Notice(notice) = message {
-                    // What is beyond the bound is left out.
+                    // Notices beyond the limit are dropped.
                     let _ = sender.try_send(format!("{}: {}", notice.severity(), notice.message()));
                 }
             }
@@ -116,7 +118,7 @@ fn config(target: &Target) -> Config {
     }
     config.ssl_mode(match target.ssl_mode {
         SslMode::Disable => tokio_postgres::config::SslMode::Disable,
-        // A socket of this machine needs no protection and has no name to prove.
+        // A local socket needs no encryption and has no host name to verify.
         SslMode::Prefer if target.host.starts_with('/') => tokio_postgres::config::SslMode::Disable,
         SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
@@ -126,11 +128,11 @@ fn config(target: &Target) -> Config {
     config
 }
 
-/// A connection that a call has to itself. Dropped, it is closed.
+/// A connection used by a single call. Dropping it closes the connection.
 pub(crate) struct Session {
     connection: Connection,
     pool: Arc<Pool>,
-    /// Held while the connection counts among those of its pool.
+    /// The pool permit, held while the call uses the connection.
     permit: OwnedSemaphorePermit,
 }
 
@@ -147,7 +149,7 @@ impl Session {
         &self.connection.client
     }
 
-    /// Runs statements whose results nobody wants.
+    /// Runs statements and ignores their results.
     pub(crate) async fn execute(&self, sql: &str) -> Result<(), ToolError> {
         self.client().batch_execute(sql).await.map_err(|error| failure::of(&error))
     }
@@ -185,7 +187,7 @@ impl Session {
         })
     }
 
-    /// The columns of what a statement returns, and the text to run with its values.
+    /// Returns the result columns of a statement, and the SQL text to run with its values.
     pub(crate) async fn describe(
         &self,
         bound: &Bound,
@@ -202,14 +204,14 @@ impl Session {
         Ok((columns, sql))
     }
 
-    /// Stops the statement that runs on the server, if one does.
+    /// Cancels the running statement on the server, if any.
     pub(crate) async fn stop(&self, wait: Duration) {
         let cancel = self.connection.cancel.cancel_query(self.connection.tls.clone());
-        // Late or failed, the connection is closed next, which the server notices by itself.
+        // Errors and timeouts are ignored: the connection is closed next, which the server detects.
         let _ = tokio::time::timeout(wait, cancel).await;
     }
 
-    /// What the server had to say beside results.
+    /// Returns the notices of the server.
     pub(crate) fn notices(&mut self) -> Logs {
         let mut stderr = String::new();
         while let Ok(notice) = self.connection.notices.try_recv() {
@@ -219,7 +221,7 @@ impl Session {
         Logs { stdout: String::new(), stderr }
     }
 
-    /// Makes the connection as new and leaves it to the next call.
+    /// Resets the connection and returns it to the pool.
     pub(crate) async fn give_back(self) -> Result<(), ToolError> {
         self.execute(RESET).await?;
         self.pool.keep(self.connection);
@@ -228,8 +230,8 @@ impl Session {
     }
 }
 
-/// A statement with its parameters: prepared under a name, called with literals, forgotten. This is
-/// the way to bind values and still have results in the text form.
+/// Returns SQL that prepares a statement, executes it with literals and deallocates it. In this way
+/// values are bound and results still have the text format.
 fn with_arguments(bound: &Bound, kinds: &[Type]) -> Result<String, ToolError> {
     let mut literals = Vec::with_capacity(kinds.len());
     for (index, (value, kind)) in bound.values.iter().zip(kinds).enumerate() {
@@ -248,7 +250,7 @@ fn with_arguments(bound: &Bound, kinds: &[Type]) -> Result<String, ToolError> {
     ))
 }
 
-/// Refuses a row in which the text of a list or of JSON is that of a value that is too large.
+/// Fails if a list or JSON value in a row would be too large when it is parsed.
 fn check_size(
     columns: &[(String, Type)],
     row: &SimpleQueryRow,

@@ -1,4 +1,5 @@
-//! Which server, which database, as whom: from the tool's keys, a connection string or a credential.
+//! Reads the server, database and user of a call, from the tool's keys, a connection string or a
+//! credential.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +13,36 @@ use crate::credentials::{Credentials, alias_within};
 use crate::keys::{Keys, scalar_text};
 use crate::sql::redact::Secrets;
 
-/// How a connection is protected, in libpq's words.
+/// The protection of a connection, as in libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SslMode {
     Disable,
-    /// Encrypted if the server can, whoever it is.
+    /// Encrypted if the server supports it; the certificate is not verified.
     Prefer,
-    /// Encrypted, whoever the server is.
+    /// Encrypted; the certificate is not verified.
     Require,
     /// Encrypted, with a certificate of a known authority.
     VerifyCa,
-    /// Encrypted, with a certificate of a known authority for this very host.
+    /// Encrypted, with a certificate of a known authority for this host.
     VerifyFull,
 }
 
-/// Where to connect to. Two targets that are equal share a pool.
+/// The server, database and user to connect to. Equal targets share a pool.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Target {
-    /// A name, an address, or the directory of a socket.
+    /// A host name, an address, or the directory of a socket.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) database: String,
     pub(crate) user: String,
     pub(crate) password: Option<String>,
     pub(crate) ssl_mode: SslMode,
-    /// A file of certificates, instead of the machine's own.
+    /// A file of root certificates, instead of those of the machine.
     pub(crate) ssl_root: Option<String>,
     pub(crate) application: String,
 }
 
-/// Each setting with the spellings it is known by; the first is libpq's.
+/// The alternative spellings of each setting; the name is libpq's.
 const SPELLINGS: &[(&str, &[&str])] = &[
     ("host", &["host", "db_host", "hostaddr", "hostname"]),
     ("port", &["port", "db_port"]),
@@ -53,7 +54,7 @@ const SPELLINGS: &[(&str, &[&str])] = &[
     ("application_name", &["application_name"]),
 ];
 const CONNECTION_STRINGS: &[&str] = &["connection_string", "dsn", "db_url", "database_url", "url"];
-/// What a connection string may also say, without effect here.
+/// Settings of a connection string that are accepted and ignored.
 const UNHEEDED: &[&str] = &[
     "channel_binding",
     "connect_timeout",
@@ -64,7 +65,7 @@ const UNHEEDED: &[&str] = &[
     "target_session_attrs",
 ];
 
-/// The connection in a map that gives its only one a name: `{db: {credential: alias}}`.
+/// Returns the connection in a map with a single named entry: `{db: {credential: alias}}`.
 fn only_one(named: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let mut values = named.values();
     values.next().filter(|_| named.len() == 1).and_then(Value::as_object)
@@ -73,7 +74,8 @@ fn only_one(named: &Map<String, Value>) -> Option<&Map<String, Value>> {
 type Said = BTreeMap<&'static str, String>;
 
 impl Target {
-    /// A key of the tool wins over its connection string, and that over the credential.
+    /// Reads the target. A key of the tool takes precedence over the connection string, and the
+    /// connection string over the credential.
     pub(crate) async fn read(
         call: &Call,
         keys: Keys<'_>,
@@ -132,7 +134,7 @@ impl Target {
         secrets
     }
 
-    /// The server and the database, for people.
+    /// The server and the database, for messages.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}/{}", self.host, self.port, self.database)
     }
@@ -191,7 +193,7 @@ pub(crate) fn is_connection_string(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://") || text.contains("host=")
 }
 
-/// A connection string: a URL, or pairs such as `host=a port=1`. It is never quoted in an error.
+/// Parses a connection string: a URL, or pairs such as `host=a port=1`. Errors never quote it.
 fn parse(keys: Keys<'_>, text: &str) -> Result<Said, ToolError> {
     let pairs = if text.contains("://") { url_pairs(text) } else { plain_pairs(text) };
     let pairs = pairs.ok_or_else(|| {
@@ -235,7 +237,7 @@ fn url_pairs(text: &str) -> Option<Vec<(String, String)>> {
     Some(pairs)
 }
 
-/// `key=value key='va\'lue'`
+/// Parses `key=value key='va\'lue'`.
 fn plain_pairs(text: &str) -> Option<Vec<(String, String)>> {
     let mut pairs = Vec::new();
     let mut rest = text.trim_start();

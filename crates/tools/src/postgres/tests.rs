@@ -17,7 +17,7 @@ fn server() -> String {
     PostgresServer::shared().url("postgres")
 }
 
-/// A schema of one's own, so that tests do not meet.
+/// Returns a unique schema name, so that tests do not interfere.
 fn schema() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("tools_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
@@ -39,7 +39,7 @@ async fn check(config: Value, expected: Expect) {
     expected.assert_eq(&show(&run(config).await));
 }
 
-/// What one value comes back as.
+/// Checks the JSON of one SQL value.
 async fn check_value(sql: &str, expected: Value) {
     let output = output(json!({"query": format!("SELECT {sql} AS v")})).await;
     assert_eq!(output["rows"][0]["v"], expected, "{sql}");
@@ -412,7 +412,7 @@ async fn statements_come_from_a_list_or_a_file_too() {
     assert_eq!(found["rows"], json!([[4]]));
 }
 
-/// Makes a server listen to TLS only, and want the password `hunter2`.
+/// Configures a server to accept only TLS connections with the password `hunter2`.
 async fn guard(server: &PostgresServer, certificate: &str, key: &str) {
     let file = |name: &str, text: &str| {
         format!(

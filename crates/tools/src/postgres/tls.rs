@@ -1,4 +1,5 @@
-//! TLS for PostgreSQL connections: `rustls`, and how much of a certificate each `sslmode` asks for.
+//! TLS for PostgreSQL connections with `rustls`; each `sslmode` selects how certificates are
+//! verified.
 
 use std::io;
 use std::pin::Pin;
@@ -19,13 +20,13 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 
 use super::target::SslMode;
 
-/// What makes a connection a protected one.
+/// The TLS configuration of a connection.
 #[derive(Clone)]
 pub(super) struct Tls {
     config: Arc<ClientConfig>,
 }
 
-/// The handshake of one connection. A socket in the file system has no name to prove.
+/// The handshake of one connection; `name` is `None` for a local socket.
 pub(super) struct Handshake {
     config: Arc<ClientConfig>,
     name: Option<ServerName<'static>>,
@@ -56,7 +57,7 @@ impl Tls {
     }
 }
 
-/// Who is trusted: the certificates of a file, or the machine's own.
+/// Builds the certificate verifier from a file of root certificates, or from those of the machine.
 fn authority(
     provider: &Arc<CryptoProvider>,
     root: Option<&str>,
@@ -137,8 +138,8 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Trusts any certificate, as `prefer` and `require` ask: who listens is kept out, who is on the
-/// way is not.
+/// Accepts any certificate, as `prefer` and `require` specify. Protects against eavesdropping, but
+/// not against a man in the middle.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 
@@ -179,7 +180,7 @@ impl ServerCertVerifier for AnyServer {
     }
 }
 
-/// Trusts a known authority's certificate, whichever host it is for.
+/// Accepts a certificate of a known authority for any host.
 #[derive(Debug)]
 struct AnyName {
     authority: Arc<WebPkiServerVerifier>,

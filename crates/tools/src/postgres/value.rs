@@ -1,5 +1,5 @@
-//! From PostgreSQL's text form of a value to JSON, without loss: what JSON cannot hold exactly stays
-//! a text.
+//! Converts PostgreSQL's text format to JSON without loss: a value that JSON cannot hold exactly
+//! stays text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use tokio_postgres::types::{Kind, Type};
 
 use super::array;
 
-/// A value of a type, as JSON.
+/// Converts a value of a type to JSON.
 pub(crate) fn to_json(kind: &Type, text: &str) -> Value {
     let as_text = || Value::String(text.to_owned());
     match *kind {
@@ -36,7 +36,7 @@ pub(crate) fn to_json(kind: &Type, text: &str) -> Value {
     }
 }
 
-/// The size of what [`to_json`] makes of a text.
+/// Returns the size of the value that [`to_json`] makes from a text.
 pub(crate) fn footprint(
     kind: &Type,
     text: &str,
@@ -55,19 +55,19 @@ pub(crate) fn footprint(
     }
 }
 
-/// A number; `NaN` and `Infinity` are none in JSON.
+/// Parses a float; `None` for `NaN` and `Infinity`, which JSON does not have.
 fn float(text: &str) -> Option<Value> {
     text.parse().ok().and_then(Number::from_f64).map(Value::Number)
 }
 
-/// JSON as it is, unless a number in it would not survive.
+/// Parses JSON; `None` if a number in it would lose precision.
 fn json(text: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(text).ok()?;
     is_exact(text).then_some(value)
 }
 
-/// Whether every number in a JSON text is one that 64 bits hold: integers in full, others by the
-/// seventeen digits that tell two of them apart.
+/// True if every number in a JSON text fits into 64 bits: integers exactly, other numbers with at
+/// most seventeen digits.
 fn is_exact(text: &str) -> bool {
     const DIGITS_MAX: usize = 17;
     let mut rest = text;
@@ -105,7 +105,7 @@ fn number(text: &str) -> usize {
     text.find(|c| !is_part(c)).unwrap_or(text.len())
 }
 
-/// `\x0aff`
+/// Parses bytes in the format `\x0aff`.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("\\x")?.as_bytes();
     digits
@@ -114,7 +114,7 @@ pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// `2024-05-06 07:08:09.5+02` as RFC 3339 has it; `infinity` and years before Christ as they are.
+/// Converts `2024-05-06 07:08:09.5+02` to RFC 3339; `infinity` and years BC are returned unchanged.
 fn timestamp(text: &str) -> String {
     let Some((date, time)) = text.split_once(' ').filter(|(_, time)| !time.ends_with("BC")) else {
         return text.to_owned();

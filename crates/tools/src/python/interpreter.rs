@@ -1,6 +1,7 @@
-//! One Python process, and the conversation with it.
+//! A Python process and the protocol to talk to it.
 //!
-//! Its standard input is a socket that carries frames both ways; its outputs are the script's own.
+//! The standard input of the process is a socket that carries frames in both directions; standard
+//! output and standard error belong to the script.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -22,16 +23,17 @@ use crate::group::{self, Group};
 use crate::memory::{CallMemory, too_large};
 use crate::redactor::Redactor;
 
-/// How many calls an interpreter serves before another takes its place.
+/// The number of calls after which an interpreter is replaced.
 const CALLS_MAX: u32 = 1000;
-/// What a reply may measure: a payload and a little around it.
+/// The maximum length of a reply: a payload and some overhead.
 const REPLY_BYTES_MAX: usize = PAYLOAD_MAX + 64 * 1024;
 const START_WAIT: Duration = Duration::from_secs(30);
-/// How long a process that stopped talking may take to end.
+/// How long to wait for a process to end after it stopped responding.
 const END_WAIT: Duration = Duration::from_secs(1);
 
 const RUNNER: &str = include_str!("runner.py");
-/// Reads the runner from standard input, so that neither a file nor the process list shows it.
+/// Reads the runner from standard input, so that it appears neither in a file nor in the process
+/// list.
 const BOOTSTRAP: &str = "import sys\n\
     exec(compile(sys.stdin.buffer.read(int(sys.argv[1])), '<noetl>', 'exec'))";
 
@@ -41,26 +43,26 @@ pub(super) struct Interpreter {
     channel: UnixStream,
     stdout: Captured<ChildStdout>,
     stderr: Captured<ChildStderr>,
-    /// Makes this process's marks unlike anything a script prints.
+    /// A random number that makes the output marks of this process unique.
     token: u64,
     calls: u32,
     fitness: Fitness,
 }
 
-/// Whether an interpreter can take another call.
+/// The state of an interpreter after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fitness {
     Fit,
-    /// Its last call ended badly or left something behind.
+    /// Not to be reused: the last call failed or left threads or processes behind.
     Spent,
 }
 
-/// How one call of an interpreter went.
+/// The result of one call to an interpreter.
 pub(super) enum Talk {
     Replied(End),
-    /// It was told to stop.
+    /// The call was cancelled.
     Stopped,
-    /// The process ended in the middle; this is how.
+    /// The process ended during the call; the text describes how.
     Broke(String),
 }
 
@@ -74,7 +76,7 @@ struct Marked<'a> {
 /// The first frame of a reply.
 #[derive(Deserialize)]
 struct Reply {
-    /// Whether the call left nothing behind.
+    /// True if the call left no threads or processes behind.
     clean: bool,
     end: ReplyEnd,
 }
@@ -82,7 +84,7 @@ struct Reply {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ReplyEnd {
-    /// The JSON of the result is the next frame.
+    /// The result follows as JSON in the next frame.
     Value,
     Error(Raised),
 }
@@ -172,8 +174,8 @@ impl Interpreter {
         Logs { stdout: self.stdout.take_text(), stderr: self.stderr.take_text() }
     }
 
-    /// Sends a request and reads its reply, and meanwhile what is printed; whether the call left
-    /// nothing behind, and how it ended.
+    /// Sends a request and reads its reply and its output. Returns true if the call left nothing
+    /// behind, and the end of the request.
     async fn exchange(
         &mut self,
         request: &[u8],
@@ -195,7 +197,7 @@ impl Interpreter {
         while_reading(replying, printing).await
     }
 
-    /// Ends the process and reads what it still had to say.
+    /// Kills the process and reads its remaining output.
     async fn kill(&mut self) {
         let printing = async { tokio::join!(self.stdout.read_to_end(), self.stderr.read_to_end()) };
         while_reading(async { self.group.kill() }, printing).await;
@@ -236,7 +238,7 @@ async fn read_body(channel: &mut UnixStream, length: usize) -> io::Result<Vec<u8
     Ok(body)
 }
 
-/// Reads a result, text and value each once there is room for it.
+/// Reads a result; memory is reserved before the text is read and before the value is built.
 async fn read_value(channel: &mut UnixStream, memory: &CallMemory) -> io::Result<End> {
     let length = read_length(channel).await?;
     let refused = |limit: &TooLarge| {

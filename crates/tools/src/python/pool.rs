@@ -1,5 +1,5 @@
-//! Warm interpreters of one program. An interpreter that comes back goes to whoever waits; only if
-//! none does, and there is room, it is kept.
+//! The idle interpreters of one program. A returned interpreter serves the next waiting call, or is
+//! kept idle up to a limit.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,8 +15,8 @@ pub(super) struct Pool {
     idle_max: usize,
     idle: Mutex<Vec<Interpreter>>,
     returned: Notify,
-    /// Starting an interpreter costs far more than a short call, so that no more start at once than
-    /// there are processors; meanwhile others may come back.
+    /// Limits the number of interpreters that start at once to the number of processors. Starting
+    /// one takes far longer than a short call, and another may be returned in the meantime.
     starting: Semaphore,
 }
 
@@ -55,7 +55,7 @@ impl Pool {
         }
     }
 
-    /// Keeps an interpreter for the next call if it is fit for one; else this is its end.
+    /// Returns an interpreter to the pool if it can be reused; otherwise drops it.
     pub(super) fn give_back(&self, mut interpreter: Interpreter) {
         if !interpreter.is_fit() {
             return;

@@ -14,7 +14,7 @@ fn python() -> Python {
     Python::new(&settings(), Arc::new(Outgoing::new(Egress::Any, false)))
 }
 
-/// Runs a call in interpreters that all tests share, in a runtime that outlives each of them.
+/// Runs a call with interpreters that all tests share, in a runtime that outlives each test.
 async fn run(call: &Call) -> Ended {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
     static PYTHON: LazyLock<Python> = LazyLock::new(python);
@@ -338,8 +338,8 @@ mod names {
 mod failure {
     use super::*;
 
-    /// The message, then the traceback without the marks below its lines, which depend on the
-    /// version of Python.
+    /// Checks the message and the traceback, without the marker lines, which depend on the version
+    /// of Python.
     async fn check_traceback(code: &str, expected: Expect) {
         let ended = run(&call(json!({"code": code}))).await;
         let Outcome::Failed { error, .. } = ended.outcome else { panic!("completed") };
@@ -481,7 +481,7 @@ mod failure {
 mod process {
     use super::*;
 
-    /// Runs calls one after the other in the same pool and gives the process of each.
+    /// Runs calls one after the other in the same pool and returns the process id of each.
     async fn pids(python: &Python, codes: &[&str]) -> Vec<Value> {
         let mut pids = Vec::new();
         for code in codes {

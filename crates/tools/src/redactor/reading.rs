@@ -1,21 +1,21 @@
-//! How a text is read while it is searched: a byte at a time, each with its place in the text.
+//! The readings in which a text is searched: each yields bytes with their positions in the text.
 
-/// The most white space between two characters of wrapped base64 or hex: a line end and an
+/// The maximum white space between two characters of wrapped base64 or hex: a line end and an
 /// indentation.
 const WRAP_BYTES_MAX: usize = 64;
 
 /// A way to read a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Every byte.
+    /// All bytes unchanged.
     AsWritten,
-    /// Percent-encoding and the escapes of JSON are decoded, in any mixture.
+    /// Percent-encoding and JSON escapes are decoded, in any mixture.
     Decoded,
-    /// White space is left out, and the URL-safe alphabet of base64 becomes the standard one.
+    /// White space is skipped, and the URL-safe alphabet of base64 is mapped to the standard one.
     Compact,
 }
 
-/// A byte that was read, and its place in the text.
+/// A decoded byte and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Read {
     pub(super) byte: u8,
@@ -23,14 +23,14 @@ pub(super) struct Read {
     pub(super) end: usize,
 }
 
-/// What one byte of a text leads to.
+/// An output of a reader.
 pub(super) enum Step {
     Read(Read),
-    /// Nothing that was read before belongs together with what follows.
+    /// A gap: earlier and later bytes do not belong together.
     Break,
 }
 
-/// Reads a text in one of the ways.
+/// The state of reading a text in one of the readings.
 #[derive(Debug)]
 pub(super) enum Reader {
     AsWritten,
@@ -47,7 +47,7 @@ impl Reader {
         }
     }
 
-    /// Takes the byte at a place and gives what it leads to.
+    /// Reads the byte at position `at` and passes the resulting steps to `give`.
     pub(super) fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(Step)) {
         match self {
             Reader::AsWritten => give(Step::Read(Read { byte, start: at, end: at + 1 })),
@@ -56,7 +56,7 @@ impl Reader {
         }
     }
 
-    /// Gives what is still held back at the end of a text.
+    /// Passes the bytes that are still held back at the end of a text to `give`.
     pub(super) fn finish(&mut self, give: &mut impl FnMut(Step)) {
         match self {
             Reader::AsWritten | Reader::Compact(_) => {}
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// The place of the first byte that is held back.
+    /// The position of the first byte that is held back.
     pub(super) fn held_from(&self) -> Option<usize> {
         match self {
             Reader::AsWritten | Reader::Compact(_) => None,
@@ -75,17 +75,18 @@ impl Reader {
     }
 }
 
-/// The longest escape, `\u00e9`.
+/// The length of the longest escape, `\u00e9`.
 const ESCAPE_BYTES_MAX: usize = 6;
 
-/// Decodes `%2F`, `\n`, `\/` and `\u00e9`.
+/// Decodes `%2F`, `
+/// `, `\/` and `\u00e9`.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// An escape that has begun.
+    /// An incomplete escape.
     escape: [u8; ESCAPE_BYTES_MAX],
     length: usize,
     start: usize,
-    /// The first half of a character that JSON writes as two escapes, with its place.
+    /// A UTF-16 high surrogate from the preceding escape, with its position.
     high: Option<(u16, usize)>,
 }
 
@@ -111,7 +112,7 @@ impl Decoder {
         self.decode(at + 1, give);
     }
 
-    /// Returns whether a byte can follow in the escape.
+    /// True if a byte can continue the escape.
     fn goes_on(&self, byte: u8) -> bool {
         match (&self.escape[..self.length], byte) {
             ([b'\\'], _) => b"nrtbfu\"\\/".contains(&byte),
@@ -119,7 +120,7 @@ impl Decoder {
         }
     }
 
-    /// Gives the character that the escape means, once it is whole.
+    /// Passes the character of a complete escape to `give`.
     fn decode(&mut self, end: usize, give: &mut impl FnMut(Step)) {
         let start = self.start;
         let byte = match &self.escape[..self.length] {
@@ -143,7 +144,7 @@ impl Decoder {
         give(Step::Read(Read { byte, start, end }));
     }
 
-    /// Gives the character of a UTF-16 code unit, or of it and the one before.
+    /// Passes the character of a UTF-16 code unit, or of a surrogate pair, to `give`.
     fn decode_unit(&mut self, unit: u16, start: usize, end: usize, give: &mut impl FnMut(Step)) {
         let before = self.high.take();
         if (0xd800..0xdc00).contains(&unit) {
@@ -161,7 +162,7 @@ impl Decoder {
         }
     }
 
-    /// Gives the bytes of an escape that is none.
+    /// Passes the bytes of an invalid escape to `give` unchanged.
     fn give_up(&mut self, give: &mut impl FnMut(Step)) {
         self.high = None;
         for (at, byte) in (self.start..).zip(&self.escape[..self.length]) {
@@ -184,10 +185,11 @@ fn value_of(digit: u8) -> u8 {
     }
 }
 
-/// Leaves white space out, also where JSON writes it as `\n`.
+/// Skips white space, also in the form of JSON escapes such as `
+/// `.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
-    /// How many bytes were left out since the last one that was read.
+    /// The number of bytes skipped since the last byte that was passed on.
     left_out: usize,
     after_backslash: bool,
 }

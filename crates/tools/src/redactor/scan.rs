@@ -1,4 +1,4 @@
-//! The search of a text in one reading, by an automaton that is fed a byte at a time.
+//! The search of a text in one reading, with an automaton that is fed one byte at a time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use super::secrets::Pattern;
 pub(super) struct Searcher {
     reading: Reading,
     automaton: NFA,
-    /// By pattern.
+    /// The edges of each pattern, by pattern index.
     edges: Vec<Edges>,
     start: StateID,
-    /// The bytes of the longest pattern, and of one more that it may share with its neighbour.
+    /// The length of the longest pattern, plus one byte that it may share with its neighbour.
     reach: usize,
 }
 
@@ -33,10 +33,10 @@ impl Searcher {
     }
 }
 
-/// The characters beside a secret that tell of it, too, as base64 has them.
+/// The characters beside a match that also contain bits of the secret, as in base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edges {
-    /// True if the character before the secret has some of its bits.
+    /// True if the character before the match contains bits of the secret.
     pub(super) shares_first: bool,
     pub(super) tail: Tail,
 }
@@ -45,17 +45,17 @@ impl Edges {
     pub(super) const NONE: Self = Self { shares_first: false, tail: Tail::None };
 }
 
-/// The characters after a secret that tell of it, too.
+/// The characters after a match that also contain bits of the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tail {
     None,
-    /// `=`, as often as it comes.
+    /// Any number of `=`.
     Padding,
-    /// A character with some bits of the secret, then perhaps padding.
+    /// A character that contains bits of the secret, optionally followed by padding.
     Shared,
 }
 
-/// Where the search of one text in one reading has got to.
+/// The progress of searching one text in one reading.
 #[derive(Debug)]
 pub(super) struct Scan {
     reader: Reader,
@@ -65,7 +65,7 @@ pub(super) struct Scan {
 #[derive(Debug)]
 struct Search {
     state: StateID,
-    /// The places of the bytes that a secret which has begun may contain, the latest last.
+    /// The positions of the bytes that a partially matched secret may contain, the latest last.
     starts: VecDeque<usize>,
     /// The end of the last byte.
     end: usize,
@@ -79,7 +79,7 @@ impl Scan {
         Self { reader: Reader::new(searcher.reading), search }
     }
 
-    /// Takes the byte at a place and adds the secrets that end there.
+    /// Reads the byte at position `at` and adds the secrets that end there to `found`.
     pub(super) fn push(
         &mut self,
         searcher: &Searcher,
@@ -91,13 +91,13 @@ impl Scan {
         self.reader.push(byte, at, &mut |step| search.take(searcher, step, found));
     }
 
-    /// Ends the text and adds the secrets that end with it.
+    /// Ends the text and adds the secrets that end with it to `found`.
     pub(super) fn finish(&mut self, searcher: &Searcher, found: &mut Vec<Range<usize>>) {
         let search = &mut self.search;
         self.reader.finish(&mut |step| search.take(searcher, step, found));
     }
 
-    /// The place up to which no more secrets are found, of the bytes up to `scanned`.
+    /// Returns the position before which no further secret can be found, at most `scanned`.
     pub(super) fn settled(&self, scanned: usize) -> usize {
         let begun = self.search.starts.front().copied();
         let held = self.reader.held_from();
@@ -146,7 +146,7 @@ impl Search {
         }
     }
 
-    /// Adds a byte that tells of the secret before it.
+    /// Adds a byte after a match if it contains bits of the secret.
     fn take_tail(&mut self, read: Read, found: &mut Vec<Range<usize>>) {
         let is_part = match self.tail {
             Tail::None => false,
@@ -154,14 +154,14 @@ impl Search {
             Tail::Shared => true,
         };
         if is_part {
-            // It overlaps the secret, so that both are replaced as one.
+            // The range overlaps the secret, so that both are replaced as one.
             add(found, self.end - 1..read.end);
         }
         self.tail = if is_part { Tail::Padding } else { Tail::None };
     }
 }
 
-/// Adds a place, as part of the last one where they overlap.
+/// Adds a range; merges it with the last one if they overlap.
 fn add(found: &mut Vec<Range<usize>>, place: Range<usize>) {
     match found.last_mut() {
         Some(last) if place.start < last.end && last.start < place.end => {

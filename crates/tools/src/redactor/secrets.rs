@@ -1,4 +1,4 @@
-//! The secrets of credentials, and the texts by which each is found in a reading.
+//! Extracts the secrets of credentials, and the patterns to find each of them in every reading.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use url::Url;
 use super::SECRET_MIN;
 use super::scan::{Edges, Tail};
 
-/// The least bytes of one line of a secret of many lines that is searched for by itself.
+/// The minimum length in bytes for a line of a multi-line secret to be searched for by itself.
 const LINE_MIN: usize = 20;
 
-/// The fields of a credential that say where and who, not how to get in.
+/// The fields of a credential that are not secret, such as hosts and user names.
 const PLAIN_FIELDS: &[&str] = &[
     "account",
     "audience",
@@ -66,13 +66,13 @@ const PLAIN_FIELDS: &[&str] = &[
     "warehouse",
 ];
 
-/// The fields of a credential that stand before its secret where both are sent together.
+/// The fields that are sent in front of the secret, as in `user:password`.
 const USERS: &[&str] = &["username", "user", "client_id"];
 
-/// The characters that forms encode; a space becomes a plus.
+/// The characters that HTML forms percent-encode; a space becomes a plus.
 const IN_FORMS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*');
 
-/// The words before a password in connection strings: `host=db password=…`.
+/// The names of passwords in connection strings: `host=db password=…`.
 const PASSWORD_WORDS: &[&str] = &["password", "passwd", "pwd"];
 
 /// A text to search for.
@@ -116,7 +116,7 @@ impl Patterns {
         patterns
     }
 
-    /// Returns whether a pattern may be written as a JSON number.
+    /// True if a pattern may be written as a JSON number.
     pub(super) fn has_number(&self) -> bool {
         let is_number = |text: &str| text.bytes().all(|byte| b"0123456789.eE+-".contains(&byte));
         self.as_written.iter().any(|pattern| is_number(&pattern.text))
@@ -131,7 +131,7 @@ impl Patterns {
         for text in texts {
             self.as_written.insert(Pattern::whole(text));
             self.as_written.insert(Pattern::whole(in_json(text)));
-            // URLs leave a `%41` of the secret as it is, and forms write a space as a plus.
+            // URLs keep a `%41` in the secret unchanged, and forms write a space as a plus.
             let decoded = percent_decode_str(text).decode_utf8_lossy();
             for text in [text, &decoded] {
                 self.decoded.insert(Pattern::whole(text));
@@ -144,7 +144,7 @@ impl Patterns {
         }
     }
 
-    /// Adds what is sent of a user and a secret together, as it is or with both encoded for a form.
+    /// Adds the base64 of `user:secret`, as it is and with both parts form-encoded.
     fn add_pair(&mut self, user: &str, secret: &str) {
         let form = format!("{}:{}", in_a_form(user), in_a_form(secret));
         for pair in [format!("{user}:{secret}"), form] {
@@ -154,7 +154,7 @@ impl Patterns {
     }
 }
 
-/// Adds everything secret below a field, and the passwords of connection strings in any field.
+/// Collects all secrets below a field, and the passwords of connection strings in any field.
 fn leaves(name: &str, value: &Value, found: &mut BTreeSet<String>) {
     let is_plain = PLAIN_FIELDS.contains(&name.to_ascii_lowercase().as_str());
     match value {
@@ -179,7 +179,7 @@ fn leaves(name: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The password of a URL, as it is written and as it is meant, or that of a connection string.
+/// Returns the password of a URL, both as written and decoded, or of a connection string.
 fn passwords_within(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |password: &str| {
@@ -201,7 +201,7 @@ fn passwords_within(text: &str) -> Vec<String> {
     found
 }
 
-/// The characters of base64 that a text alone decides, where some bytes stand before it.
+/// Returns the base64 characters that depend on the text alone, if `before` bytes precede it.
 fn in_base64(text: &str, before: usize) -> Pattern {
     let bytes = [&[0; 2][..before], text.as_bytes()].concat();
     let encoded = STANDARD_NO_PAD.encode(&bytes);
@@ -219,7 +219,7 @@ fn in_a_form(text: &str) -> String {
     utf8_percent_encode(text, IN_FORMS).to_string().replace("%20", "+")
 }
 
-/// As it stands between the quotes of a JSON text.
+/// Escapes a text as inside the quotes of a JSON string.
 fn in_json(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

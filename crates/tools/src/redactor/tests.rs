@@ -1,4 +1,4 @@
-//! Secrets in every writing, whole and in pieces.
+//! Tests that secrets are found in every encoding, in whole texts and in pieces.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -98,10 +98,10 @@ fn without_secrets_nothing_is_looked_for() {
     assert!(matches!(Redactor::default().text("x"), Cow::Borrowed("x")));
 }
 
-/// A secret with characters that every writing treats differently.
+/// A secret with characters that the encodings treat differently.
 const SECRET: &str = "p4ss/wörd+\"Ω\" ?=&%41~_-$!";
 
-/// Ways to write a secret, by name. None of them may leave a part of it.
+/// Returns encodings of a secret, by name. Redaction must not leave a part of any of them.
 fn writings(secret: &str) -> Vec<(String, String)> {
     let percent = |lower: bool| {
         let bytes = secret.bytes().map(|byte| match byte {
@@ -158,7 +158,7 @@ fn wrapped(text: &str, width: usize, end: &str) -> String {
     lines.join(end)
 }
 
-/// What is left of a text that comes in pieces.
+/// Redacts a text in pieces of `size` bytes.
 fn in_pieces(redactor: &Redactor, text: &str, size: usize) -> String {
     let (mut redaction, mut kept) = (redactor.begin(), Vec::new());
     text.as_bytes().chunks(size).for_each(|piece| redaction.push(piece, &mut kept));
@@ -172,7 +172,7 @@ fn a_secret_is_known_in_every_writing_and_however_its_text_is_cut() {
     for (name, written) in writings(SECRET) {
         let text = format!("<{written}> and <{written}>");
         let kept = redactor.text(&text);
-        // Characters of base64 that only the bytes beside the secret decide may stay.
+        // Base64 characters that depend only on the bytes beside the secret may remain.
         let beside_max = if name.contains("base64") { 6 } else { 0 };
         for shown in kept.split('<').skip(1).filter_map(|rest| rest.split('>').next()) {
             let beside = shown.replacen(REDACTED, "", 1);
@@ -227,7 +227,7 @@ fn what_cannot_be_part_of_a_secret_is_released_at_once() {
     redaction.push(&b" .".repeat(100_000), &mut kept);
     assert!(kept.len() > 199_000, "{}", kept.len());
     kept.clear();
-    // A text that is one long secret after the other is not kept back either.
+    // A long sequence of secrets is not held back either.
     redaction.push(&b"abcdef".repeat(100_000), &mut kept);
     assert!(redaction.pending.len() < 100 && redaction.found.len() < 100);
 }

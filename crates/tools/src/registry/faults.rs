@@ -1,5 +1,5 @@
-//! What each tool says when the service behind it fails: one row for each fault, with the kind of the
-//! error, whether it is worth a retry, and its words.
+//! Tests of the error of each tool when the service behind it fails: one row per fault, with the
+//! error kind, whether a retry may help, and the message.
 
 use std::net::SocketAddr;
 
@@ -14,22 +14,22 @@ use tokio_util::sync::CancellationToken;
 use super::{BTreeMap, Lease, Registry, UsedCredentials};
 use crate::testing::{lease, settings};
 
-/// How a service fails.
+/// The way in which a service fails.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// It takes connections and says nothing.
+    /// Accepts connections and never answers.
     Silent,
-    /// It hears a request and hangs up.
+    /// Reads a request and closes the connection.
     Cut,
-    /// It answers with this, and hangs up.
+    /// Answers with these bytes and closes the connection.
     Says(&'static [u8]),
 }
 
-/// How long a service that says nothing is waited for, and one that works.
+/// The timeouts for a service that does not answer, and for one that does.
 const SHORT_MS: u64 = 1000;
 const LONG_MS: u64 = 60_000;
 
-/// A service that fails in one way.
+/// Starts a service that fails in the given way.
 async fn failing(fault: Fault) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
@@ -40,7 +40,7 @@ async fn failing(fault: Fault) -> SocketAddr {
             match fault {
                 Fault::Silent => kept.push(stream),
                 Fault::Cut => {
-                    // Whatever was asked is not answered.
+                    // Reads the request and does not answer.
                     let _heard = stream.read(&mut request).await;
                 }
                 Fault::Says(answer) => {
@@ -53,7 +53,7 @@ async fn failing(fault: Fault) -> SocketAddr {
     address
 }
 
-/// What a tool says, with what differs from run to run replaced.
+/// Runs a tool and returns its output, or its error with kind and retryability, as text.
 async fn told(tool: ToolKind, config: Value, within_ms: u64) -> String {
     let lease = Lease { timeout_ms: Some(within_ms), ..lease(tool, config) };
     let cancel = CancellationToken::new();
@@ -69,7 +69,7 @@ async fn told(tool: ToolKind, config: Value, within_ms: u64) -> String {
     }
 }
 
-/// Checks some faults of a service that is reached at an address.
+/// Checks the errors for a service that is down and for each of the faults.
 async fn check(
     tool: ToolKind,
     faults: &[(&str, Fault)],
@@ -87,7 +87,7 @@ async fn check(
 
 const SILENT: (&str, Fault) = ("silent", Fault::Silent);
 const CUT: (&str, Fault) = ("cut", Fault::Cut);
-/// Says that more is to come than comes.
+/// Announces more bytes than it sends.
 const HALF: (&str, Fault) =
     ("half", Fault::Says(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n[{\"a\": 1},"));
 const BINARY: (&str, Fault) = (
@@ -191,7 +191,7 @@ async fn faults_of_transfer() {
     assert!(!path.exists(), "nothing of what failed is left behind");
 }
 
-/// Checks the faults of a place that a script is fetched from.
+/// Checks the errors when a script cannot be downloaded.
 async fn check_fetched(tool: ToolKind, expected: Expect) {
     let config = |address: &str| json!({"script": format!("http://{address}/a.py")});
     check(tool, &[SILENT, CUT, HALF, DENIED], config, expected).await;
@@ -223,7 +223,7 @@ async fn faults_of_scripts_that_are_fetched() {
     .await;
 }
 
-/// Faults of a single kind, without a service that fails for it.
+/// Checks the errors of individual configurations that need no failing service.
 async fn check_each(rows: &[(&str, ToolKind, Value)], expected: Expect) {
     let mut table = String::new();
     for (name, tool, config) in rows {

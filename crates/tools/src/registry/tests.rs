@@ -161,7 +161,7 @@ async fn a_secret_is_taken_out_of_a_command_before_its_line_is_cut() {
 #[tokio::test]
 async fn a_secret_is_taken_out_of_logs_before_they_are_cut() {
     let limit = noetl_model::LOG_BYTES_MAX;
-    // Secrets without a gap, so that every cut goes through one.
+    // Secrets without gaps, so that every possible truncation splits one.
     let times = limit / "hunter2-and-more".len() + 1000;
     for (tool, config) in [
         (

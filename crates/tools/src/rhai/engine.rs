@@ -1,7 +1,7 @@
-//! An interpreter with its functions, and the call that it serves at the moment.
+//! The interpreter of a script thread, and the call that it currently runs.
 //!
-//! The engine of a thread is built once and never changed: the functions find the call they belong to
-//! in [`with_current`], so nothing of one call can be seen by the next.
+//! The engine of a thread is built once and never changed: its functions get the current call from
+//! [`with_current`], so that no call can see data of another.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const CALL_LEVELS_MAX: usize = 64;
 const EXPRESSION_DEPTH_MAX: usize = 64;
 const FUNCTIONS_MAX: usize = 500;
 const VARIABLES_MAX: usize = 10_000;
-/// How many operations pass between two looks at whether to stop.
+/// The number of operations between two checks for cancellation.
 const STOP_CHECK_OPERATIONS: u64 = 1024;
 const SLEEP_SLICE: Duration = Duration::from_millis(20);
 
@@ -33,13 +33,13 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// The call that a thread serves.
+/// The call that a thread is running.
 struct Current {
     printed: Printed,
     requests: Requests,
 }
 
-/// Clears the thread for the next call, also if this one panics.
+/// Clears the current call when dropped, also if the call panics.
 struct Cleared;
 
 impl Drop for Cleared {
@@ -48,12 +48,12 @@ impl Drop for Cleared {
     }
 }
 
-/// Lends the call that this thread serves to a function of its script.
+/// Passes the current call of this thread to a function of its script.
 fn with_current<T>(act: impl FnOnce(&mut Current) -> T) -> T {
     CURRENT.with_borrow_mut(|current| act(current.as_mut().expect("a script runs for a call")))
 }
 
-/// The way of the running script to the network.
+/// Returns the network access of the running script.
 pub(super) fn current_requests() -> Requests {
     with_current(|current| current.requests.clone())
 }
@@ -76,7 +76,7 @@ impl Interpreter {
         Ok(self.engine.compile(code)?)
     }
 
-    /// Runs a script with variables of its own; gives its value and what it printed.
+    /// Runs a script with its variables; returns its value and its output.
     pub(super) fn evaluate(
         &self,
         script: &AST,
@@ -155,7 +155,7 @@ fn to_json(value: Dynamic) -> Result<String, Box<EvalAltResult>> {
     from_dynamic::<Value>(&value).map(|value| value.to_string())
 }
 
-/// Sleeps in slices, so that a script that is told to stop does.
+/// Sleeps in slices, so that a cancelled script stops soon.
 fn sleep(seconds: f64) {
     let stop = stop();
     let mut left = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);

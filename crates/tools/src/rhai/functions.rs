@@ -1,4 +1,4 @@
-//! What scripts can do beside arithmetic: the time, digests, chance, comparing secrets.
+//! The functions that scripts can call: time, digests, random numbers, comparison of secrets.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use rhai::{Array, Engine, EvalAltResult};
 use sha2::{Digest as _, Sha256};
 
-/// How many digits or bytes of chance are drawn at once.
+/// The maximum number of random digits or bytes per call.
 const RANDOM_MAX: usize = 1024;
 
 pub(super) fn add_to(engine: &mut Engine) {
@@ -45,7 +45,7 @@ fn random_digits(count: i64) -> Result<String, Box<EvalAltResult>> {
     let count = allowed(count)?;
     let mut digits = String::new();
     while digits.len() < count {
-        // Of 256 values the first 250 are as many of each digit.
+        // Bytes below 250 give each digit with the same probability.
         let fair = random(count)?.into_iter().filter(|byte| *byte < 250);
         let left = count - digits.len();
         digits.extend(fair.take(left).map(|byte| char::from(b'0' + byte % 10)));
@@ -53,7 +53,7 @@ fn random_digits(count: i64) -> Result<String, Box<EvalAltResult>> {
     Ok(digits)
 }
 
-/// So many bytes of chance, in letters that a URL can carry.
+/// Returns random bytes in URL-safe base64.
 fn random_token(bytes: i64) -> Result<String, Box<EvalAltResult>> {
     Ok(URL_SAFE_NO_PAD.encode(random(allowed(bytes)?)?))
 }
@@ -69,7 +69,7 @@ fn random(count: usize) -> Result<Vec<u8>, Box<EvalAltResult>> {
     Ok(bytes)
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ.
+/// True if two strings are equal, compared in constant time.
 fn eq_ct(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     left.len() == right.len() && left.iter().zip(right).fold(0, |all, (a, b)| all | (a ^ b)) == 0

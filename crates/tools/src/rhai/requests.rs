@@ -1,6 +1,7 @@
-//! Requests of scripts: `http_get`, `http_post`, `http_delete`, each also with a bearer token.
+//! The HTTP functions of scripts: `http_get`, `http_post`, `http_delete`, each also with a bearer
+//! token.
 //!
-//! They go the way of the `http` tool, so the network policy and the bounds are the same.
+//! Requests use the client of the `http` tool, so the same network policy and limits apply.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::outgoing::{Outgoing, Request, Response};
 
 type Answer = Result<Dynamic, Box<EvalAltResult>>;
 
-/// The means by which the scripts of a call send requests. They run on a thread that may wait.
+/// The HTTP access of a call's script, which runs on a blocking thread.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) outgoing: Arc<Outgoing>,
@@ -29,7 +30,7 @@ pub(super) struct Requests {
     pub(super) memory: CallMemory,
 }
 
-/// Adds the functions; each sends for the call that its thread serves.
+/// Registers the functions; each sends requests for the current call of its thread.
 pub(super) fn add_to(engine: &mut Engine) {
     for (name, method) in [("http_get", Method::GET), ("http_delete", Method::DELETE)] {
         let of = method.clone();
@@ -60,7 +61,7 @@ impl Requests {
         let mut request = Request { method, ..Request::get(url) };
         if let Some(body) = body {
             request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            // A text is sent as it is: most scripts make their JSON by `to_json`.
+            // A string is sent unchanged, because most scripts create their JSON with `to_json`.
             request.body = Some(match body.read_lock::<::rhai::ImmutableString>() {
                 Some(text) => text.as_bytes().to_vec(),
                 None => ::rhai::serde::from_dynamic::<Value>(body)?.to_string().into_bytes(),
@@ -83,7 +84,8 @@ impl Requests {
         }
     }
 
-    /// `{status, headers, body, data}`: the body as text, and what it says if that is JSON.
+    /// Returns `{status, headers, body, data}`: the body as text, and its parsed value if it is
+    /// JSON.
     async fn told(&self, response: &Response) -> Result<Value, ToolError> {
         let headers = response.headers.iter().map(|(name, value)| {
             (name.to_string(), Value::from(String::from_utf8_lossy(value.as_bytes()).into_owned()))

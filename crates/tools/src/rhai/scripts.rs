@@ -1,4 +1,4 @@
-//! Compiled scripts that were used lately: the same step runs over and over.
+//! A cache of recently used compiled scripts, since the same step runs many times.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use noetl_model::Digest;
 
 use super::engine::Interpreter;
 
-/// How many compiled scripts are kept.
+/// The maximum number of compiled scripts kept.
 const SCRIPTS_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
-/// A script longer than this is compiled each time.
+/// The maximum length of a cached script; a longer one is compiled each time.
 const SCRIPT_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) struct Scripts {
@@ -25,7 +25,7 @@ impl Scripts {
         Self { kept: Mutex::new(LruCache::new(SCRIPTS_MAX)), compiled: AtomicUsize::new(0) }
     }
 
-    /// A script, compiled unless it was lately.
+    /// Returns the compiled script, from the cache if possible.
     pub(super) fn get(
         &self,
         code: &str,
@@ -52,7 +52,7 @@ impl Scripts {
         interpreter.compile(code).map(Arc::new)
     }
 
-    /// How many times a script was compiled.
+    /// The number of compilations so far.
     #[cfg(test)]
     pub(super) fn compiled(&self) -> usize {
         self.compiled.load(Ordering::Relaxed)

@@ -118,7 +118,7 @@ async fn a_call_sees_nothing_of_the_one_before_it() {
         assert!(shown.starts_with("failed exception: "), "{code}: {shown}");
         assert!(!shown.contains("stdout|"), "{code}: {shown}");
     }
-    // A script that is stopped leaves its thread to the next.
+    // A thread is reused after its script was stopped.
     let stopped = call(json!({"code": "loop { }"}));
     stopped.cancel.cancel();
     rhai.run(&stopped).await;
@@ -168,7 +168,7 @@ async fn the_functions_of_the_language_are_there() {
     assert!(show(&ended).contains("from 0 to 1024"), "{}", show(&ended));
 }
 
-/// A server that gives one answer; what it was asked is the script's output.
+/// Runs a script against a server with one response; returns the request and the script's output.
 async fn ask(code: &str) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

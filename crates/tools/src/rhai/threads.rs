@@ -1,7 +1,7 @@
-//! Threads that run scripts, one script after the other.
+//! A pool of threads that run scripts.
 //!
-//! Scripts need a deeper stack than the runtime's own threads have, and may wait. A thread is started
-//! when no other is idle, up to a limit; a script beyond it waits for its turn.
+//! Scripts need a deeper stack than the threads of the runtime have, and may block. A thread is
+//! started if none is idle, up to a limit; further scripts wait in a queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,22 +11,22 @@ use std::time::Duration;
 
 use super::engine::Interpreter;
 
-/// How many scripts run at once.
+/// The maximum number of scripts that run at once.
 pub(super) const THREADS_MAX: usize = 256;
-/// How long a thread without work waits for some.
+/// How long an idle thread waits for work before it ends.
 const IDLE_WAIT: Duration = Duration::from_secs(10);
-/// Room for the calls of the interpreter in itself, also in an unoptimized build.
+/// The stack size, sufficient for deep recursion of the interpreter in an unoptimized build.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 
-/// Work for a thread. What it returns is called when the thread is free again.
+/// Work for a thread. The returned function is called when the thread is free again.
 pub(super) type Job = Box<dyn FnOnce(&mut Interpreter) -> Reply + Send>;
 pub(super) type Reply = Box<dyn FnOnce() + Send>;
 
-/// The threads of a worker; clones share them. They end when the last is dropped.
+/// The threads of a worker. Clones share them; they end when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Threads {
     shared: Arc<Shared>,
-    /// Ends the threads with the last of its owners.
+    /// Ends the threads when the last clone is dropped.
     _end: Arc<End>,
 }
 
@@ -41,7 +41,7 @@ struct State {
     waiting: VecDeque<Job>,
     threads: usize,
     idle: usize,
-    /// All threads there have been.
+    /// The number of threads started so far.
     started: usize,
     ended: bool,
 }
@@ -62,7 +62,7 @@ impl Threads {
         Self { _end: Arc::new(End(shared.clone())), shared }
     }
 
-    /// Has a thread run a job, now or when one is free.
+    /// Runs a job on a thread, at once or when one is free.
     pub(super) fn run(&self, job: Job) -> io::Result<()> {
         let mut state = self.shared.lock();
         let is_busy = state.waiting.len() >= state.idle;
@@ -72,7 +72,7 @@ impl Threads {
                     state.threads += 1;
                     state.started += 1;
                 }
-                // The others go on; without any, nobody would.
+                // Existing threads run the job later; without any thread it would never run.
                 Err(error) if state.threads == 0 => return Err(error),
                 Err(error) => tracing::warn!(%error, "no further thread for scripts"),
             }
@@ -108,7 +108,8 @@ impl Threads {
 }
 
 impl Shared {
-    /// Waits for a job, as one of the idle threads; nothing if none has come for a while, or none will.
+    /// Waits for a job as an idle thread. Returns `None` after [`IDLE_WAIT`], or when the pool
+    /// ends.
     fn next(&self) -> Option<Job> {
         let waiting = self.work.wait_timeout_while(self.lock(), IDLE_WAIT, |state| {
             state.waiting.is_empty() && !state.ended

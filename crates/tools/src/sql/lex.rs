@@ -1,8 +1,8 @@
-//! The few tokens of SQL that tell where a statement ends and where a placeholder stands.
+//! A tokenizer for SQL, as far as needed to find the ends of statements and the placeholders.
 //!
-//! Every byte of the text is in exactly one token, so tokens put together are the text again.
+//! Every byte of the text belongs to exactly one token, so the concatenated tokens are the text.
 
-/// Whose SQL it is.
+/// The SQL dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Postgres,
@@ -10,34 +10,34 @@ pub(crate) enum Dialect {
     Duckdb,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// White space or a comment.
     Blank,
-    /// A keyword or a name without quotes.
+    /// A keyword or an unquoted name.
     Word,
-    /// A text or a name in quotes.
+    /// A quoted string or name.
     Quoted,
     Semicolon,
-    /// `:name`, or `%(name)s` as Python writes it.
+    /// `:name`, or Python's `%(name)s`.
     Named,
-    /// `$1`, or `?1`.
+    /// `$1` or `?1`.
     Numbered,
     /// `?`
     Mark,
-    /// `%s`, as Python writes it.
+    /// Python's `%s`.
     PythonMark,
     /// Anything else.
     Symbol,
 }
 
-/// A piece of the text.
+/// A token of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
     pub(crate) text: &'a str,
-    /// Where it starts, in bytes.
+    /// The byte offset of the token.
     pub(crate) at: usize,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Token<'a> {
             .unwrap_or_else(|| self.text.trim_start_matches(':'))
     }
 
-    /// The number in a [`Kind::Numbered`]; one too large to be meant is none.
+    /// The number in a [`Kind::Numbered`]; `None` if it is too large.
     pub(crate) fn number(&self) -> Option<usize> {
         self.text[1..].parse().ok()
     }
@@ -60,7 +60,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The tokens of a text, in order.
+/// Returns the tokens of a text, in order.
 pub(crate) fn tokens(dialect: Dialect, text: &str) -> Tokens<'_> {
     Tokens { dialect, text, at: 0 }
 }
@@ -113,7 +113,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// A word; `E'…'` is a text in which a backslash escapes.
+    /// Reads a word; `E'…'` is a string with backslash escapes.
     fn word(&self, rest: &str) -> (Kind, usize) {
         let escapes = self.dialect != Dialect::Sqlite;
         if escapes && (rest.starts_with("E'") || rest.starts_with("e'")) {
@@ -122,7 +122,7 @@ impl Tokens<'_> {
         (Kind::Word, span(rest, |c| is_name(c) || c == '$'))
     }
 
-    /// `$1`, or a text between `$tag$` and `$tag$`.
+    /// Reads `$1`, or a string between `$tag$` and `$tag$`.
     fn dollar(&self, rest: &str) -> (Kind, usize) {
         let digits = span(&rest[1..], |c| c.is_ascii_digit());
         if digits > 0 {
@@ -146,12 +146,13 @@ fn starts_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// The bytes of the longest beginning whose characters all fit.
+/// Returns the length in bytes of the longest prefix whose characters all match.
 fn span(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
 }
 
-/// The bytes of a text in quotes that are doubled inside; all of it if the last one is missing.
+/// Returns the length in bytes of a quoted string, in which quotes are doubled; the whole text if
+/// the closing quote is missing.
 fn quoted(text: &str, quote: char) -> usize {
     let mut at = 1;
     while let Some(end) = text[at..].find(quote) {
@@ -198,12 +199,12 @@ fn comment(text: &str, nests: bool) -> usize {
     text.len()
 }
 
-/// Whether there is `%s`, and not the remainder by something whose name begins so.
+/// True if the text begins with `%s`, and not with a modulo by a name that begins with `s`.
 fn is_python_mark(text: &str) -> bool {
     text.strip_prefix("%s").is_some_and(|rest| !rest.starts_with(is_name))
 }
 
-/// The bytes of `%(name)s`.
+/// Returns the length in bytes of `%(name)s`.
 fn python_placeholder(text: &str) -> Option<usize> {
     let name = text.strip_prefix("%(").filter(|name| starts_name(name))?;
     let length = span(name, is_name);

@@ -1,5 +1,5 @@
-//! `params`: a list for `$1`, `$2`, … or for one `%s` after another, or a map for `:name`. Values are never put into the text of
-//! a statement that takes parameters.
+//! Binds `params`: a list for `$1`, `$2`, … or for successive `%s`, or a map for `:name`. Values
+//! are never inserted into the text of a statement that takes parameters.
 
 use noetl_model::ToolError;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::lex::{Dialect, Kind, tokens};
 use crate::keys::Keys;
 
-/// What `params` says.
+/// The value of `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Params {
     None,
@@ -15,7 +15,7 @@ pub(crate) enum Params {
     Named(Map<String, Value>),
 }
 
-/// A statement whose placeholders are numbered, with a value for each.
+/// A statement with numbered placeholders and a value for each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound {
     pub(crate) sql: String,
@@ -32,8 +32,8 @@ impl Params {
         }
     }
 
-    /// The statement with the values it asks for. A list serves every statement of a script, each
-    /// from its beginning.
+    /// Returns the statement with its values. Each statement of a script uses a list from its
+    /// beginning.
     pub(crate) fn bind(
         &self,
         keys: Keys<'_>,
@@ -57,7 +57,7 @@ fn listed(
     let mut bound = String::with_capacity(sql.len());
     let mut needed = 0;
     let mut marks = 0;
-    // Next to numbers, `%s` is the remainder by `s`.
+    // In a statement with numbered placeholders, `%s` is a modulo by `s`.
     let has_numbers =
         tokens(dialect, sql).any(|it| it.kind == Kind::Numbered && it.text.starts_with('$'));
     for token in tokens(dialect, sql) {

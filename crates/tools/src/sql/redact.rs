@@ -1,8 +1,8 @@
-//! Secrets leave no tool: wherever one stands in a text, dots take its place.
+//! Replaces the secrets of a call in error messages.
 
-/// What stands where a secret stood.
+/// The text that replaces a secret.
 const MASK: &str = "***";
-/// A shorter secret stands in too many words to be looked for.
+/// The minimum length of a secret; a shorter one could be ordinary text.
 const SECRET_CHARACTERS_MIN: usize = 4;
 
 /// The secrets of one call.
@@ -13,7 +13,7 @@ impl Secrets {
     pub(crate) fn add(&mut self, secret: &str) {
         if SECRET_CHARACTERS_MIN <= secret.chars().count() {
             self.0.push(secret.to_owned());
-            // The longest goes first, so that none is left in part.
+            // The longest secret is replaced first, so that no part of one remains.
             self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         }
     }

@@ -1,4 +1,4 @@
-//! What a script's results look like to a playbook: those of the last statement at the top, and those
+//! The output format of a script: the result of the last statement at the top level, and the result
 //! of each statement under `command_0`, `command_1`, ….
 
 use noetl_model::{ErrorKind, Footprint, TooLarge, ToolError, Unmeasured, ValueLimits};
@@ -6,33 +6,33 @@ use serde_json::{Map, Value, json};
 
 use crate::memory::{CallMemory, too_large};
 
-/// The bytes that the texts of the rows of one call may take together.
+/// The maximum size of all rows of one call, in bytes of text.
 pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How many of a row the output of a script holds: at the top and under its statement's number.
+/// The number of copies of a row in the output: at the top level and under its statement's number.
 const COPIES: usize = 2;
-/// The bytes of a row beside its values, and of the name of each.
+/// The estimated memory of a row without its values, and of each column name.
 const ROW_BYTES: usize = 160;
 const COLUMN_BYTES: usize = 80;
 
-/// What one statement gave.
+/// The result of one statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Produced {
-    /// It returns rows, perhaps none.
+    /// The rows of a statement that returns rows, possibly none.
     Rows { columns: Vec<String>, rows: Vec<Vec<Value>> },
-    /// It returns none, and changed that many.
+    /// The number of rows changed by a statement that returns none.
     Affected(u64),
 }
 
-/// How a row is written.
+/// The format of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowForm {
-    /// A map by column.
+    /// A map by column name.
     Map,
-    /// A list in the order of the columns.
+    /// A list in column order.
     List,
 }
 
-/// The output of a script, from what its statements gave.
+/// Builds the output of a script from the results of its statements.
 pub(crate) fn output(results: Vec<Produced>, form: RowForm) -> Value {
     let views: Vec<Value> = results.into_iter().map(|produced| view(produced, form)).collect();
     let mut output = match views.last() {
@@ -64,7 +64,7 @@ fn view(produced: Produced, form: RowForm) -> Value {
             let mut view = json!({
                 "status": "success", "columns": columns, "rows": null, "row_count": count,
             });
-            // Moved, where `json!` would copy.
+            // Moved, because `json!` would copy.
             view["rows"] = Value::Array(rows);
             view
         }
@@ -75,7 +75,7 @@ fn by_column(columns: &[String], row: Vec<Value>) -> Value {
     Value::Object(columns.iter().cloned().zip(row).collect())
 }
 
-/// The names of columns, each once: a second `id` is `id_2`, so that no value hides another.
+/// Makes column names unique: a second `id` becomes `id_2`, so that no value hides another.
 pub(crate) fn distinct(columns: Vec<String>) -> Vec<String> {
     let mut taken: Vec<String> = Vec::with_capacity(columns.len());
     for column in columns {
@@ -90,8 +90,8 @@ pub(crate) fn distinct(columns: Vec<String>) -> Vec<String> {
     taken
 }
 
-/// The room that is left for the rows of one call: of [`RESULT_BYTES_MAX`], and of memory, which is reserved
-/// row by row.
+/// The remaining budget for the rows of one call: [`RESULT_BYTES_MAX`], and memory, which is
+/// reserved row by row.
 pub(crate) struct Budget<'m> {
     memory: &'m CallMemory,
     found: Footprint,
@@ -103,7 +103,7 @@ impl<'m> Budget<'m> {
         Self { memory, found: Footprint::default(), left: RESULT_BYTES_MAX }
     }
 
-    /// Waits for the room of a row.
+    /// Reserves memory for a row; waits until it is available. Fails if the rows exceed a limit.
     pub(crate) async fn spend(&mut self, row: &[Value]) -> Result<(), ToolError> {
         self.left = self.left.checked_sub(row.iter().map(size).sum()).ok_or_else(|| {
             let message = format!(
@@ -119,7 +119,7 @@ impl<'m> Budget<'m> {
         self.memory.reserve(found.memory).await.map_err(|limit| too_many(&limit))
     }
 
-    /// Refuses a value whose text says that it would be too large, before it is built.
+    /// Fails if a value, measured by its text before it is built, would be too large.
     pub(crate) fn check(&self, found: Result<Footprint, Unmeasured>) -> Result<(), ToolError> {
         match found {
             Ok(found) => self.memory.limits().check(found).map_err(|limit| too_many(&limit)),

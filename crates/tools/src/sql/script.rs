@@ -1,4 +1,4 @@
-//! Where the statements of a SQL tool are: in the playbook, as one text or a list, or in a file.
+//! Reads the statements of a SQL tool: from the playbook, as one text or a list, or from a file.
 
 use std::path::Path;
 
@@ -8,19 +8,20 @@ use serde_json::Value;
 use super::result::RowForm;
 use crate::keys::Keys;
 
-/// The largest script that is run.
+/// The maximum length of a script.
 const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 const TEXT_KEYS: &[&str] =
     &["query", "command", "commands", "sql", "statement", "statements", "queries"];
 
-/// The script, from `query`, `command`, `commands` and their kin, or from the file `script` names.
+/// Reads the script from `query`, `command`, `commands` or a synonym, or from the file named by
+/// `script`.
 pub(crate) async fn read(keys: Keys<'_>) -> Result<String, ToolError> {
     let text = match keys.find(TEXT_KEYS) {
         Some((_, Value::String(text))) => text.clone(),
         Some((key, Value::Array(items))) => {
             let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-            // On lines of their own, so that a comment at an item's end ends there.
+            // Separated by lines, so that a comment at the end of an item ends there.
             texts
                 .ok_or_else(|| keys.error(format!("`{key}` must be a list of texts")))?
                 .join("\n;\n")
@@ -34,7 +35,7 @@ pub(crate) async fn read(keys: Keys<'_>) -> Result<String, ToolError> {
     Ok(text)
 }
 
-/// `as_objects`: rows as maps, which is the default, or as lists.
+/// Reads `as_objects`: rows as maps (the default) or as lists.
 pub(crate) fn row_form(keys: Keys<'_>) -> Result<RowForm, ToolError> {
     Ok(match keys.flag(&["as_objects"])? {
         None | Some(true) => RowForm::Map,

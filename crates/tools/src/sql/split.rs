@@ -1,19 +1,20 @@
-//! A script falls into statements at its semicolons, but for those in quotes, comments, parentheses
-//! and the bodies of triggers and functions.
+//! Splits a script into statements at semicolons, except inside quotes, comments, parentheses and
+//! the bodies of triggers and functions.
 
 use super::lex::{Dialect, Kind, Token, tokens};
 
 /// One statement of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Statement<'a> {
-    /// Without the comments before it and the semicolon after it.
+    /// The text, without preceding comments and the closing semicolon.
     pub(crate) sql: &'a str,
-    /// The line it begins on, from 1.
+    /// The line on which the statement begins, from 1.
     pub(crate) line: usize,
 }
 
 impl Statement<'_> {
-    /// What an open transaction is after this statement.
+    /// Returns true if a transaction is open after this statement; `open` is true if one was open
+    /// before it.
     fn transaction(&self, dialect: Dialect, open: bool) -> bool {
         let mut words = tokens(dialect, self.sql).filter(|token| token.kind != Kind::Blank);
         let Some(first) = words.next() else { return open };
@@ -27,7 +28,7 @@ impl Statement<'_> {
     }
 }
 
-/// The statements of a script; empty ones are none.
+/// Returns the statements of a script, without empty ones.
 pub(crate) fn statements(dialect: Dialect, script: &str) -> Vec<Statement<'_>> {
     let mut found = Vec::new();
     let mut nesting = Nesting::new(dialect);
@@ -50,7 +51,7 @@ pub(crate) fn statements(dialect: Dialect, script: &str) -> Vec<Statement<'_>> {
     found
 }
 
-/// The statement that begins a transaction which none of the others ends.
+/// Returns the index of a statement that begins a transaction which no later statement ends.
 pub(crate) fn left_open(dialect: Dialect, statements: &[Statement<'_>]) -> Option<usize> {
     let mut begun = None;
     for (index, statement) in statements.iter().enumerate() {
@@ -65,7 +66,7 @@ fn statement(script: &str, start: usize, end: usize) -> Statement<'_> {
     Statement { sql: &script[start..end], line }
 }
 
-/// How deep inside a statement the scan is.
+/// The nesting at the current position in a statement.
 struct Nesting {
     dialect: Dialect,
     words: usize,
@@ -75,12 +76,12 @@ struct Nesting {
     previous_is_begin: bool,
 }
 
-/// Whether the statement has a body of statements of its own.
+/// The state of a statement body that contains statements itself.
 enum Body {
     None,
-    /// It is a trigger's, which begins with the word `BEGIN`.
+    /// In a trigger, before the `BEGIN` of its body.
     Awaited,
-    /// `BEGIN` and `CASE` that have not met their `END`.
+    /// In a body: the number of `BEGIN` and `CASE` without their `END`.
     Open(usize),
 }
 
@@ -130,7 +131,7 @@ impl Nesting {
         self.previous_is_begin = begins;
     }
 
-    /// `CREATE [TEMP] TRIGGER`, where the body follows in the statement itself.
+    /// True for `CREATE [TEMP] TRIGGER`, where the body is part of the statement.
     fn is_trigger(&self, token: &Token<'_>) -> bool {
         self.dialect == Dialect::Sqlite && self.words <= 3 && token.is_word("TRIGGER")
     }

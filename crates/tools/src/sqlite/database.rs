@@ -1,4 +1,4 @@
-//! One connection to an SQLite database for one call, interrupted when the call is cancelled.
+//! A connection to an SQLite database for one call, interrupted when the call is cancelled.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,21 +22,21 @@ use crate::keys::Keys;
 use crate::sql::params::Bound;
 use crate::sql::result::{Budget, Produced};
 
-/// How long a statement waits for another that holds the file.
+/// How long a statement waits for a lock on the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// After so many steps of a statement it is looked whether the call goes on: some microseconds.
+/// The number of SQLite VM steps between two checks for cancellation, which is some microseconds.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
-/// What makes a statement's count of changed rows its own, not the one before's.
+/// The statements that update SQLite's count of changed rows; after others the count is outdated.
 const CHANGING: &[&str] = &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
 
-/// A database that is open.
+/// An open database.
 pub(crate) struct Database {
     connection: SqliteConnection,
 }
 
 impl Database {
-    /// `database`, a path; in memory if left out.
+    /// Opens `database`, a path; the database is in memory if it is missing.
     pub(crate) async fn open(
         keys: Keys<'_>,
         cancel: &CancellationToken,
@@ -61,13 +61,13 @@ impl Database {
         Ok(Self { connection })
     }
 
-    /// Runs one statement whose result nobody wants.
+    /// Runs one statement without parameters. Returns the number of changed rows.
     pub(crate) async fn execute(&mut self, sql: &str) -> Result<u64, ToolError> {
         let done = sqlx::query(AssertSqlSafe(sql)).execute(&mut self.connection).await;
         Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
     }
 
-    /// The columns of what a statement returns.
+    /// Returns the result columns of a statement.
     pub(crate) async fn columns(&mut self, sql: &str) -> Result<Vec<String>, ToolError> {
         let sql = AssertSqlSafe(sql.to_owned()).into_sql_str();
         let prepared = (&mut self.connection).prepare(sql).await;
@@ -96,14 +96,14 @@ impl Database {
         Ok(Produced::Rows { columns, rows })
     }
 
-    /// Runs one statement that returns no rows; how many it changed.
+    /// Runs one statement that returns no rows. Returns the number of changed rows.
     pub(crate) async fn change(&mut self, bound: &Bound) -> Result<u64, ToolError> {
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
         let done = query.execute(&mut self.connection).await;
         Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
     }
 
-    /// Runs one statement that returns rows, each read as it is asked for.
+    /// Runs one statement that returns rows; each row is read on demand.
     pub(crate) fn rows<'a>(
         &'a mut self,
         bound: &Bound,
@@ -113,7 +113,7 @@ impl Database {
         Box::pin(found.map_ok(|row| values(&row)).map_err(|error| failure::of(&error)))
     }
 
-    /// Ends the connection; what a transaction left open is undone.
+    /// Closes the connection; an open transaction is rolled back.
     pub(crate) async fn close(self) {
         if let Err(error) = self.connection.close().await {
             tracing::debug!(%error, "an SQLite connection did not close");
@@ -146,7 +146,7 @@ fn values(row: &SqliteRow) -> Vec<Value> {
     (0..row.len()).map(|index| value(row, index)).collect()
 }
 
-/// By what the value is, not by what its column was declared as: SQLite keeps any in any.
+/// Converts by the type of the value, not of its column: SQLite stores any type in any column.
 fn value(row: &SqliteRow, index: usize) -> Value {
     let Ok(raw) = row.try_get_raw(index) else { return Value::Null };
     if raw.is_null() {

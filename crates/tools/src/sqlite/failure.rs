@@ -1,4 +1,4 @@
-//! What an error of SQLite means to a rule.
+//! Maps errors of SQLite to tool errors.
 
 use noetl_model::{ErrorKind, ToolError};
 use sqlx::Error;
@@ -19,7 +19,7 @@ pub(super) fn of_opening(error: &Error, path: &str) -> ToolError {
     told
 }
 
-/// By the result code, whose lowest byte is the sort of error.
+/// Returns the error kind of a result code, whose lowest byte is the primary code.
 fn kind(code: u32, message: &str) -> ErrorKind {
     match code & 0xff {
         1 if message.contains("no such") || message.contains("already exists") => ErrorKind::Schema,

@@ -1,4 +1,4 @@
-//! What a `subscription` tool is asked to do, read from its keys.
+//! Reads the operation of a `subscription` call from its configuration.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::keys::Keys;
 
-/// How many messages one call may take or dispose of.
+/// The maximum number of messages that one call fetches or settles.
 const BATCH_MAX: usize = 1000;
 const BATCH: usize = 100;
-/// How long one call may wait for messages.
+/// The maximum time that a call waits for messages.
 const WAIT_MS_MAX: usize = 30_000;
 const WAIT_MS: usize = 1000;
-/// How long a message that is given back may be held.
+/// The maximum redelivery delay of a returned message.
 const DELAY_MS_MAX: usize = 24 * 3600 * 1000;
-/// The beginning of every subject that acknowledges a message of JetStream.
+/// The prefix of JetStream's acknowledgement subjects.
 const ACK_SUBJECT: &str = "$JS.ACK.";
 
 #[derive(Debug, PartialEq)]
@@ -33,20 +33,20 @@ pub(super) struct Poll {
     pub(super) acknowledge: Acknowledge,
 }
 
-/// Who acknowledges what was taken.
+/// The call that acknowledges fetched messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acknowledge {
-    /// This call, once it has all of it.
+    /// The same call, when it has received all messages.
     Here,
     /// A later call, by `ack_ids`.
     Later,
 }
 
-/// What becomes of messages that were taken.
+/// The way in which a fetched message is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disposal {
     Acknowledged,
-    /// Delivered again, after a while.
+    /// Delivered again, optionally after a delay.
     GivenBack {
         delay: Option<Duration>,
     },
@@ -88,7 +88,7 @@ impl Disposal {
         }
     }
 
-    /// As JetStream spells it.
+    /// The acknowledgement payload of JetStream.
     pub(super) fn word(self) -> String {
         match self {
             Disposal::Acknowledged => "+ACK".into(),
@@ -137,7 +137,8 @@ impl Order {
     }
 }
 
-/// Only what acknowledges a message is told the broker, so that no other subject can be reached.
+/// Reads `ack_ids`. Fails unless each is an acknowledgement subject, so that a playbook cannot
+/// publish to other subjects.
 fn ack_ids(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
     let (key, value) = keys
         .find(&["ack_ids", "ack_id"])

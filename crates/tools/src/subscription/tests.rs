@@ -8,7 +8,7 @@ fn tool() -> Subscription {
     Subscription::new(Arc::default(), Arc::new(FixedCredentials::default()))
 }
 
-/// A server with three orders in a stream, and a consumer of them.
+/// Starts a server with three orders in a stream, and a consumer of them.
 async fn server() -> NatsServer {
     let server = NatsServer::start();
     let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());

@@ -1,4 +1,4 @@
-//! Rows on their way: their columns, and some of them at a time.
+//! Chunks of rows that are sent from the source to the target.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::Sender;
 
-/// Some rows. Each has a value for every column.
+/// A number of rows. Each has a value for every column.
 pub(super) struct Chunk {
     pub(super) columns: Arc<[String]>,
     pub(super) rows: Vec<Vec<Value>>,
-    /// Whether all rows have come with it. A source that fails sends no such chunk.
+    /// True if all rows have been sent. A source that fails sends no such chunk.
     pub(super) is_last: bool,
 }
 
-/// Nobody takes rows any more.
+/// The error of a sender whose receiver is gone.
 pub(super) struct Gone;
 
-/// Fills chunks and sends them on.
+/// Collects rows into chunks and sends them.
 pub(super) struct Filler {
     columns: Arc<[String]>,
     rows: Vec<Vec<Value>>,
@@ -40,8 +40,8 @@ impl Filler {
         self.to.send(chunk).await.map_err(|_| Gone)
     }
 
-    /// Sends what is left, be it nothing: the writer learns by it that this was all. Whether it
-    /// arrives is the writer's affair.
+    /// Sends the remaining rows, even if there are none, as the last chunk. A send error is
+    /// ignored, because the writer reports its own failure.
     pub(super) async fn finish(mut self) {
         let chunk = self.chunk(true);
         let _ = self.to.send(chunk).await;
@@ -66,7 +66,7 @@ impl Filler {
     }
 }
 
-/// The columns of rows that are maps: every key of the rows that are known.
+/// Returns all keys of the given rows, as columns.
 pub(super) fn columns_of(rows: &[Map<String, Value>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for key in rows.iter().flat_map(Map::keys) {
@@ -77,7 +77,7 @@ pub(super) fn columns_of(rows: &[Map<String, Value>]) -> Vec<String> {
     columns
 }
 
-/// A map as a row of these columns.
+/// Converts a map to a row of these columns. Fails if the map has other fields.
 pub(super) fn row_of(
     columns: &[String],
     mut fields: Map<String, Value>,
@@ -96,7 +96,8 @@ pub(super) fn row_of(
 }
 
 impl Chunk {
-    /// The chunk with the target's columns, each from the source's column it is mapped to.
+    /// Renames and selects columns: each target column takes the source column that it is mapped
+    /// to.
     pub(super) fn mapped(self, mapping: &[(String, String)]) -> Result<Self, ToolError> {
         if mapping.is_empty() || self.columns.is_empty() {
             return Ok(self);
@@ -120,7 +121,7 @@ impl Chunk {
         })
     }
 
-    /// Leaves the last row of each key, since one statement changes a row only once.
+    /// Keeps only the last row of each key, since one statement can update a row only once.
     pub(super) fn unique_by(&mut self, keys: &[String]) -> Result<(), ToolError> {
         let mut places = Vec::with_capacity(keys.len());
         for key in keys {
@@ -144,7 +145,7 @@ impl Chunk {
     }
 }
 
-/// Says that a source ended before its last chunk; it says itself why.
+/// Fails if the source ended before its last chunk; the source reports the cause itself.
 pub(super) fn check_whole(is_whole: bool) -> Result<(), ToolError> {
     match is_whole {
         true => Ok(()),

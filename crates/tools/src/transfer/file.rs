@@ -1,4 +1,4 @@
-//! Files of rows: comma-separated values with a header, or a JSON map on each line.
+//! Row files: CSV with a header, or JSON Lines.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::Mode;
 use super::chunk::{Chunk, Filler, columns_of, row_of};
 use crate::keys::{Keys, scalar_text};
 
-/// The longest row of a file.
+/// The maximum length of a row.
 const ROW_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct RowFile {
 }
 
 impl RowFile {
-    /// `path`, and `format` if its ending does not say it.
+    /// Reads `path`, and `format`, which defaults to the file extension.
     pub(super) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
         let path = PathBuf::from(keys.required_text(&["path", "file", "uri"])?);
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_owned);
@@ -44,7 +44,7 @@ impl RowFile {
         Ok(Self { path, format })
     }
 
-    /// Sends the rows on, some at a time.
+    /// Sends all rows in chunks.
     pub(super) async fn pump(&self, to: Sender<Chunk>, rows_max: usize) -> Result<(), ToolError> {
         let file = File::open(&self.path).await.map_err(|error| self.failed(&error))?;
         let mut lines = Lines { file: BufReader::new(file), number: 0, of: self };
@@ -69,7 +69,7 @@ impl RowFile {
     }
 }
 
-/// The lines of a file, counted.
+/// The lines of a file, with the current line number.
 struct Lines<'a> {
     file: BufReader<File>,
     number: u64,
@@ -77,7 +77,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Appends the next line with its end; false at the end of the file.
+    /// Appends the next line with its line end. Returns false at the end of the file.
     async fn append(&mut self, text: &mut String) -> Result<bool, ToolError> {
         let read = self.file.read_line(text).await.map_err(|error| self.of.failed(&error))?;
         self.number += 1;
@@ -113,7 +113,7 @@ async fn pump_csv(
     Ok(())
 }
 
-/// The next record; a cell that is empty and not quoted is none. Blank lines are passed over.
+/// Reads the next record; an empty unquoted cell is `None`. Blank lines are skipped.
 async fn record(lines: &mut Lines<'_>) -> Result<Option<Vec<Option<String>>>, ToolError> {
     let mut text = String::new();
     loop {
@@ -122,7 +122,7 @@ async fn record(lines: &mut Lines<'_>) -> Result<Option<Vec<Option<String>>>, To
             Some(_) if more && text.trim().is_empty() => text.clear(),
             Some(_) if text.is_empty() => return Ok(None),
             Some(cells) => return Ok(Some(cells)),
-            // A quote is open: the record goes on with the next line.
+            // A quote is open: the record continues on the next line.
             None if more => {}
             None => return Err(lines.of.wrong(lines.number, "a quote is not closed")),
         }
@@ -207,11 +207,11 @@ async fn object(lines: &mut Lines<'_>) -> Result<Option<Map<String, Value>>, Too
     }
 }
 
-/// A file that rows are written to. One that replaces another is put in its place at the end.
+/// A writer of row files. In replace mode the new file takes the place of the old one at the end.
 pub(super) struct RowWriter {
     file: BufWriter<File>,
     of: RowFile,
-    /// Written until it is whole.
+    /// The temporary file that is written in replace mode.
     part: Option<PathBuf>,
     wants_header: bool,
 }
@@ -293,7 +293,7 @@ fn csv_line(text: &mut String, values: impl Iterator<Item = Value>) {
             Value::Null => continue,
             value => scalar_text(value).unwrap_or_else(|| value.to_string()),
         };
-        // An empty text is quoted, so that it is not taken for nothing.
+        // An empty string is quoted, to distinguish it from null.
         match cell.is_empty() || cell.contains([',', '"', '\n', '\r']) {
             true => text.push_str(&format!("\"{}\"", cell.replace('"', "\"\""))),
             false => text.push_str(&cell),

@@ -1,4 +1,4 @@
-//! Rows into a PostgreSQL table by COPY.
+//! Writes rows into a PostgreSQL table by COPY.
 
 use std::io::Cursor;
 
@@ -15,10 +15,10 @@ use crate::postgres::failure;
 use crate::postgres::literal::text;
 use crate::postgres::session::Session;
 
-/// Where rows with keys wait to be merged.
+/// The temporary table for rows to be merged.
 const STAGE: &str = "noetl_stage";
 
-/// Writes one chunk: into the table, or beside it and from there into it.
+/// Writes one chunk: directly into the table, or for an upsert through the temporary table.
 pub(super) async fn write(
     session: &Session,
     table: &Table,
@@ -73,7 +73,7 @@ async fn copy(
     Ok(())
 }
 
-/// A row in COPY's text form.
+/// Appends a row in COPY's text format.
 fn line(lines: &mut String, kinds: &[Type], row: &[Value]) -> Result<(), ToolError> {
     for (place, (value, kind)) in row.iter().zip(kinds).enumerate() {
         if 0 < place {

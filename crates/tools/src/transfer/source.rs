@@ -1,4 +1,4 @@
-//! Where rows come from.
+//! The sources of a transfer.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::sql::result::distinct;
 use crate::sql::script;
 use crate::sqlite::database::Database;
 
-/// What is read, ready to be.
+/// An opened source of rows.
 pub(super) enum Source {
     Postgres { session: Box<Session>, query: Bound, secrets: Secrets },
     Sqlite { database: Box<Database>, query: Bound },
@@ -80,7 +80,7 @@ impl Source {
         }
     }
 
-    /// Sends all rows on. If nobody takes them any more that is an end, too.
+    /// Sends all rows. Ends without an error if the receiver is gone.
     pub(super) async fn pump(
         self,
         to: Sender<Chunk>,
@@ -116,7 +116,7 @@ impl Source {
     }
 }
 
-/// A session on the server that the keys name.
+/// Opens a session on the server that the keys name.
 pub(super) async fn connect(
     keys: Keys<'_>,
     pools: &Pools,
@@ -208,7 +208,7 @@ async fn pump_maps(
     Ok(())
 }
 
-/// The rows in a response: what is at `data_path`, a list of maps or one map.
+/// Returns the rows of a response: the value at `data_path`, a list of maps or one map.
 fn rows_of(keys: Keys<'_>, mut answer: Value) -> Result<Vec<Map<String, Value>>, ToolError> {
     let path = keys.text(&["data_path"])?.unwrap_or_default();
     for part in path.trim_start_matches('$').split('.').filter(|part| !part.is_empty()) {

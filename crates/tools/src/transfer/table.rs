@@ -1,4 +1,4 @@
-//! The statements that write rows into a table.
+//! The SQL statements that write rows into a table.
 
 use noetl_model::ToolError;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::keys::Keys;
 use crate::postgres::literal::identifier;
 use crate::sql::lex::Dialect;
 
-/// How many values one statement takes.
+/// The maximum number of values per statement.
 const VALUES_MAX: usize = 10_000;
 
-/// A table and what happens to the rows in it.
+/// A target table, with the mode, key columns and column mapping of the transfer.
 #[derive(Clone)]
 pub(super) struct Table {
     pub(super) name: String,
@@ -21,7 +21,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// `table`, `mapping`, and of the transfer itself `keys`, which an upsert needs.
+    /// Reads `table` and `mapping` of the target, and `keys` of the transfer, which an upsert
+    /// needs.
     pub(super) fn read(keys: Keys<'_>, own: Keys<'_>, mode: Mode) -> Result<Self, ToolError> {
         let key_columns = match own
             .find(&["keys", "key", "key_columns"])
@@ -47,7 +48,7 @@ impl Table {
         })
     }
 
-    /// Its name in quotes, part by part: `public.orders` is a schema and a table.
+    /// The quoted name, part by part: `public.orders` is a schema and a table.
     pub(super) fn quoted(&self) -> String {
         let parts: Vec<String> =
             self.name.split('.').map(|part| identifier(part.trim_matches('"'))).collect();
@@ -58,7 +59,7 @@ impl Table {
         format!("DELETE FROM {}", self.quoted())
     }
 
-    /// What follows an INSERT: nothing, or what becomes of a row whose key is there.
+    /// Returns the ON CONFLICT clause of an upsert; empty in other modes.
     pub(super) fn on_conflict(&self, columns: &[String]) -> String {
         match self.mode {
             Mode::Append | Mode::Replace => String::new(),
@@ -77,7 +78,7 @@ impl Table {
         }
     }
 
-    /// An INSERT of so many rows, with a placeholder for each value.
+    /// Returns an INSERT of `rows` rows, with a placeholder for each value.
     pub(super) fn insert(&self, dialect: Dialect, columns: &[String], rows: usize) -> String {
         let sign = match dialect {
             Dialect::Postgres | Dialect::Duckdb => '$',
@@ -100,7 +101,7 @@ impl Table {
         )
     }
 
-    /// How many rows of so many columns one statement takes.
+    /// Returns the number of rows per statement for these columns.
     pub(super) fn rows_at_once(columns: &[String]) -> usize {
         (VALUES_MAX / columns.len().max(1)).clamp(1, 500)
     }

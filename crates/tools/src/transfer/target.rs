@@ -1,7 +1,7 @@
-//! Where rows go to.
+//! The targets of a transfer.
 //!
-//! Rows that are added are kept chunk by chunk; rows that replace others are kept at the end, all of
-//! them or none.
+//! In append and upsert mode each chunk is committed; in replace mode all rows are committed at the
+//! end, or none.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::sql::params::Bound;
 use crate::sql::redact::Secrets;
 use crate::sqlite::database::Database;
 
-/// What is written to, ready to be.
+/// An opened target for rows.
 pub(super) enum Target {
     Postgres { session: Box<Session>, table: Table, secrets: Secrets },
     Sqlite { database: Box<Database>, table: Table },
@@ -92,7 +92,7 @@ impl Target {
         }
     }
 
-    /// Writes all rows that come; the columns they were written to.
+    /// Writes all received rows. Returns the columns that were written.
     pub(super) async fn drain(
         self,
         from: Receiver<Chunk>,
@@ -122,7 +122,7 @@ impl Target {
     }
 }
 
-/// A chunk as the table takes it.
+/// Converts a chunk to the columns of the table; for an upsert, with unique keys.
 fn fitted(chunk: Chunk, table: &Table) -> Result<Chunk, ToolError> {
     let mut chunk = chunk.mapped(&table.mapping)?;
     match table.mode {

@@ -31,7 +31,7 @@ async fn output(config: Value) -> Value {
     }
 }
 
-/// Runs SQL on an SQLite file and gives the rows.
+/// Runs SQL on an SQLite file and returns the rows.
 async fn sqlite(path: &Path, query: &str) -> Value {
     let ended = crate::sqlite::Sqlite
         .run(&call(json!({"database": path, "query": query, "as_objects": false})))

@@ -1,13 +1,13 @@
-//! How many messages may be fetched now, where so many a second are allowed.
+//! A token bucket: how many messages may be fetched under a limit per second.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The shortest wait for the next message.
+/// The shortest wait for the next token.
 const WAIT_MIN: Duration = Duration::from_millis(20);
 
-/// Holds what one second allows at most; without a limit, everything.
+/// Holds at most one second's worth of tokens; always full if there is no limit.
 #[derive(Debug)]
 pub(super) struct Bucket {
     per_second: Option<f64>,
@@ -25,22 +25,22 @@ impl Bucket {
         (level + since * per_second).min(per_second)
     }
 
-    /// How many may be fetched.
+    /// Returns the number of messages that may be fetched.
     pub(super) fn room(&self, now: Instant) -> usize {
         let Some(per_second) = self.per_second else { return usize::MAX };
         let level = self.level(now, per_second);
-        // There are never more than one second allows.
+        // Bounded: the level is at most `per_second`.
         (0..).take_while(|count: &u32| f64::from(*count) + 1.0 <= level).count()
     }
 
-    /// Takes out what was fetched.
+    /// Takes one token per fetched message.
     pub(super) fn take(&mut self, now: Instant, count: usize) {
         let Some(per_second) = self.per_second else { return };
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.filled = Some((now, self.level(now, per_second) - f64::from(count)));
     }
 
-    /// How long until one may be fetched.
+    /// Returns the time until the next message may be fetched.
     pub(super) fn wait(&self, now: Instant) -> Duration {
         let Some(per_second) = self.per_second else { return WAIT_MIN };
         let lacking = (1.0 - self.level(now, per_second)).max(0.0);

@@ -1,4 +1,4 @@
-//! The messages in hand: fetched, and not yet answered for.
+//! The fetched messages of a subscription that have no final verdict yet.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -12,20 +12,20 @@ use tokio::time::Instant;
 
 use super::IntakeRuntime;
 
-/// How many messages are handed in by one call where they keep an order.
+/// The most messages submitted in one call where messages are ordered.
 const ORDERED_CHUNK: usize = 200;
-/// How many calls are made at once where they do not.
+/// The most concurrent calls where messages are not ordered.
 const CALLS_MAX: usize = 16;
-/// How often a source is told that its messages are still in hand, as a part of its patience.
+/// The number of extensions sent to the source per redelivery timeout ([`Source::patience`]).
 const HOLDS_IN_PATIENCE: u32 = 3;
-/// The longest pause before messages that wait are handed in again.
+/// The longest pause before waiting messages are submitted again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 pub(super) struct Hand {
     source: Arc<dyn Source>,
-    /// In the order they came.
+    /// The messages in the order they arrived.
     messages: Vec<Fetched>,
-    /// When those that wait are handed in again.
+    /// The time at which waiting messages are submitted again.
     again_at: Instant,
     held_at: Mutex<Instant>,
 }
@@ -44,12 +44,12 @@ impl Hand {
         self.messages.is_empty()
     }
 
-    /// How long until those that wait are handed in again.
+    /// Returns the time until waiting messages are submitted again, at most `PAUSE_MAX`.
     pub(super) fn pause(&self, now: Instant) -> Duration {
         self.again_at.saturating_duration_since(now).min(PAUSE_MAX)
     }
 
-    /// Fetches messages; the answer is how many came.
+    /// Fetches messages; returns how many came.
     pub(super) async fn fetch(&mut self, max: usize, wait: Duration) -> Result<usize, ToolError> {
         let fetched = self.source.fetch(max, wait).await?;
         let count = fetched.len();
@@ -57,7 +57,8 @@ impl Hand {
         Ok(count)
     }
 
-    /// Hands everything in, and tells the source what became of it. What is not answered for stays.
+    /// Submits all messages and settles each with the source. Messages without a final verdict are
+    /// kept.
     pub(super) async fn hand_in(
         &mut self,
         runtime: &IntakeRuntime,
@@ -111,8 +112,9 @@ impl Hand {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Tells the source what became of a message; after how long it is handed in again if it stays in
-    /// hand. A word that is lost has the message come again, and it is known then.
+    /// Tells the source the verdict on a message. Returns the delay until it is submitted again if
+    /// it has to be kept. If the source cannot be told, it delivers the message again, as a
+    /// duplicate.
     async fn settle(&self, receipt: &Receipt, verdict: Verdict, line: Line) -> Option<Duration> {
         let told = match verdict {
             Verdict::Started { .. } | Verdict::Duplicate { .. } => self.source.ack(receipt).await,
@@ -124,7 +126,7 @@ impl Hand {
                 let after = Duration::from_millis(after_ms);
                 match line {
                     Line::Free => self.source.nak(receipt, after).await,
-                    // Others of its line are behind it.
+                    // Later messages of the same ordering key must not overtake this one.
                     Line::Mine | Line::Anothers => return Some(after),
                 }
             }
@@ -135,7 +137,7 @@ impl Hand {
         None
     }
 
-    /// Gives everything back, for others to fetch.
+    /// Returns all messages to the source, so that other runtimes can fetch them.
     pub(super) async fn give_back(&mut self) {
         for fetched in self.messages.drain(..) {
             if let Err(error) = self.source.nak(&fetched.receipt, Duration::ZERO).await {
@@ -149,7 +151,7 @@ impl Hand {
         held_at + self.source.patience() / HOLDS_IN_PATIENCE
     }
 
-    /// Tells the source that everything is still in hand, if it is time to.
+    /// Extends the redelivery timeout of all messages at the source, if an extension is due.
     pub(super) async fn hold_if_due(&self) {
         if Instant::now() < self.hold_at() {
             return;

@@ -1,4 +1,4 @@
-//! The runtime on simulated time, with a desk and a source that do as they are told.
+//! The intake runtime on simulated time, with a scripted control plane and a scripted source.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::*;
 
-/// What has happened, told in words.
+/// A log of the calls made, one line of text each.
 #[derive(Default)]
 struct Told {
     lines: Mutex<Vec<String>>,
@@ -24,7 +24,7 @@ impl Told {
         self.count.send_modify(|count| *count += 1);
     }
 
-    /// Waits until a line was said so many times.
+    /// Waits until `line` has been logged `times` times.
     async fn heard(&self, line: &str, times: usize) {
         let mut count = self.count.subscribe();
         loop {
@@ -44,11 +44,11 @@ impl Told {
 struct World {
     told: Told,
     assignment: Mutex<Assignment>,
-    /// What waits at the source.
+    /// The messages waiting at the source.
     waiting: Mutex<VecDeque<String>>,
-    /// What the desk says about a message, first to last; afterwards it starts.
+    /// Scripted verdicts by message, in order; a message without one starts an execution.
     answers: Mutex<Vec<(String, Verdict)>>,
-    /// How often the desk does not answer.
+    /// The number of calls that fail before messages are taken.
     silent: Mutex<u32>,
 }
 
@@ -271,7 +271,7 @@ async fn no_more_is_fetched_than_a_second_allows() {
     let world = World::new(slow, &["a", "b", "c", "d", "e", "f"]);
     let begun = Instant::now();
     assert_eq!(world.run().await, IntakeEnd::Empty);
-    // Two at once, then two a second, then a second in which nothing comes.
+    // Two at once, then two per second, then one second without messages.
     assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
     let fetched: Vec<String> =
         world.told.all().into_iter().filter(|line| line.starts_with("fetch")).collect();
@@ -304,7 +304,7 @@ async fn nothing_is_fetched_while_the_subscription_is_paused() {
 #[tokio::test(start_paused = true)]
 async fn a_source_that_breaks_is_opened_again() {
     let world = World::new(assignment(), &["broken", "a"]);
-    // The first fetch takes the broken one alone.
+    // With a batch size of 1, the first fetch returns only the broken message.
     *world.assignment.lock().unwrap() = Assignment { batch: 1, ..assignment() };
     assert_eq!(world.run().await, IntakeEnd::Empty);
     let told = ["open", "open", "fetch 1", "take a", "ack a"];

@@ -17,22 +17,22 @@ use super::*;
 
 const EXECUTION: ExecutionId = ExecutionId(7);
 
-/// A control plane that hands out what it is given and keeps what it is told.
+/// A fake control plane: leases the queued commands and records every call.
 struct Control {
     queue: Mutex<VecDeque<Lease>>,
-    /// What follows, for those that have room for it.
+    /// Leases returned with the answer to a report that asks for a next command.
     following: Mutex<VecDeque<Lease>>,
     reports: Mutex<Vec<Report>>,
-    /// How many reports came with each call that was answered.
+    /// The number of reports in each answered call.
     batches: Mutex<Vec<usize>>,
-    /// What workers have said about themselves.
+    /// The notices that workers have sent about themselves.
     announced: Mutex<Vec<WorkerNotice>>,
     heartbeats: AtomicUsize,
     lost: Mutex<BTreeSet<CommandId>>,
-    /// Who has given back what it had, and how many reports were there by then.
+    /// The workers that released their leases, each with the number of reports received by then.
     released: Mutex<Vec<(WorkerId, usize)>>,
     payloads: BTreeMap<String, Arc<Value>>,
-    /// How many calls of each kind fail before one is answered.
+    /// The number of calls that fail before one is answered.
     outages: AtomicUsize,
     changed: Notify,
     cancellations: broadcast::Sender<Cancellation>,
@@ -70,7 +70,7 @@ impl Control {
         }
     }
 
-    /// Waits until as many commands are reported, and gives how each ended, by command.
+    /// Waits until `count` commands are reported; returns the outcomes by command.
     async fn reported(&self, count: usize) -> BTreeMap<u64, Outcome> {
         self.until(|| count <= self.reports.lock().unwrap().len()).await;
         let reports = self.reports.lock().unwrap();
@@ -169,7 +169,7 @@ impl ControlPlane for Control {
     }
 }
 
-/// Runs until it is let go, and counts how many do.
+/// A tool that blocks until the gate opens, and counts its running calls.
 struct Gate {
     control: Arc<Control>,
     open: Arc<Semaphore>,
@@ -233,7 +233,7 @@ fn message(outcome: &Outcome) -> &str {
     }
 }
 
-/// A worker at work, with a gate for the tool kind `wasm` and a panic for `agent`.
+/// A running worker, with [`Gate`] as the tool kind `wasm` and [`Panics`] as `agent`.
 struct Running {
     control: Arc<Control>,
     open: Arc<Semaphore>,
@@ -397,7 +397,7 @@ async fn slots_are_kept_full_and_never_overfull() {
     worker.stop().await;
 }
 
-/// A shell command that writes the process of its grandchild, and then waits for it.
+/// A shell command that writes the process id of its grandchild to `pid_file`, then waits for it.
 fn with_grandchild(pid_file: &std::path::Path) -> Lease {
     let script = format!("sh -c 'sleep 600 & echo $! > {}; wait'", pid_file.display());
     lease(1, ToolKind::Shell, json!({"command": script}))

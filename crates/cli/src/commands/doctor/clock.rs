@@ -1,4 +1,4 @@
-//! How far the clocks of this machine, of a server and of the database are apart.
+//! Compares the clocks of this machine, a server and the database.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::{Check, chain};
 use crate::config::Config;
 
-/// How long the databases may take to tell the time.
+/// Timeout for reading the time of the databases.
 const READ_MAX: Duration = Duration::from_secs(10);
 const HELP: &str =
     "synchronize both machines with NTP; timers and event times use the database's clock";
 
-/// Compares this machine's clock with that of every PostgreSQL database that the configuration names.
+/// Compares this machine's clock with that of every configured PostgreSQL database.
 pub(super) async fn of_databases(config: &Config) -> Vec<Check> {
     if !config.names_postgres() {
         return Vec::new();
@@ -43,7 +43,7 @@ fn of_database(time: &DatabaseTime, machine: Timestamp) -> Check {
     compared("database clock", "this machine's clock", &place, skew)
 }
 
-/// The skew of a server's machine, as the server has measured it.
+/// Reports the clock skew of a server's machine, as measured by the server.
 pub(super) fn of_server(health: &Value) -> Option<Check> {
     let seconds = health["clock_skew_seconds"].as_f64()?;
     let duration = Duration::try_from_secs_f64(seconds.abs()).ok()?;

@@ -1,4 +1,4 @@
-//! What the database holds and whether it can be read.
+//! Checks of the database: that it can be read, and its executions.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::machine::bytes;
 use super::{Check, chain};
 use crate::config::Config;
 
-/// How many executions of a kind are counted.
+/// The most executions counted.
 const COUNT_MAX: usize = 500;
-/// How long an execution may go without anything under way before it counts as stalled.
+/// Time without running work after which an execution counts as stalled.
 const STALL: Duration = Duration::from_secs(30);
-/// How far ahead of the clock a stored event may be.
+/// The most a stored event may be ahead of the clock.
 const AHEAD: Duration = Duration::from_secs(5);
 
 pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
@@ -85,7 +85,7 @@ fn whole(damage: Option<String>) -> Check {
     }
 }
 
-/// Whether time has gone on since the last execution.
+/// Checks that the latest execution is not ahead of the clock.
 fn order(latest: Option<&Summary>, now: Timestamp) -> Check {
     let Some(latest) = latest else { return Check::ok("executions", "none yet") };
     let at = latest.ended_at.unwrap_or(latest.started_at);

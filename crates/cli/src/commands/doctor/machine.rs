@@ -1,4 +1,4 @@
-//! What the machine has to offer.
+//! Checks of the machine: clock, files, disk space, programs.
 
 use std::fs::File;
 use std::io;
@@ -13,15 +13,15 @@ use tokio::process::Command;
 use super::Check;
 use crate::config::Config;
 
-/// Below this, a long run may fill the disk.
+/// Free disk space below which a warning is shown.
 const FREE_BYTES_WANTED: u64 = 1024 * 1024 * 1024;
-/// Below this, nothing works for long.
+/// Free disk space below which the check fails.
 const FREE_BYTES_NEEDED: u64 = 32 * 1024 * 1024;
-/// Steps, connections and files take descriptors.
+/// The wanted limit of open files: steps, connections and files need descriptors.
 const FILES_WANTED: u64 = 1024;
-/// How long a program may take to say its version.
+/// Timeout for a program to print its version.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
-/// No clock that is right shows a time before this: 2026-01-01T00:00:00Z.
+/// The earliest plausible time of a clock: 2026-01-01T00:00:00Z.
 const EARLIEST: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
@@ -57,12 +57,12 @@ fn files() -> Check {
     }
 }
 
-/// Whether files can be made where the database goes.
+/// Checks that files can be written in the directory of the database.
 fn data_directory(config: &Config, directory: &Path) -> Check {
     let shown = config.short(directory);
     let probe = directory.join(format!(".noetl-doctor-{}", std::process::id()));
     let written = owner_only::create_directory(directory).and_then(|()| {
-        // On a full disk a file can be made, and nothing be put into it.
+        // On a full disk a file can be created but not written.
         let written = std::fs::write(&probe, [0; WRITE_CHECK_LEN])
             .and_then(|()| File::open(&probe)?.sync_all());
         written.and(std::fs::remove_file(&probe))
@@ -115,7 +115,7 @@ async fn python(config: &Config) -> Check {
     }
 }
 
-/// What a program says first.
+/// Returns the first line of a program's output.
 async fn first_line(program: &str, args: &[&str]) -> io::Result<String> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
@@ -129,7 +129,7 @@ async fn first_line(program: &str, args: &[&str]) -> io::Result<String> {
     Ok(said.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// `1.5 GiB`
+/// Formats a size: `1.5 GiB`.
 pub(super) fn bytes(count: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut shown = format!("{count} bytes");

@@ -1,4 +1,4 @@
-//! Whether a server is well: what an operator asks first, and what a container's health check asks.
+//! Checks of a server, for operators and container health checks.
 
 use noetl_api::{Client, ClientError, ServerReadiness};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Fai
     let client = remote.client();
     let health = match client.health().await {
         Ok(health) => health,
-        // It says so itself, and in full.
+        // `/readyz` gives the full reason.
         Err(ClientError::Foreign { .. }) | Err(ClientError::Refused { .. }) => {
             let help = "look at its log, and at its database";
             let unhealthy = Check::fail("server", format!("{url} is not healthy"), help);

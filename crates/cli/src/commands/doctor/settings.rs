@@ -1,4 +1,4 @@
-//! Whether the settings are kept as they should be.
+//! Checks of the settings files: trust and permissions.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use crate::config::settings::{Secrecy, TABLE};
 use crate::config::trust::Withheld;
 use crate::config::{Config, Source};
 
-/// The bits that let others read a file.
+/// The permission bits that let other users read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
 pub(super) fn check(config: &Config) -> Check {

@@ -1,4 +1,4 @@
-//! `noetl executions cancel`: ends an execution, wherever it runs.
+//! `noetl executions cancel`: cancels an execution on the database or server that has it.
 
 use noetl_model::{Below, ExecutionId};
 

@@ -1,4 +1,4 @@
-//! `noetl executions events`: the log of one execution, as it is stored.
+//! `noetl executions events`: prints the events of one execution, as stored.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::output::{compact, pretty};
 use crate::plane;
 use crate::terminal::Terminal;
 
-/// How often a log that another process writes is looked at.
+/// Polling interval for events that another process writes.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) async fn events(
@@ -45,23 +45,24 @@ pub(crate) async fn events(
     Ok(Exit::Completed)
 }
 
-/// A log that is read page by page.
+/// The events of an execution, read page by page.
 struct Log {
     history: History,
     execution: ExecutionId,
     after: Seq,
-    /// How many events are still wanted; all if not said.
+    /// The number of events still to return; `None` for no limit.
     left: Option<u64>,
 }
 
 impl Log {
-    /// The next events, or none at the end; with `follow`, the end is that of the execution.
+    /// Returns the next events; `None` at the end of the log or, with `follow`, of the execution.
     async fn next(&mut self, follow: bool) -> Result<Option<Vec<Recorded>>, Failure> {
         if self.left == Some(0) {
             return Ok(None);
         }
         loop {
-            // Asked before the log is read: what an ended execution has is all there will be.
+            // Loaded before the events: if the execution has ended by then, the page cannot miss
+            // later events.
             let summary = self.history.summary(self.execution).await?;
             let has_ended = summary.is_none_or(|summary| summary.status.is_terminal());
             let mut page = self.history.page(self.execution, self.after).await?;
@@ -81,7 +82,7 @@ impl Log {
     }
 }
 
-/// An event for programs: what is stored, with the time as text and the id safe for any reader.
+/// An event for programs: as stored, with the time as text and the id as text.
 #[derive(Serialize)]
 struct EventDocument {
     seq: Seq,

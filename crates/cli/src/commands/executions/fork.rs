@@ -1,4 +1,4 @@
-//! `noetl executions fork` and `retry`: the same past, another way from there.
+//! `noetl executions fork` and `retry`: start an execution with the history of another one.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::session::Work;
 use crate::terminal::Terminal;
 use crate::workload::{by_key, check_declared, payload_of};
 
-/// What stands for the newest version of the playbook an execution runs.
+/// The argument that means the newest version of the execution's playbook.
 const LATEST: &str = "latest";
 
 pub(crate) async fn fork(

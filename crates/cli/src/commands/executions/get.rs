@@ -1,4 +1,4 @@
-//! `noetl executions get`: one execution at length.
+//! `noetl executions get`: shows one execution in full.
 
 use crate::args::GetArgs;
 use crate::config::Config;

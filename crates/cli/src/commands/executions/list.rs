@@ -1,4 +1,4 @@
-//! `noetl executions list`: executions at a glance, newest first.
+//! `noetl executions list`: lists executions, newest first.
 
 use noetl_model::{ExecutionStatus, Summary, Timestamp};
 use noetl_store::{ExecutionFilter, PathFilter};
@@ -15,7 +15,7 @@ use crate::output::time::{day, seconds, took};
 use crate::plane;
 use crate::terminal::{FAINT, Terminal, paint};
 
-/// How much of an error fits the table.
+/// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;
 
 /// One execution of the list, for programs.
@@ -29,9 +29,9 @@ struct Entry {
     started_at: String,
     ended_at: Option<String>,
     duration_seconds: Option<f64>,
-    /// The execution that waits for this one.
+    /// The parent execution, which waits for this one.
     parent_execution_id: Option<String>,
-    /// The execution whose past it shares.
+    /// The origin of a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
     current_step: Option<String>,

@@ -1,4 +1,4 @@
-//! `noetl executions rerun`: the same playbook version once more, perhaps with other values.
+//! `noetl executions rerun`: runs the same playbook version again, perhaps with other values.
 
 use anyhow::anyhow;
 use noetl_control::{PlaybookChoice, StartRequest};

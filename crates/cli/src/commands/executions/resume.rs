@@ -1,4 +1,4 @@
-//! `noetl resume`: drives executions that were interrupted to their end.
+//! `noetl resume`: runs interrupted executions to their end.
 
 use crate::args::ResumeArgs;
 use crate::commands::conclude::Conclusion;

@@ -1,4 +1,4 @@
-//! `noetl executions timeline`: where the time of one execution went.
+//! `noetl executions timeline`: shows how the time of one execution was spent.
 
 use noetl_api::Wanted;
 use noetl_replay::TimelineFold;

@@ -1,4 +1,4 @@
-//! `noetl subscription dead`: messages that could not be dispatched.
+//! `noetl subscription dead`: lists, retries and deletes messages that could not be dispatched.
 
 use noetl_api::wire::{DeadDropped, DeadRetried, FailedMessageView, FailedMessagesView};
 use serde_json::json;
@@ -12,9 +12,9 @@ use crate::output::document;
 use crate::output::table::{line, table};
 use crate::terminal::{FAINT, Terminal, paint};
 
-/// How much of a reason fits the table.
+/// The most characters of a reason in the table.
 const REASON_CHARS_MAX: usize = 60;
-/// How many messages are shown.
+/// The most messages shown.
 const LIST_MAX: usize = 10_000;
 
 pub(super) async fn dead(

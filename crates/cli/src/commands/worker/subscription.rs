@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::remote::{Remote, refused};
 use crate::terminal::Terminal;
 
-/// Fetches the messages of a subscription until it is told to stop, or until there is nothing to fetch.
+/// Fetches the messages of a subscription until told to stop, or until there is nothing to fetch.
 pub(super) async fn fetch(
     path: &str,
     id: WorkerId,
@@ -44,8 +44,8 @@ pub(super) async fn fetch(
     Ok(Exit::Completed)
 }
 
-/// Begins the life of a subscription that nobody has moved yet; one that somebody has paused or
-/// drained is left as it is.
+/// Registers a subscription and activates it if it is new; one that was paused or drained is left
+/// as it is.
 async fn begin(path: &str, remote: &Remote) -> Result<(), Failure> {
     let ask = async |route: &str, body: serde_json::Value| {
         let asked = remote.client().ask(Method::POST, route, Some(&body), Duration::ZERO).await;

@@ -1,6 +1,6 @@
-//! Imitations of the existing worker: pulled notifications, a claim, an ack before the work, single
-//! posts, no heartbeat but that of its registration. They die, say things twice, have a wrong clock and
-//! come back late.
+//! Imitations of the existing worker: it pulls notifications, claims, acknowledges before the work,
+//! posts single events and sends heartbeats only for its registration. The imitations crash, post
+//! twice, have a wrong clock and post late.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,31 +16,32 @@ use super::fleet::call;
 
 /// The pool that these workers serve.
 pub(super) const POOL: &str = "existing";
-/// How often a worker says that it is there.
+/// Interval of the heartbeats.
 const BEAT_EVERY: Duration = Duration::from_secs(5);
-/// After how long one that has died says what it had to say: its command is another's by then.
+/// Delay of the late posts of a crashed worker: by then its command is leased to another one.
 const LATE: Duration = Duration::from_secs(36);
-/// How often a post is tried, and the first pause between tries; each further one is twice as long.
+/// The most attempts of a post, and the first delay between attempts, which doubles each time.
 const POSTS_MAX: u32 = 4;
 const POST_PAUSE: Duration = Duration::from_millis(500);
-/// At which commands a worker dies: before it has done anything, or with everything but the posts.
+/// The commands at which a worker crashes: before it has done anything, or after the work but
+/// before the posts.
 const DIES_EARLY_AT: u64 = 7;
 const DIES_LATE_AT: u64 = 13;
-/// Every so many posts are made twice.
+/// Every n-th post is sent twice.
 const TWICE_EVERY: u64 = 3;
 
-/// Some workers, until they are dropped.
+/// Running workers; stopped when dropped.
 pub(super) struct Existing {
     stop: Arc<AtomicBool>,
     tally: Arc<Tally>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What has happened to them.
+/// Counts of what has happened to the workers.
 #[derive(Default)]
 struct Tally {
     deaths: AtomicU64,
-    /// Those that have died and still have something to say.
+    /// Threads of crashed workers that still have to post.
     late: Mutex<Vec<JoinHandle<()>>>,
     late_answers: AtomicU64,
 }
@@ -57,12 +58,12 @@ impl Existing {
         Self { stop, tally, threads }
     }
 
-    /// How often one of them has died so far.
+    /// Returns the number of crashes so far.
     pub(super) fn deaths(&self) -> u64 {
         self.tally.deaths.load(Ordering::Relaxed)
     }
 
-    /// Waits for those who are late; the answer is how many of their posts were answered.
+    /// Waits for the late posts; returns how many of them were answered.
     pub(super) fn await_late(&self) -> u64 {
         let late = std::mem::take(&mut *self.tally.late.lock().expect("nothing panics with it"));
         for thread in late {
@@ -76,13 +77,13 @@ impl Drop for Existing {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ended = thread.join();
         }
     }
 }
 
-/// One life after another, each under a name of its own.
+/// Runs one worker after another, each with a new name, until told to stop.
 fn live(index: u64, nats: &str, ports: &[u16], stop: &AtomicBool, tally: &Arc<Tally>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime starts");
@@ -93,7 +94,7 @@ fn live(index: u64, nats: &str, ports: &[u16], stop: &AtomicBool, tally: &Arc<Ta
         }
         let worker = Worker { name: format!("existing-{index}-{life}"), index, ports, tally };
         let _beating = worker.register();
-        // What ends a life is told by how the next one goes on.
+        // The reason of a crash does not matter: the next worker takes over.
         let ended = runtime.block_on(worker.work(nats, &mut begun, stop));
         if ended.is_err() || !stop.load(Ordering::Relaxed) {
             tally.deaths.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +102,7 @@ fn live(index: u64, nats: &str, ports: &[u16], stop: &AtomicBool, tally: &Arc<Ta
     }
 }
 
-/// Ends the heartbeats of a life.
+/// Stops the heartbeats of a worker when dropped.
 struct Beating(Option<mpsc::Sender<()>>);
 
 impl Drop for Beating {
@@ -118,7 +119,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Says that it is there, and goes on saying so.
+    /// Registers the worker and starts its heartbeats.
     fn register(&self) -> Beating {
         let registration = json!({
             "name": self.name, "component_type": "worker_pool", "runtime": { "kind": "rust" },
@@ -137,7 +138,7 @@ impl Worker<'_> {
         thread::spawn(move || {
             let mut turn = 0;
             while let Err(mpsc::RecvTimeoutError::Timeout) = dead.recv_timeout(BEAT_EVERY) {
-                // A beat that is lost is followed by another.
+                // A lost heartbeat is followed by another.
                 let body = json!({ "name": name });
                 let _lost = call(ports[turn % ports.len()], "/api/worker/pool/heartbeat", &body);
                 turn += 1;
@@ -146,7 +147,7 @@ impl Worker<'_> {
         Beating(Some(alive))
     }
 
-    /// Works until it dies or is to stop.
+    /// Works until the worker crashes or is told to stop.
     async fn work(&self, nats: &str, begun: &mut u64, stop: &AtomicBool) -> io::Result<()> {
         let client = async_nats::connect(nats).await.map_err(io::Error::other)?;
         let commands = commands_of(client).await?;
@@ -156,7 +157,7 @@ impl Worker<'_> {
             let Some(message) = pulled.next().await else { continue };
             let message = message.map_err(io::Error::other)?;
             let notification: Value = serde_json::from_slice(&message.payload)?;
-            // It dies of a server that is not there, and the notification comes again.
+            // A worker crashes if its server is down, and the notification is redelivered.
             let (status, claimed) = self.claim(&notification)?;
             let kind = match status {
                 200 | 409 => jetstream::AckKind::Ack,
@@ -176,7 +177,7 @@ impl Worker<'_> {
         call(port_of(notification), &path, &json!({ "worker_id": self.name }))
     }
 
-    /// Does what a command asks for, and posts what came of it.
+    /// Runs a command and posts its outcome.
     fn carry_out(&self, port: u16, claimed: &Value, begun: u64) -> io::Result<()> {
         let died = || Err(io::Error::other("it has died"));
         if begun == DIES_EARLY_AT {
@@ -189,7 +190,7 @@ impl Worker<'_> {
             let late = thread::spawn(move || {
                 thread::sleep(LATE);
                 for post in posts {
-                    // Nobody waits for this any more: it is taken for what it is, or refused.
+                    // A late post is either applied or refused.
                     if let Ok((200 | 409, _)) = call(port, "/api/events", &post) {
                         tally.late_answers.fetch_add(1, Ordering::Relaxed);
                     }
@@ -207,7 +208,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// What is posted about a command that succeeded.
+    /// Returns the posts about a command that succeeded.
     fn posts(&self, claimed: &Value, data: &Value) -> Vec<Value> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let command = &claimed["meta"]["command_id"];
@@ -223,7 +224,7 @@ impl Worker<'_> {
             ("command.completed", "success", json!({ "command_id": command, "status": "success" })),
         ];
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // Its clock is an hour behind.
+        // The worker's clock is an hour behind.
         let millis = u64::try_from(now.as_millis()).unwrap_or_default() - 3_600_000;
         said.into_iter()
             .map(|(name, status, context)| {
@@ -241,7 +242,7 @@ impl Worker<'_> {
 
     fn post(&self, port: u16, body: &Value) -> io::Result<()> {
         for attempt in 0..POSTS_MAX {
-            // A superseded worker is told so, and has nothing more to say.
+            // A superseded worker is answered with 409 and has nothing more to post.
             if let Ok((200 | 409, _)) = call(port, "/api/events", body) {
                 return Ok(());
             }
@@ -269,13 +270,13 @@ async fn commands_of(client: async_nats::Client) -> io::Result<consumer::PullCon
     stream.get_or_create_consumer("existing-pool", wanted).await.map_err(io::Error::other)
 }
 
-/// Where the server is that has sent a notification.
+/// Returns the port of the server that sent a notification.
 fn port_of(notification: &Value) -> u16 {
     let url = notification["server_url"].as_str().unwrap_or_default();
     url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("an address with a port")
 }
 
-/// What the tools of the playbook would do.
+/// Does the work of the playbook's tools.
 fn done(claimed: &Value) -> io::Result<Value> {
     let context = &claimed["context"]["render_context"];
     match claimed["node_name"].as_str() {

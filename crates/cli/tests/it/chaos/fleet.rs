@@ -22,17 +22,16 @@ use crate::oracle::{Expected, verify};
 use crate::sandbox::Sandbox;
 use crate::server::{KEY, Process};
 
-/// How long all that was started may take to end: leases that were lost have to run out first, maybe
-/// more than once.
+/// Timeout for all executions to end: lost leases have to expire first, perhaps more than once.
 const END_MAX: Duration = Duration::from_secs(240);
-/// How long a server may take to be there.
+/// Timeout for a server to become ready.
 const READY_MAX: Duration = Duration::from_secs(60);
-/// How long a server may take to answer.
+/// Timeout of a request.
 const ANSWER_MAX: Duration = Duration::from_secs(45);
-/// From one look to the next.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What runs, and what was asked of it.
+/// The running processes, and the executions started on them.
 pub(super) struct Fleet {
     servers: Vec<Option<Process>>,
     ports: Vec<u16>,
@@ -44,12 +43,12 @@ pub(super) struct Fleet {
     pub(super) postgres: PostgresServer,
     pub(super) nats: NatsServer,
     sandbox: Sandbox,
-    /// How many servers have been started.
+    /// The number of servers started so far.
     lives: u32,
 }
 
 impl Fleet {
-    /// Two servers with a worker each, and the playbook.
+    /// Starts two servers with a worker each, and registers the playbook.
     pub(super) fn new() -> Self {
         let (postgres, nats) = (PostgresServer::private(), NatsServer::start());
         let runtime = Runtime::new().expect("a runtime starts");
@@ -84,19 +83,19 @@ impl Fleet {
         fleet
     }
 
-    /// The same with workers of the existing kind, which get every second execution.
+    /// Adds workers of the existing kind, which get every second execution.
     pub(super) fn with_existing_workers(count: u64) -> Self {
         let mut fleet = Self::new();
         fleet.existing = Some(Existing::start(count, &fleet.nats.url(), &fleet.ports));
         fleet
     }
 
-    /// How often a worker of the existing kind has died.
+    /// Returns the number of crashes of existing workers.
     pub(super) fn deaths(&self) -> u64 {
         self.existing.as_ref().map_or(0, Existing::deaths)
     }
 
-    /// Waits for those of them that come late; how many of their posts were answered.
+    /// Waits for the late posts of existing workers; returns how many were answered.
     pub(super) fn await_late(&self) -> u64 {
         self.existing.as_ref().map_or(0, Existing::await_late)
     }
@@ -125,13 +124,13 @@ impl Fleet {
         }
     }
 
-    /// Ends a server without a word and starts it again where it was.
+    /// Kills a server and starts it again on the same port.
     pub(super) fn kill_and_restart(&mut self, server: usize) {
         self.servers[server] = None;
         self.start(server);
     }
 
-    /// Starts executions, through both servers in turn, evenly over time.
+    /// Starts executions through both servers alternately, evenly over time.
     pub(super) fn load(&self, size: Size) -> JoinHandle<()> {
         let (ports, started) = (self.ports.clone(), Arc::clone(&self.started));
         let ledger = self.ledger();
@@ -158,7 +157,7 @@ impl Fleet {
         self.started.lock().expect("nothing panics with it").values().copied().collect()
     }
 
-    /// How many executions have completed, once the database can say it.
+    /// Returns the number of completed executions; retries while the database is down.
     pub(super) fn completed(&self) -> u64 {
         let begun = Instant::now();
         loop {
@@ -173,7 +172,7 @@ impl Fleet {
         self.runtime.block_on(Layout::count(&self.store, status, u64::MAX))
     }
 
-    /// Waits until so many executions have completed.
+    /// Waits until `count` executions have completed.
     pub(super) fn await_completed(&self, count: u64) {
         let begun = Instant::now();
         while self.completed() < count {
@@ -182,7 +181,8 @@ impl Fleet {
         }
     }
 
-    /// Waits until all that was started has ended and nothing is owed any more; when the last ended.
+    /// Waits until all executions have ended and the outbox is empty; returns when the last one
+    /// ended.
     pub(super) fn await_ends(&self) -> Instant {
         let started = u64::try_from(self.started().len()).expect("a count fits");
         self.await_completed(started);
@@ -195,7 +195,7 @@ impl Fleet {
         ended
     }
 
-    /// Checks the whole history; the answer is how many effects there were and how many of them were
+    /// Checks the whole history; returns the number of effects and how many of them were
     /// repetitions.
     pub(super) fn verify(mut self) -> (usize, usize) {
         self.existing = None;
@@ -211,7 +211,7 @@ impl Fleet {
         (ledger.lines().count(), repeated)
     }
 
-    /// What servers and workers have said, for whoever has to find out.
+    /// Returns the last log lines of servers and workers, for a failed assertion.
     fn said(&self) -> String {
         let running = self.count(ExecutionStatus::Running);
         let failed = self.count(ExecutionStatus::Failed);
@@ -242,7 +242,7 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().expect("it has an address").port()
 }
 
-/// Starts an execution, asking until some server answers; its key keeps it from starting twice.
+/// Starts an execution, retrying until a server answers; the dedup key prevents a second start.
 fn start_once(ports: &[u16], n: u64, pool: &str, ledger: &std::path::Path) -> ExecutionId {
     let body = json!({
         "path": "tests/chaos",
@@ -264,7 +264,7 @@ fn start_once(ports: &[u16], n: u64, pool: &str, ledger: &std::path::Path) -> Ex
     }
 }
 
-/// Posts to a server that may not be there, or go while it answers.
+/// Posts to a server that may be down or go down while it answers.
 pub(crate) fn call(port: u16, path: &str, body: &Value) -> io::Result<(u16, Value)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;

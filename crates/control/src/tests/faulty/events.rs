@@ -1,4 +1,4 @@
-//! Feeds and subscriptions, through the same connection.
+//! Feeds and subscriptions of the faulty store.
 
 use async_trait::async_trait;
 use noetl_model::{EventId, ExecutionId, Seq};

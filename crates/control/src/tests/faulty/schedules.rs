@@ -1,4 +1,4 @@
-//! Schedules, through the same connection.
+//! Schedules of the faulty store.
 
 use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};

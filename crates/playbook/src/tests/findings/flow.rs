@@ -1,4 +1,4 @@
-//! Steps, arcs, rules and loops that lead nowhere or mean nothing.
+//! Diagnostics about steps, arcs, rules and loops that lead nowhere or have no effect.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! The head of a document: its kind, its version, its name.
+//! Diagnostics about the head of a document: its kind, version and name.
 
 use expect_test::expect;
 
@@ -37,7 +37,7 @@ fn a_document_of_another_kind() {
     );
 }
 
-/// Documents that are not ours, and what is said about them: nothing of what they hold.
+/// Diagnostics about a file that is not a NoETL document quote none of its content.
 #[test]
 fn a_document_that_is_not_ours_is_not_quoted() {
     let documents = [

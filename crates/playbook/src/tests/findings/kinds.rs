@@ -1,4 +1,4 @@
-//! Tools by their kind: those that are not there, and those that are none.
+//! Diagnostics about tool kinds that are not built in or do not exist.
 
 use expect_test::expect;
 
@@ -19,7 +19,7 @@ fn a_tool_that_is_not_built_in_needs_a_worker_that_has_it() {
     );
 }
 
-/// How bad it is, for workers of ours, that steps have these tools.
+/// Checks the severities of findings about tools that are not built in, for this program's workers.
 #[track_caller]
 fn check_foreign(head: &str, workflow: &str, expected: &[Severity]) {
     let yaml = format!("{head}{}", document(workflow));

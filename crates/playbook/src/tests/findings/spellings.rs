@@ -1,4 +1,4 @@
-//! Keys that are unknown, and those that have a newer spelling.
+//! Diagnostics about unknown keys and deprecated spellings.
 
 use expect_test::expect;
 

@@ -1,8 +1,8 @@
-//! Under which key a request starts an execution: `dedup` in its body, or the header
-//! `Idempotency-Key`.
+//! The start key of a request: `dedup` in its body, or the header `Idempotency-Key`.
 //!
-//! A `dedup` key answers every later request with the first one's execution, whatever it asks for. An
-//! idempotency key repeats the first answer to the same request, and refuses another.
+//! A `dedup` key answers every later request with the first execution, whatever the request asks
+//! for. An idempotency key repeats the first answer for the same request and refuses a different
+//! one.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use noetl_store::StartKey;
 
 use crate::error::ApiError;
 
-/// How long a key may be, in bytes.
+/// Maximum length of a key, in bytes.
 const KEY_MAX: usize = 512;
-/// How long an idempotency key is kept.
+/// Retention of an idempotency key.
 const IDEMPOTENCY_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
-/// The names of the header, as clients spell it.
+/// Accepted spellings of the header.
 const HEADERS: [&str; 2] = ["idempotency-key", "x-idempotency-key"];
 
-/// The value of the header, if it is there.
+/// Returns the value of the idempotency header.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = HEADERS.iter().find_map(|name| headers.get(*name)) else {
         return Ok(None);
     };
     let text = value.to_str().map_err(|_| invalid("`Idempotency-Key` is not plain text"))?;
-    // The draft has it in quotes, most clients do not.
+    // The IETF draft puts the key in quotes; most clients do not.
     let text = text.trim();
     let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     checked(quoted.unwrap_or(text)).map(Some)
 }
 
-/// The key that a request starts an execution under.
+/// Returns the start key of a request.
 pub(super) fn key_of(
     request: &ExecuteRequest,
     idempotency_key: Option<&str>,

@@ -25,11 +25,11 @@ use crate::extract::{Body, InPath, MaybeBody};
 use crate::state::AppState;
 use crate::strict::MaybeStrictBody;
 
-/// How many executions below one are named in the answer to its cancellation.
+/// Maximum number of descendants listed in the answer to a cancellation.
 const NAMED_MAX: usize = 1000;
-/// How many executions one cleanup looks at.
+/// Maximum number of executions that one cleanup considers.
 const CLEANUP_MAX: usize = 10_000;
-/// How long a reason may be.
+/// Maximum length of a reason.
 const REASON_MAX: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -41,8 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(clean_up_executions))
 }
 
-/// Cancels an execution, everything it has under way and everything below it, unless `cascade` is
-/// false.
+/// Cancels an execution with its open commands, and its descendants unless `cascade` is false.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/cancel", tag = "executions",
     params(("execution_id" = String, Path)), request_body = CancelRequest,
@@ -56,7 +55,7 @@ async fn cancel_execution(
     cancel_one(&state, id.into(), request).await.map(Json)
 }
 
-/// The same, as the web interface calls it.
+/// Cancels an execution (the web interface's name for `cancel`).
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/stop", tag = "executions",
     params(("execution_id" = String, Path)), request_body = CancelRequest,
@@ -83,7 +82,7 @@ async fn cancel_one(
     }
     match state.control().cancel_with(execution, reason, below).await? {
         Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
-        // Existing clients take 400 for "has ended already" and print `message`.
+        // Existing clients expect 400 for an execution that has ended, and print `message`.
         Answer::Refused(refusal @ Refusal::Finished(_)) => {
             let detail = refusal.to_string();
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "execution-ended", &*detail)
@@ -109,7 +108,7 @@ fn reason_of(reason: Option<String>, otherwise: &str) -> Result<String, ApiError
     Ok(reason)
 }
 
-/// The executions that one has started and that run, and those below them.
+/// Returns the running descendants of an execution.
 async fn running_below(
     state: &AppState,
     execution: ExecutionId,
@@ -144,7 +143,7 @@ async fn running_below(
     Ok(found)
 }
 
-/// Ends an execution by hand; one that has ended stays as it is.
+/// Ends an execution manually; an execution that has ended stays as it is.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/finalize", tag = "executions",
     params(("execution_id" = String, Path)), request_body = FinalizeRequest,
@@ -177,7 +176,7 @@ async fn finalize_execution(
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 struct RerunRequest {
-    /// Instead of the workload it ran with.
+    /// Replaces the workload of the first run.
     #[serde(default, alias = "payload")]
     #[schema(value_type = Option<Object>)]
     workload: Option<Map<String, Value>>,
@@ -206,7 +205,7 @@ async fn rerun_execution(
     answer(&state, started).await.map(Json)
 }
 
-/// Cancels executions that were started long ago and still run.
+/// Cancels executions that have been running for a long time.
 #[utoipa::path(
     post, path = "/api/executions/cleanup", tag = "executions", request_body = CleanupRequest,
     responses((status = 200, body = CleanupAnswer))
@@ -240,7 +239,7 @@ async fn clean_up_executions(
     }))
 }
 
-/// The executions that have been running for longer than `age`, newest first.
+/// Returns the executions that have been running for longer than `age`, newest first.
 async fn running_since(
     state: &AppState,
     now: Timestamp,

@@ -1,6 +1,6 @@
-//! The events of an execution, a page at a time, from either end.
+//! The events of an execution, in pages, from either end.
 //!
-//! Places in a log have no gaps, so a page is found by its place, however long the log is.
+//! Seqs have no gaps, so a page is found by its seq, however long the log is.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 use crate::tell::{Keep, Told, events_after};
 
-/// How many events are looked at for one page; the next one goes on from there.
+/// Maximum number of events read for one page; the next page continues there.
 const LOOKED_AT_MAX: usize = 5000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -29,19 +29,19 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
-    /// Only events after this place.
+    /// List events after this seq.
     #[serde(default)]
     after: u64,
-    /// Only events before this place.
+    /// List events before this seq.
     before: Option<u64>,
     limit: Option<usize>,
-    /// `asc`, which is the default, or `desc`: the latest first.
+    /// `asc` (the default), or `desc` for the latest first.
     #[serde(default)]
     #[param(inline)]
     order: Order,
-    /// Only events of this type.
+    /// List events of this type.
     event_type: Option<String>,
-    /// Only events about this step.
+    /// List events of this step.
     node_name: Option<String>,
 }
 
@@ -65,8 +65,8 @@ impl EventsQuery {
     }
 }
 
-/// Lists the events of an execution, a page at a time, from either end. A page ends before `limit` if
-/// its events are large; `next_after` or `next_before` says where to go on.
+/// Lists the events of an execution in pages, from either end. A page has fewer than `limit` events
+/// if they are large; `next_after` or `next_before` is the position of the next page.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/events", tag = "executions",
     params(("execution_id" = String, Path), EventsQuery),
@@ -80,7 +80,7 @@ async fn list_events(
     let execution = ExecutionId::from(id);
     let total = known(&state, execution).await?.seq.0;
     let limit = query.limit.unwrap_or(READ_EVENTS_MAX).clamp(1, READ_EVENTS_MAX);
-    // What is left lies between the two.
+    // The events still to read lie between the two.
     let (mut low, mut high) = (query.after, query.before.unwrap_or(u64::MAX).min(total + 1));
     let mut found: Vec<PublicEvent> = Vec::new();
     let mut looked_at = 0;

@@ -1,4 +1,4 @@
-//! Forks: another execution with the same past up to an event.
+//! Forks: a new execution that shares the events of another up to one of them.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(fork_execution))
 }
 
-/// Forks an execution: at an event, or, if none is named, where what failed can be done again.
+/// Forks an execution at an event, or, if none is named, where the failed part can be run again.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/fork", tag = "executions",
     params(("execution_id" = String, Path)), request_body = ForkBody,

@@ -19,16 +19,16 @@ use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::state::AppState;
 
-/// How many executions a page has if it does not say.
+/// Default number of executions per page.
 const LIMIT: usize = 50;
-/// How many executions a page may have.
+/// Maximum number of executions per page.
 const LIMIT_MAX: usize = 100;
-/// How many executions are looked at for one page; who wants to go further narrows the filter.
+/// Maximum number of executions read for one page; a search beyond it needs a narrower filter.
 const LOOKED_AT_MAX: usize = 20_000;
-/// How far the time in an execution's id may be from the time it started at.
+/// Maximum difference between the time in an execution's id and its start.
 const ID_SLACK: Duration = Duration::from_secs(3600);
 
-/// Says which `cursor` brings the next page; left out after the last one.
+/// Header with the `cursor` of the next page; absent on the last page.
 static NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -39,24 +39,24 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 struct ListQuery {
     catalog_id: Option<AnyId>,
-    /// A part of the path, whatever its case.
+    /// A part of the path, ignoring case.
     path: Option<String>,
     /// The whole path.
     path_exact: Option<String>,
     status: Option<String>,
     parent_execution_id: Option<AnyId>,
-    /// Only those that started at this time or later, in RFC 3339.
+    /// List executions started at this time or later, in RFC 3339.
     started_after: Option<String>,
-    /// Only those that started before this time, in RFC 3339.
+    /// List executions started before this time, in RFC 3339.
     started_before: Option<String>,
     limit: Option<usize>,
     #[serde(default)]
     offset: usize,
-    /// Where the next page begins, as the header `X-Next-Cursor` of this one said.
+    /// Start of the page: the header `X-Next-Cursor` of the previous one.
     cursor: Option<AnyId>,
 }
 
-/// When what a listing shows was started.
+/// The range of start times to list.
 struct Wanted {
     after: Option<Timestamp>,
     before: Option<Timestamp>,
@@ -69,18 +69,18 @@ impl Wanted {
             && before.is_none_or(|before| summary.started_at < before)
     }
 
-    /// Whether everything that the store finds is shown.
+    /// True if the range is unbounded, so that all executions the store finds are listed.
     fn admits_all(&self) -> bool {
         let Self { after, before } = self;
         after.is_none() && before.is_none()
     }
 
-    /// The newest id that can be shown, not included: ids hold the time they were drawn at.
+    /// Returns the exclusive upper bound of ids; ids contain their time of creation.
     fn newest(&self) -> Option<ExecutionId> {
         self.before.map(|before| ExecutionId(first_id_at(before.after(ID_SLACK))))
     }
 
-    /// The oldest id that can be shown.
+    /// Returns the lower bound of ids.
     fn oldest(&self) -> ExecutionId {
         let slack = i64::try_from(ID_SLACK.as_micros()).expect("an hour fits");
         let earliest =
@@ -123,7 +123,7 @@ async fn list_executions(
     Ok((headers, Json(found)))
 }
 
-/// The executions of a page, and where the next one begins.
+/// Loads the executions of a page, and the cursor of the next one.
 async fn collect(
     state: &AppState,
     filter: &ExecutionFilter,
@@ -134,7 +134,8 @@ async fn collect(
     let mut found = Vec::new();
     let (mut left_out, mut before) = (offset, first);
     for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
-        // What is left out by others than the store is only known once it is read.
+        // The filter by time is applied here, so the number of rows to read is not known in
+        // advance.
         let needed = if wanted.admits_all() { limit + left_out } else { PAGE_MAX };
         let page = Page { before, limit: PAGE_MAX.min(needed) };
         let summaries = state.control().list(filter, page).await?;
@@ -163,7 +164,7 @@ async fn collect(
     Ok((found, before))
 }
 
-/// Which paths are asked for; a whole path comes before a part of it.
+/// Returns the filter on paths; the whole path takes precedence over a part.
 pub(in crate::routes) fn path_of(
     whole: Option<String>,
     part: Option<String>,
@@ -171,7 +172,7 @@ pub(in crate::routes) fn path_of(
     whole.map(PathFilter::Whole).or(part.map(PathFilter::Part))
 }
 
-/// A status, whatever its case.
+/// Parses a status, ignoring case.
 pub(in crate::routes) fn status_of(text: &str) -> Result<ExecutionStatus, ApiError> {
     text.to_uppercase().parse().map_err(|_| {
         let known: Vec<&str> = ExecutionStatus::ALL.iter().map(|status| status.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Looking at one execution.
+//! Showing one execution.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::state::AppState;
 use crate::tell::{Keep, events_after};
 use crate::unserved::hint;
 
-/// How many events come with an execution.
+/// Maximum number of events shown with an execution.
 const DETAIL_EVENTS_MAX: u64 = 2000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -29,27 +29,27 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(cancellation_check))
 }
 
-/// Which events come with an execution, as existing interfaces ask for them.
+/// Selects the events shown with an execution.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct DetailQuery {
-    /// From one; the latest events if it is left out.
+    /// Page number from 1; the latest events if left out.
     page: Option<u64>,
     page_size: Option<u64>,
-    /// Of those, only what came after this event.
+    /// Of the page, show events after this one.
     #[param(value_type = Option<String>)]
     since_event_id: Option<AnyId>,
-    /// Of those, only events of this type.
+    /// Of the page, show events of this type.
     event_type: Option<String>,
 }
 
 impl DetailQuery {
-    /// What of the events of a page is shown.
+    /// Filters the events of a page.
     fn shown(&self, mut events: Vec<PublicEvent>) -> Vec<PublicEvent> {
         if let Some(AnyId(since)) = self.since_event_id {
             match events.iter().position(|event| event.event_id == since) {
                 Some(index) => drop(events.drain(..=index)),
-                // It lies before the page.
+                // The event lies before the page.
                 None => events.retain(|event| event.event_id > since),
             }
         }
@@ -99,7 +99,7 @@ async fn show_execution(
     }))
 }
 
-/// Says how an execution stands.
+/// Shows the state of an execution.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/status", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = ExecutionState))
@@ -113,7 +113,7 @@ async fn execution_status(
     Ok(Json(state_of(summary, state.now(), hint)))
 }
 
-/// Says whether an execution was cancelled; one that is not known was not.
+/// Shows if an execution was cancelled; an unknown execution was not.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/cancellation-check", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = CancellationCheck))

@@ -1,4 +1,4 @@
-//! An execution and those that its steps have started, and theirs.
+//! The tree of an execution and its descendants.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,14 +17,14 @@ use crate::error::ApiError;
 use crate::extract::InPath;
 use crate::state::AppState;
 
-/// How many executions a tree shows.
+/// Maximum number of executions in a tree.
 const TREE_MAX: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(execution_tree))
 }
 
-/// An execution with those it has started, oldest first.
+/// An execution with its children, oldest first.
 #[derive(Serialize)]
 struct Node {
     #[serde(flatten)]
@@ -36,11 +36,11 @@ struct Node {
 struct Tree {
     #[serde(flatten)]
     root: Node,
-    /// Whether there are more executions than are shown.
+    /// True if there are more executions than shown.
     truncated: bool,
 }
 
-/// Shows an execution with all that its steps have started.
+/// Shows an execution with all its descendants.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/tree", tag = "executions",
     params(("execution_id" = String, Path)), responses((status = 200, body = Object))
@@ -64,7 +64,7 @@ async fn execution_tree(
     Ok(Json(Tree { root: node(root, &mut below), truncated }))
 }
 
-/// Up to `limit` children, newest first, and whether there are more.
+/// Loads up to `limit` children, newest first; the flag is true if there are more.
 async fn children_of(
     state: &AppState,
     parent: ExecutionId,

@@ -1,4 +1,4 @@
-//! Proof: whether what is stored about an execution is what was written.
+//! Verification of an execution against its digests.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(verify_execution))
 }
 
-/// Checks an execution's log and everything that is kept beside it.
+/// Verifies an execution's log and the data derived from it.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/verify", tag = "executions",
     params(("execution_id" = String, Path), VerificationQuery),

@@ -1,7 +1,7 @@
-//! Feeds that go onto subjects: one server at a time reads each, puts its events there, and moves it on.
+//! Publishes feeds with a subject on NATS; each feed is published by one server at a time.
 //!
-//! Invariants: a feed is moved only past what the broker has; a feed that cannot be delivered delays no
-//! other.
+//! Invariants: a feed's cursor moves only past events that the broker has confirmed; a feed that
+//! cannot be delivered delays no other.
 
 use std::time::Duration;
 
@@ -17,40 +17,40 @@ use super::{Reading, feed_subject, filter_of};
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// How often it is looked without a hint.
+/// Interval of checks for new events without a hint.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How many events are put at once.
+/// Number of events published at once.
 const BATCH: usize = 200;
-/// How many batches of one feed are put before it is looked at the others again.
+/// Maximum number of batches of one feed before the feeds are listed again.
 const BATCHES_MAX: usize = 50;
-/// How many feeds are delivered at the same time.
+/// Maximum number of feeds delivered concurrently.
 const AT_ONCE_MAX: usize = 16;
-/// For how long a server that goes without a word keeps a feed.
+/// Time after which a silent server loses its turn to deliver a feed.
 const TURN: Duration = Duration::from_secs(15);
-/// How long to wait after the store has failed, or while the broker is away.
+/// Pause after a failure of the store, or while the broker is disconnected.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often a feed is tried that the broker refuses, before it is dead.
+/// Number of failures after which a feed is dead.
 const FAILURES_MAX: u32 = 20;
-/// The longest wait between two tries.
+/// Maximum delay between two tries.
 const RETRY_MAX: Duration = Duration::from_secs(256);
 
 /// The result of a delivery that did not fail.
 enum Delivery {
-    /// The broker has everything there was.
+    /// All events were published.
     Done,
-    /// Another server delivers the feed, and keeps how that goes.
+    /// Another server delivers the feed and records the result.
     Anothers,
 }
 
-/// Why a feed does not go on.
+/// The reason why a feed is not delivered.
 enum Stuck {
-    /// Nothing is wrong with the feed: the store or the connection to the broker is not there.
+    /// The store or the connection to the broker is unavailable; the feed is fine.
     Elsewhere(String),
-    /// The broker does not answer for this feed.
+    /// The broker does not confirm the events of this feed.
     Unanswered(String),
     /// The broker refuses the events of this feed.
     Refused(String),
-    /// The subject is not one that feeds may be put onto.
+    /// The subject is not allowed for feeds.
     Forbidden(String),
 }
 
@@ -60,7 +60,7 @@ impl From<ApiError> for Stuck {
     }
 }
 
-/// Puts the events of feeds onto their subjects until `stop`; `holder` is this server among others.
+/// Publishes the events of feeds until `stop`; `holder` identifies this server.
 pub async fn deliver_feeds(state: AppState, holder: String, stop: CancellationToken) {
     let mut hints = state.bus().subscribe();
     loop {
@@ -79,7 +79,8 @@ pub async fn deliver_feeds(state: AppState, holder: String, stop: CancellationTo
     }
 }
 
-/// Delivers every feed that is due, each on its own; the error is one that holds for all of them.
+/// Delivers all feeds that are due, independently of one another; the error is one that concerns
+/// all of them.
 async fn deliver_all(
     state: &AppState,
     holder: &str,
@@ -110,7 +111,7 @@ fn is_due(delivery: &FeedDelivery, now: Timestamp) -> bool {
     }
 }
 
-/// Keeps how a delivery went.
+/// Records the result of a delivery.
 async fn note(
     state: &AppState,
     feed: &NamedFeed,
@@ -179,14 +180,14 @@ async fn deliver(
         let to = reading.cursor();
         let moved = state.store().move_feed(&feed.name, &from, to).await;
         if !moved.map_err(ApiError::from)? {
-            // Somebody has sent it elsewhere, or has forgotten it.
+            // The feed was moved or deleted meanwhile.
             return Ok(Delivery::Anothers);
         }
     }
     Ok(Delivery::Done)
 }
 
-/// Why the broker has not taken the events of a feed.
+/// Classifies an error of publishing.
 fn stuck(error: &BusError, reach: Reach) -> Stuck {
     let mut reason = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -201,7 +202,7 @@ fn stuck(error: &BusError, reach: Reach) -> Stuck {
     }
 }
 
-/// An event for a subject; its id is the same however often it is put.
+/// Creates the message for an event; its id is the same for every try.
 fn parcel(feed: &str, subject: &str, event: &FeedEvent) -> Parcel {
     Parcel {
         subject: filled(subject, &event.event.event_type, &event.execution_id),

@@ -1,6 +1,6 @@
-//! Somebody who reads the events of all executions: page by page, or as a stream without an end.
+//! Reads the events of all executions: in pages, or as an endless stream.
 //!
-//! A reader goes on after its cursor, so no event is stepped over; a hint only makes it look sooner.
+//! Reading continues after a cursor, so no event is skipped; a hint only makes it check sooner.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -20,29 +20,29 @@ use crate::error::ApiError;
 use crate::state::AppState;
 use crate::tell::teller_at;
 
-/// How often it is looked without a hint.
+/// Interval of checks for new events without a hint.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often a listener that hears nothing is told that somebody is there.
+/// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How many executions' names are remembered at a time.
+/// Maximum number of executions whose names are cached.
 const TELLERS_MAX: usize = 1000;
 
-/// The cursor after which a listener that was cut off goes on.
+/// Returns the cursor after which a reconnecting client resumes.
 pub(in crate::routes) fn resumed(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id")?.to_str().ok()
 }
 
-/// Somebody who reads the events of all executions, from a cursor on.
+/// A reader of the events of all executions, starting at a cursor.
 pub(in crate::routes) struct Reading {
     state: AppState,
     filter: FeedFilter,
     cursor: FeedCursor,
     limit: usize,
     hints: HintReceiver,
-    /// How often the store had been found to have gone back in time when the cursor was compared with
-    /// the end last.
+    /// The control plane's count of rewinds of the store when the cursor was last compared with the
+    /// end.
     rewinds: u64,
-    /// What tells the events of each execution, and after which one.
+    /// Converters of events by execution, each with the last event it has seen.
     tellers: HashMap<ExecutionId, (Seq, Teller)>,
 }
 
@@ -58,13 +58,13 @@ impl Reading {
         Self { state, filter, cursor, limit, hints, rewinds: 0, tellers }
     }
 
-    /// How far it has come.
+    /// Returns the reader's position.
     pub(in crate::routes) fn cursor(&self) -> &FeedCursor {
         &self.cursor
     }
 
-    /// Refuses a cursor that lies behind the last event because the store has gone back in time: the
-    /// reader would miss what comes until it is there.
+    /// Fails if the cursor lies after the last event because the store was restored to an earlier
+    /// state: the reader would miss the events up to the cursor.
     pub(in crate::routes) async fn check_cursor(&mut self) -> Result<(), ApiError> {
         let rewinds = self.state.control().rewinds();
         if self.rewinds == rewinds {
@@ -83,7 +83,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What is there now and is to be shown; the cursor moves past all that was looked at.
+    /// Reads the next events that pass the filter; the cursor moves past all events that were read.
     pub(in crate::routes) async fn page(&mut self) -> Result<Vec<FeedEvent>, ApiError> {
         loop {
             let page = self.state.store().feed(&self.cursor, self.limit).await?;
@@ -123,17 +123,18 @@ impl Reading {
         }))
     }
 
-    /// Waits for a hint that something may have happened, or for as long as this.
+    /// Waits for a hint or for `left`, whichever comes first.
     pub(in crate::routes) async fn wait(&mut self, left: Duration) {
         let look = left.min(LOOK_EVERY);
-        // A hint that is lost costs the time until the next look.
+        // A lost hint costs the time until the next check.
         let _heard = tokio::time::timeout(look, self.hints.next()).await;
     }
 
-    /// What comes from here on, as server-sent events until the server drains; the id of each is the
-    /// cursor to go on after it.
+    /// Streams the events as server-sent events until the server drains; an event's id is the
+    /// cursor to resume after it.
     pub(in crate::routes) fn into_stream(self) -> Response {
-        // Without an event, so that who is cut off before the first one misses none either.
+        // Sends the position first, without an event, so that a client that is cut off before the
+        // first event misses none.
         let begun = SentEvent::default().id(self.cursor.to_string());
         let sent = stream::once(async { Ok(begun) }).chain(sent_events(self));
         Sse::new(sent).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
@@ -146,7 +147,7 @@ fn sent_events(reading: Reading) -> impl Stream<Item = Result<SentEvent, Infalli
         let draining = draining.clone();
         async move {
             while waiting.is_empty() {
-                // Who was cut off connects again and goes on.
+                // On an error the stream ends; the client reconnects and resumes.
                 waiting = reading.page().await.ok()?.into();
                 if waiting.is_empty() {
                     tokio::select! {

@@ -1,21 +1,21 @@
-//! The subjects that feeds may be put onto: below a prefix of the operator, and no others.
+//! The subjects that feeds may be published on: only those below the operator's prefix.
 //!
-//! The server publishes with its own permissions, which may be those of an administrator of NATS.
+//! The server publishes with its own permissions, which may be those of a NATS administrator.
 
 use std::fmt;
 
-/// How long a subject may be.
+/// Maximum length of a subject, in bytes.
 const SUBJECT_MAX: usize = 200;
-/// How long a part of a subject may be that an event fills in.
+/// Maximum length of the event type inserted into a subject.
 const FILLED_MAX: usize = 200;
-/// Where the subjects begin that servers and workers tell each other on.
+/// Prefixes of the subjects that servers and workers use among themselves.
 const OWN_PREFIXES: [&str; 2] = ["noetl.commands", "noetl.hints"];
 
-/// The prefix that every subject of a feed begins with, without the full stop after it.
+/// The prefix of all subjects of feeds, without its trailing full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectPrefix(String);
 
-/// Why a text is no prefix or no subject below it.
+/// The reason why a text is not a valid prefix or subject.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSubject {
     #[error("`{0}` is not words with full stops between them, without spaces, `*`, `>` and `$`")]
@@ -43,7 +43,7 @@ impl fmt::Display for SubjectPrefix {
 }
 
 impl SubjectPrefix {
-    /// Reads a prefix; a full stop at its end may be left out.
+    /// Parses a prefix; a trailing full stop is optional.
     pub fn parse(text: &str) -> Result<Self, BadSubject> {
         let text = text.strip_suffix('.').unwrap_or(text);
         check_words(text)?;
@@ -54,7 +54,7 @@ impl SubjectPrefix {
         }
     }
 
-    /// Checks a subject, in which `{event_type}` and `{execution_id}` may stand.
+    /// Checks a subject, which may contain `{event_type}` and `{execution_id}`.
     pub(super) fn check(&self, subject: &str) -> Result<(), BadSubject> {
         if subject.len() > SUBJECT_MAX {
             return Err(BadSubject::TooLong);
@@ -81,8 +81,8 @@ fn check_words(text: &str) -> Result<(), BadSubject> {
     Err(BadSubject::NotWords(text.to_owned()))
 }
 
-/// The subject of an event. Other programs choose names of events too, so whatever cannot stand in a
-/// subject is replaced.
+/// Returns the subject for an event. Other programs choose names of events too, so characters that
+/// are not allowed in a subject are replaced.
 pub(super) fn filled(subject: &str, event_type: &str, execution: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
     let words = event_type.split('.').filter(|word| !word.is_empty());

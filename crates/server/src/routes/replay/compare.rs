@@ -1,4 +1,4 @@
-//! What is different between two moments of an execution, or between two executions.
+//! Differences between two cutoffs of an execution, or between two executions.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,11 +24,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 struct DiffQuery {
     execution_id: AnyId,
-    /// The execution to compare with; the same one if not given.
+    /// The execution to compare with; the same one if absent.
     other_execution_id: Option<AnyId>,
-    /// A place in the log, the id of an event, a time or `latest`, which is the default.
+    /// A seq, the id of an event, a time, or `latest` (the default).
     from: Option<String>,
-    /// The same, of the other execution if there is one.
+    /// The second cutoff, in the same form; of the other execution if one is given.
     to: Option<String>,
 }
 
@@ -42,13 +42,13 @@ struct Side {
 struct Answer {
     from: Side,
     to: Side,
-    /// The changes, a line each.
+    /// The changes as text, one per line.
     text: String,
     #[serde(flatten)]
     difference: Difference,
 }
 
-/// Compares two moments of an execution, or two executions: context, steps, commands and loops.
+/// Compares two cutoffs of an execution, or two executions: context, steps, commands and loops.
 #[utoipa::path(
     get, path = "/api/replay/diff", tag = "replay", params(DiffQuery),
     responses((status = 200, description = "the changes, also as a JSON Patch", body = Object))

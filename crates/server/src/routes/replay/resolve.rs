@@ -1,4 +1,4 @@
-//! What is known of the values that a replay refers to, without showing them.
+//! Looks up the payloads that a replay refers to, without showing their values.
 
 use noetl_api::digest_named;
 use noetl_model::Digest;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// How many values are looked up for one answer.
+/// Maximum number of payloads looked up per answer.
 const RESOLVED_MAX: usize = 100;
 
-/// The values that were looked up.
+/// The payloads that were looked up.
 #[derive(Debug, Serialize)]
 pub(super) struct Resolved {
     payload_resolution: Vec<Lookup>,
@@ -52,11 +52,11 @@ struct Summary {
     unique_refs: usize,
     all_resolved: bool,
     checksum: Digest,
-    /// Whether there are more references than were looked up.
+    /// True if there are more references than were looked up.
     truncated: bool,
 }
 
-/// A place that refers to a value.
+/// A reference to a payload and where it occurs.
 struct Mention<'a> {
     scope: &'static str,
     event_id: Option<i64>,
@@ -65,7 +65,7 @@ struct Mention<'a> {
     reference: &'a Reference,
 }
 
-/// Looks up the values that a replay refers to, each once.
+/// Looks up the payloads that a replay refers to, each once.
 pub(super) async fn resolve(
     state: &AppState,
     replayed: &ReplayState,

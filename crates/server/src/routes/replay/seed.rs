@@ -1,5 +1,5 @@
-//! Replays that leave marks: what a long one has come to is saved every so many events, and a later one
-//! goes on from the furthest that lies before its cutoff. One that grows large waits until it is alone.
+//! Replays that are saved at intervals of events; a later replay continues from the last saved one
+//! before its cutoff. A large replay waits until it is the only large one.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use tokio::time::timeout;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// How long a large replay waits for others to be sent.
+/// Maximum time a large replay waits for other large ones.
 const ALONE_WAIT: Duration = Duration::from_secs(60);
 
-/// A replay, and if it is large the right to hold it.
+/// A replay and, if it is large, its permit.
 pub(super) struct Replayed {
     pub(super) replayer: Replayer,
     pub(super) alone: Option<OwnedSemaphorePermit>,
 }
 
-/// Replays an execution as a question asks, from the furthest mark that is of use.
+/// Replays an execution, from the last usable saved replay on.
 pub(super) async fn replayed(
     state: &AppState,
     question: &ReplayQuestion,
@@ -60,7 +60,7 @@ fn busy() -> ApiError {
     ApiError::later(status, "replays-busy", detail, ALONE_WAIT / 6)
 }
 
-/// A replay that goes on from a mark, if there is one that the question admits.
+/// Loads the last saved replay that the question allows.
 async fn seed(state: &AppState, question: &ReplayQuestion) -> Result<Option<Replayer>, ApiError> {
     let bound = bound_of(question);
     if !question.is_ours() || bound.seq.0 < state.replay_saved_every() {
@@ -84,7 +84,7 @@ async fn seed(state: &AppState, question: &ReplayQuestion) -> Result<Option<Repl
     }
 }
 
-/// How far a saved replay may go without taking an event that the question does not admit.
+/// Returns the bound of saved replays that contain no event the question excludes.
 fn bound_of(question: &ReplayQuestion) -> ReplayBound {
     let bound = ReplayBound {
         shape: Replayer::SHAPE,
@@ -100,7 +100,7 @@ fn bound_of(question: &ReplayQuestion) -> ReplayBound {
     }
 }
 
-/// Leaves a mark. One that is not written costs time, nothing else.
+/// Saves a replay. A failure is logged and only costs time later.
 async fn save(state: &AppState, question: &ReplayQuestion, replayer: &Replayer, last: &Recorded) {
     let Some(SavedFold { seq, last_id, last_at, body }) = replayer.saved(last) else { return };
     let (execution, projection) = (question.execution, question.projection.as_str());

@@ -1,4 +1,4 @@
-//! What a log shows, up to a moment.
+//! The state of an execution at a cutoff.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,7 +18,7 @@ use crate::extract::InQuery;
 use crate::large::large_json;
 use crate::state::AppState;
 
-/// How many events are folded if the question does not say.
+/// Default number of events to fold.
 const EVENTS: u64 = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -31,18 +31,18 @@ struct StateQuery {
     execution_id: AnyId,
     tenant_id: Option<String>,
     organization_id: Option<String>,
-    /// Up to this event. At most one of the three cutoffs may be given.
+    /// Replay up to this event. At most one of the three cutoffs may be given.
     as_of_event_id: Option<AnyId>,
-    /// Up to this place in the log (1, 2, 3, …), or up to the event with this id.
+    /// Replay up to this seq (1, 2, 3, …), or up to the event with this id.
     as_of_position: Option<AnyId>,
-    /// Up to this instant, in RFC 3339.
+    /// Replay up to this time, in RFC 3339.
     as_of_time: Option<String>,
-    /// `execution`, `stage`, `frame`, `command`, `business_object`, `loop` or `all`; what a
-    /// projection refers to comes with it.
+    /// `execution`, `stage`, `frame`, `command`, `business_object`, `loop` or `all`; projections
+    /// that the chosen one refers to are included.
     projection: Option<String>,
-    /// How many events to fold; if there are more, the answer says `truncated`.
+    /// Maximum number of events to fold; if there are more, the answer has `truncated`.
     limit: Option<i64>,
-    /// Whether to look up the values that are referred to, and say what is known of them.
+    /// True to look up the referenced payloads and show their metadata.
     #[serde(default)]
     resolve_payloads: bool,
 }
@@ -55,7 +55,7 @@ struct Answer {
     resolved: Option<Resolved>,
 }
 
-/// Replays an execution up to a moment, and shows its projections with their checksums.
+/// Replays an execution up to a cutoff and shows its projections with their checksums.
 #[utoipa::path(
     get, path = "/api/replay/state", tag = "replay", params(StateQuery),
     responses(
@@ -77,7 +77,7 @@ async fn replay_state(
         false => None,
     };
     Ok(match resolved {
-        // Flattening holds the whole answer once more, so it is left out where nothing is added.
+        // Flattening copies the whole answer, so it is avoided if nothing is added.
         None => large_json(replayed, alone),
         Some(_) => large_json(Answer { state: replayed, resolved }, alone),
     })

@@ -1,4 +1,4 @@
-//! When each step and command of an execution waited and ran.
+//! The timeline of an execution: when each step and command waited and ran.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -27,8 +27,7 @@ struct TimelineQuery {
     execution_id: AnyId,
 }
 
-/// Says when each step and command waited and ran, which steps the end waited for, and where the
-/// time went.
+/// Shows when each step and command waited and ran, the critical path, and the time spent.
 #[utoipa::path(
     get, path = "/api/replay/timeline", tag = "replay", params(TimelineQuery),
     responses((status = 200, body = Object))

@@ -1,4 +1,4 @@
-//! The end of what has one, in memory.
+//! In-memory deletion of expired records.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -34,7 +34,7 @@ impl Cleanup for MemoryStore {
     }
 }
 
-/// Removes up to `limit` rows that are over; the answer is how many.
+/// Removes up to `limit` rows that match `is_over`. Returns their number.
 fn drain<K: Ord + Clone, V>(
     rows: &mut BTreeMap<K, V>,
     limit: usize,

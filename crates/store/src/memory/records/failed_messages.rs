@@ -1,4 +1,4 @@
-//! Messages that failed, in memory.
+//! In-memory failed messages.
 
 use async_trait::async_trait;
 use noetl_model::ExecutionId;

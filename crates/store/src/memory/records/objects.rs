@@ -1,4 +1,4 @@
-//! Named results and objects in memory.
+//! In-memory named results and objects.
 
 use std::collections::hash_map::Entry;
 

@@ -1,4 +1,4 @@
-//! Events of others, in memory.
+//! In-memory projected events.
 
 use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};

@@ -1,4 +1,4 @@
-//! Runtimes in memory.
+//! In-memory runtimes.
 
 use async_trait::async_trait;
 use noetl_model::Timestamp;

@@ -1,4 +1,4 @@
-//! Credentials, the keychain and the audit in memory.
+//! In-memory credentials, keychain and audit log.
 
 use std::collections::BTreeMap;
 
@@ -113,7 +113,7 @@ impl Credentials for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Every sealed row of a table, in the order of their keys.
+    /// Returns all sealed rows of a table, ordered by key.
     fn sealed_rows(&self, table: SealedTable) -> Vec<SealedRow> {
         let tables = self.tables();
         let records = &tables.records;

@@ -1,4 +1,4 @@
-//! Turns in memory.
+//! In-memory turns.
 
 use std::time::Duration;
 

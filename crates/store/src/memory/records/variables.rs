@@ -1,4 +1,4 @@
-//! Variables in memory.
+//! In-memory variables.
 
 use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};

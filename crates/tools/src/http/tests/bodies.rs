@@ -1,4 +1,4 @@
-//! Bodies of several parts, and of bytes.
+//! Tests of multipart and binary bodies.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tokens that are got first.
+//! Tests of OAuth2 tokens.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn config(more: Value) -> Value {
     json!({"url": "http://{server}/data", "auth": auth})
 }
 
-/// Calls with one tool, one after the other; what the server was asked for, with the proof.
+/// Runs a number of calls with one tool; returns the path and the authentication of each request.
 async fn asked(calls: usize, config: Value, answers: Vec<Vec<u8>>) -> Vec<String> {
     let server = Server::start(answers).await;
     let tool = http(Egress::Any);

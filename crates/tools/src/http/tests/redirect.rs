@@ -1,4 +1,4 @@
-//! Answers that lead elsewhere, and what does not follow them.
+//! Tests of redirects and of the headers and bodies that are not sent along.
 
 use super::*;
 

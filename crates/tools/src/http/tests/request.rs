@@ -1,4 +1,4 @@
-//! What is asked for, as it goes over the wire.
+//! Tests of requests as they are sent.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What comes back, and what of it is a failure.
+//! Tests of responses and of the failures they cause.
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn json_is_parsed() {
     .await;
 }
 
-/// Checks what body an answer is taken for.
+/// Checks the body of the output, or the error kind, for a response.
 async fn check_body(config: Value, headers: &[&str], body: &str, expected: Value) {
     let server = Server::start(vec![answer("200 OK", headers, body)]).await;
     let text = config.to_string().replace("{server}", &server.address);
@@ -117,7 +117,7 @@ async fn nobody_there_is_a_connection_error() {
     assert!(error.message.contains("cannot connect"), "{error}");
 }
 
-/// A call of a worker whose calls may hold 8 MiB each.
+/// Runs a call in a worker whose calls may hold 8 MiB each.
 async fn run_small(answer: Vec<u8>) -> (Ended, crate::MemoryBudget) {
     let budget = crate::MemoryBudget::new(16 * 1024 * 1024);
     let server = Server::start(vec![answer]).await;
@@ -128,7 +128,7 @@ async fn run_small(answer: Vec<u8>) -> (Ended, crate::MemoryBudget) {
 
 #[tokio::test]
 async fn a_short_body_that_is_a_large_value_is_refused_before_it_is_built() {
-    // 600 kB of text; 300,000 values, twice.
+    // 600 kB of text become 300,000 values, in two copies.
     let body = format!("[{}0]", "0,".repeat(300_000));
     let (ended, budget) = run_small(answer("200 OK", &[], &body)).await;
     let Outcome::Failed { error, output: None } = ended.outcome else { panic!("completed") };

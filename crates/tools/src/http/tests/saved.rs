@@ -1,4 +1,4 @@
-//! Bodies that go into a file.
+//! Tests of bodies that are saved to a file.
 
 use super::*;
 
