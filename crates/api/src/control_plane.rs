@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{
-    Attempt, CommandId, ExecutionId, Lease, PayloadRef, Pool, Report, Timestamp, WorkerId,
+    Attempt, CommandId, ExecutionId, Lease, LeaseScope, PayloadRef, Pool, Report, Timestamp,
+    WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -75,6 +76,7 @@ pub struct WorkerNotice {
 pub struct LeaseRequest {
     pub worker: WorkerId,
     pub pool: Pool,
+    pub scope: LeaseScope,
     /// Maximum number of commands to lease.
     pub max: usize,
     /// Maximum wait for the first command.

@@ -158,9 +158,9 @@ async fn answered(response: Response) -> Result<Response, ControlError> {
 #[async_trait]
 impl ControlPlane for RemoteControl {
     async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
-        let LeaseRequest { worker, pool, max, wait } = request;
+        let LeaseRequest { worker, pool, scope, max, wait } = request;
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        let call = LeaseCall { worker, pool, max, wait_ms };
+        let call = LeaseCall { worker, pool, scope, max, wait_ms };
         let reply: LeaseReply = self.call("api/worker/lease", &call, wait).await?;
         Ok(reply.leases)
     }

@@ -59,8 +59,9 @@ impl Embedded {
 #[async_trait]
 impl ControlPlane for Embedded {
     async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
-        let LeaseRequest { worker, pool, max, wait } = request;
-        self.control.lease(&worker, &pool, max, wait).await.map_err(ControlError::unavailable)
+        let LeaseRequest { worker, pool, scope, max, wait } = request;
+        let leased = self.control.lease_from(scope, &worker, &pool, max, wait);
+        leased.await.map_err(ControlError::unavailable)
     }
 
     async fn heartbeat(

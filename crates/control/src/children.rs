@@ -11,8 +11,8 @@ use noetl_engine::{
     ChildCall, ChildPlaybook, ChildRequest, Ended, Execution, Input, child_request,
 };
 use noetl_model::{
-    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
-    Pool, Seq, ToolError,
+    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, LeaseScope,
+    Origin, Payload, Pool, Seq, ToolError,
 };
 use noetl_store::{KeyHolder, ReadyCommand, StartKey, StoreError};
 use serde_json::json;
@@ -56,7 +56,7 @@ impl Control {
 
     /// Starts the waiting children and returns their number.
     async fn start_waiting(&self) -> Result<usize, StoreError> {
-        let taken = self.take_ready(&Pool::control(), CHILDREN_MAX).await?;
+        let taken = self.take_ready(LeaseScope::All, &Pool::control(), CHILDREN_MAX).await?;
         let starting = taken.into_iter().map(|(row, in_hand)| self.carry_out(row, in_hand));
         Ok(join_all(starting).await.len())
     }

@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_engine::{Input, Refusal};
-use noetl_model::{Attempt, CommandId, ExecutionId, Lease, Pool, Timestamp, WorkerId};
+use noetl_engine::{Execution, Input, OpenHolder, Refusal};
+use noetl_model::{Attempt, CommandId, ExecutionId, Lease, LeaseScope, Pool, Timestamp, WorkerId};
 use noetl_store::{Held, HeldAnswer, PAGE_MAX, ReadyCommand, StoreError};
 use tokio::time::Instant;
 
@@ -48,13 +48,62 @@ impl Control {
         max: usize,
         wait: Duration,
     ) -> Result<Vec<Lease>, StoreError> {
+        self.lease_from(LeaseScope::All, worker, pool, max, wait).await
+    }
+
+    /// Does the same as `lease` for the executions of a scope.
+    pub async fn lease_from(
+        &self,
+        scope: LeaseScope,
+        worker: &WorkerId,
+        pool: &Pool,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Lease>, StoreError> {
+        match scope {
+            LeaseScope::All => self.lease_of_all(worker, pool, max, wait).await,
+            LeaseScope::Idle => self.lease_of_idle(worker, pool, max, wait).await,
+        }
+    }
+
+    /// Leases commands of executions of which no worker holds a command. Polls once: commands
+    /// issued afterwards are leased in the commit that issues them, or to other slots.
+    async fn lease_of_idle(
+        &self,
+        worker: &WorkerId,
+        pool: &Pool,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let deadline = Instant::now() + wait.min(LEASE_WAIT_MAX);
+        let claims = self.claim_ready(LeaseScope::Idle, worker, pool, max).await?;
+        let claimed: Vec<Lease> = claims.into_iter().flatten().collect();
+        if !claimed.is_empty() {
+            return Ok(claimed);
+        }
+        let waiting = self.wait_in(pool, LeaseScope::Idle, worker, max);
+        tokio::select! {
+            biased;
+            () = waiting.filled() => {}
+            () = tokio::time::sleep_until(deadline) => {}
+        }
+        Ok(waiting.close().await)
+    }
+
+    async fn lease_of_all(
+        &self,
+        worker: &WorkerId,
+        pool: &Pool,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Lease>, StoreError> {
         let deadline = Instant::now() + wait.min(LEASE_WAIT_MAX);
         let kept = self.parts.lookouts.take(pool);
         let mut lookout = kept.unwrap_or_else(|| Lookout::new(pool, self.parts.bus.subscribe()));
         let mut looks = 0;
         loop {
             if lookout.is_due() {
-                let claims = self.claim_ready(worker, pool, max).await?;
+                let claims = self.claim_ready(LeaseScope::All, worker, pool, max).await?;
                 let found_none = claims.is_empty();
                 let leases: Vec<Lease> = claims.into_iter().flatten().collect();
                 if !leases.is_empty() || Instant::now() >= deadline {
@@ -69,7 +118,7 @@ impl Control {
                 looks = 0;
                 lookout.rest_until(Instant::now() + self.parts.settings.poll);
             }
-            let waiting = self.wait_in(pool, worker, max);
+            let waiting = self.wait_in(pool, LeaseScope::All, worker, max);
             tokio::select! {
                 biased;
                 () = waiting.filled() => {}
@@ -102,17 +151,19 @@ impl Control {
     /// Claims up to `max` ready commands; `None` for each that could not be claimed.
     async fn claim_ready(
         &self,
+        scope: LeaseScope,
         worker: &WorkerId,
         pool: &Pool,
         max: usize,
     ) -> Result<Vec<Option<Lease>>, StoreError> {
-        let taken = self.take_ready(pool, max).await?;
+        let taken = self.take_ready(scope, pool, max).await?;
         Ok(join_all(taken.into_iter().map(|(row, in_hand)| self.claim(worker, row, in_hand))).await)
     }
 
     /// Reserves up to `max` ready commands of a pool, continuing the pool's round-robin.
     pub(crate) async fn take_ready(
         &self,
+        scope: LeaseScope,
         pool: &Pool,
         max: usize,
     ) -> Result<Vec<(ReadyCommand, InHand<'_, ReadyKey>)>, StoreError> {
@@ -123,6 +174,9 @@ impl Control {
         let mut taken = Vec::new();
         let mut left = Vec::new();
         for row in ready {
+            if scope == LeaseScope::Idle && self.has_leases(row.execution) {
+                continue;
+            }
             if taken.len() == max {
                 left.push(row.execution);
             } else if let Some(in_hand) = claims.take((row.execution, row.command, row.attempt)) {
@@ -132,6 +186,11 @@ impl Control {
         }
         left.into_iter().for_each(|execution| rounds.waits(pool, execution));
         Ok(taken)
+    }
+
+    /// True if a worker is known to hold a command of the execution.
+    fn has_leases(&self, execution: ExecutionId) -> bool {
+        self.parts.states.get(execution).is_some_and(|state| has_leases(&state))
     }
 
     async fn claim(
@@ -173,4 +232,12 @@ impl Control {
             }
         }
     }
+}
+
+/// True if a worker holds a command of the execution.
+pub(crate) fn has_leases(state: &Execution) -> bool {
+    state.open_commands().any(|(_, _, holder)| match holder {
+        OpenHolder::Worker(_) => true,
+        OpenHolder::Nobody | OpenHolder::Child => false,
+    })
 }

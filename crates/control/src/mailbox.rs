@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use noetl_engine::{Input, Refusal};
 use noetl_model::{ExecutionId, Lease, Pool};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::payloads::Large;
 use crate::tasks::OnPanic;
@@ -47,10 +49,40 @@ pub(crate) struct Posted {
     pub(crate) answer: oneshot::Sender<Result<Answer, SubmitError>>,
 }
 
+/// The largest number of inputs decided and written at once while other executions are active, so
+/// that these do not wait for the whole mailbox of a large execution.
+const SHARED_BATCH_MAX: usize = 8;
+/// The time after its last activity for which an execution counts as active.
+const ACTIVE_FOR: Duration = Duration::from_millis(100);
+
 /// The waiting inputs by execution.
 #[derive(Debug, Default)]
 pub(crate) struct Mailboxes {
     open: Mutex<BTreeMap<ExecutionId, Vec<Posted>>>,
+    activity: Mutex<Activity>,
+}
+
+/// The two executions that were active last, and when.
+#[derive(Debug, Default)]
+struct Activity {
+    latest: Option<(ExecutionId, Instant)>,
+    other: Option<(ExecutionId, Instant)>,
+}
+
+impl Activity {
+    fn note(&mut self, execution: ExecutionId, now: Instant) {
+        if self.latest.is_some_and(|(latest, _)| latest != execution) {
+            self.other = self.latest;
+        }
+        self.latest = Some((execution, now));
+    }
+
+    /// True if an execution other than this one was active lately.
+    fn is_shared(&self, execution: ExecutionId, now: Instant) -> bool {
+        [self.latest, self.other].into_iter().flatten().any(|(active, at)| {
+            active != execution && now.saturating_duration_since(at) < ACTIVE_FOR
+        })
+    }
 }
 
 enum Posting {
@@ -61,7 +93,13 @@ enum Posting {
 }
 
 impl Mailboxes {
+    /// Notes that an execution is active.
+    pub(crate) fn note_active(&self, execution: ExecutionId) {
+        self.activity().note(execution, Instant::now());
+    }
+
     fn post(&self, execution: ExecutionId, posted: Posted) -> Posting {
+        self.note_active(execution);
         let mut open = self.open();
         match open.get_mut(&execution) {
             None => {
@@ -76,14 +114,19 @@ impl Mailboxes {
         }
     }
 
-    /// Takes all waiting inputs; closes the mailbox if there are none.
+    /// Takes the waiting inputs, or the first of them while other executions are active; closes the
+    /// mailbox if there are none.
     fn take(&self, execution: ExecutionId) -> Vec<Posted> {
+        let is_shared = self.activity().is_shared(execution, Instant::now());
+        let max = if is_shared { SHARED_BATCH_MAX } else { MAILBOX_MAX };
         let mut open = self.open();
-        let posted = open.get_mut(&execution).map(std::mem::take).unwrap_or_default();
-        if posted.is_empty() {
+        let Some(waiting) = open.get_mut(&execution) else { return Vec::new() };
+        if waiting.is_empty() {
             open.remove(&execution);
+            return Vec::new();
         }
-        posted
+        let rest = waiting.split_off(waiting.len().min(max));
+        std::mem::replace(waiting, rest)
     }
 
     /// True if at most one execution has an open mailbox.
@@ -93,6 +136,10 @@ impl Mailboxes {
 
     fn close(&self, execution: ExecutionId) {
         self.open().remove(&execution);
+    }
+
+    fn activity(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().expect("nothing panics while it holds the activity")
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<ExecutionId, Vec<Posted>>> {

@@ -3,8 +3,8 @@
 //!
 //! Commands are leased round-robin over the executions of a pool. This process keeps the execution
 //! served last, so that every lease continues after the previous one. It also keeps executions
-//! known to wait: while there are any, a worker does not get one command after another of the same
-//! wide execution.
+//! known to wait: for each of them, one worker does not get the next command of a wide execution, so
+//! that its slot becomes free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -33,8 +33,17 @@ pub(crate) struct Rounds {
 struct Round {
     /// The execution served last.
     last: Option<ExecutionId>,
-    /// Executions with an unclaimed command, and until when this is assumed.
-    waiting: BTreeMap<ExecutionId, Instant>,
+    /// Executions with an unclaimed command.
+    waiting: BTreeMap<ExecutionId, Waiting>,
+}
+
+/// An execution with an unclaimed command.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    /// The time until which the execution is assumed to wait.
+    until: Instant,
+    /// True if a slot is becoming free for the execution.
+    has_slot: bool,
 }
 
 impl Rounds {
@@ -61,10 +70,10 @@ impl Rounds {
         let mut pools = self.pools();
         let waiting = &mut round_of(&mut pools, pool).waiting;
         if waiting.len() >= WAITING_MAX {
-            waiting.retain(|_, until| *until > now);
+            waiting.retain(|_, waiting| waiting.until > now);
         }
         if waiting.len() < WAITING_MAX || waiting.contains_key(&execution) {
-            waiting.insert(execution, now + BELIEVED);
+            waiting.insert(execution, Waiting { until: now + BELIEVED, has_slot: false });
         }
     }
 
@@ -88,12 +97,18 @@ impl Rounds {
         pools.into_iter().for_each(|pool| self.waits(pool, append.execution));
     }
 
-    /// True if an execution other than this one is known to wait in a pool.
-    pub(crate) fn others_wait(&self, pool: &Pool, execution: ExecutionId) -> bool {
+    /// True if a slot of this execution should become free for another one that waits in the pool.
+    /// Every waiting execution gets one slot.
+    pub(crate) fn yields_slot(&self, pool: &Pool, execution: ExecutionId) -> bool {
         let now = Instant::now();
-        let pools = self.pools();
-        let Some(round) = pools.peek(pool) else { return false };
-        round.waiting.iter().any(|(other, until)| *other != execution && *until > now)
+        let mut pools = self.pools();
+        let Some(round) = pools.peek_mut(pool) else { return false };
+        let other = round.waiting.iter_mut().find(|(other, waiting)| {
+            **other != execution && waiting.until > now && !waiting.has_slot
+        });
+        let Some((_, waiting)) = other else { return false };
+        waiting.has_slot = true;
+        true
     }
 
     fn pools(&self) -> MutexGuard<'_, LruCache<Pool, Round>> {
@@ -116,17 +131,27 @@ mod tests {
     async fn an_execution_waits_until_it_is_served_or_too_long_ago() {
         let rounds = Rounds::new();
         let pool = Pool::shared();
-        assert!(!rounds.others_wait(&pool, A));
+        assert!(!rounds.yields_slot(&pool, A));
         rounds.waits(&pool, A);
-        assert!(!rounds.others_wait(&pool, A), "an execution does not wait for itself");
-        assert!(rounds.others_wait(&pool, B));
-        assert!(!rounds.others_wait(&Pool::control(), B));
+        assert!(!rounds.yields_slot(&pool, A), "an execution does not wait for itself");
+        assert!(!rounds.yields_slot(&Pool::control(), B));
         rounds.served(&pool, A);
-        assert!(!rounds.others_wait(&pool, B));
+        assert!(!rounds.yields_slot(&pool, B));
         assert_eq!(rounds.last(&pool), Some(A));
         rounds.waits(&pool, A);
         tokio::time::advance(BELIEVED).await;
-        assert!(!rounds.others_wait(&pool, B));
+        assert!(!rounds.yields_slot(&pool, B));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_slot_becomes_free_for_every_execution_that_waits() {
+        let rounds = Rounds::new();
+        let pool = Pool::shared();
+        rounds.waits(&pool, A);
+        assert!(rounds.yields_slot(&pool, B));
+        assert!(!rounds.yields_slot(&pool, B), "the slot for A is on its way");
+        rounds.waits(&pool, A);
+        assert!(rounds.yields_slot(&pool, B));
     }
 
     #[tokio::test(start_paused = true)]

@@ -59,7 +59,7 @@ impl Default for Settings {
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
             backlog_max: Some(BACKLOG_DEFAULT),
-            payload_bytes_max: 16 * 1024 * 1024,
+            payload_bytes_max: 64 * 1024 * 1024,
         }
     }
 }

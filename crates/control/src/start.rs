@@ -157,6 +157,7 @@ impl Control {
         playbook: &Playbook,
         key: Option<&StartKey>,
     ) -> Result<Started, StartError> {
+        self.parts.mailboxes.note_active(execution);
         let mut draft = self.opening(execution, start, playbook).await?;
         let commands = issued(draft.events()).count();
         let grants = self.grant(&mut draft, playbook).await?;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use noetl_bus::Hint;
-use noetl_engine::{Decision, Input, decide, handed_over, lease_of};
-use noetl_model::{Attempt, CommandId, Event, Lease, Pool, Recorded, WorkerId};
+use noetl_engine::{Decision, Execution, Input, decide, handed_over, lease_of};
+use noetl_model::{Attempt, CommandId, Event, Lease, LeaseScope, Pool, Recorded, WorkerId};
 use noetl_playbook::Playbook;
 use noetl_store::Held;
 use tokio::sync::Notify;
@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use crate::Control;
 use crate::draft::Draft;
 use crate::error::{Damage, LoadError};
+use crate::lease::has_leases;
 
 /// The waiting workers by pool, in order of arrival.
 #[derive(Debug, Default)]
@@ -29,6 +30,7 @@ pub(crate) struct Vacancies {
 #[derive(Debug)]
 struct Vacancy {
     pool: Pool,
+    scope: LeaseScope,
     worker: WorkerId,
     places: Mutex<Places>,
     changed: Notify,
@@ -61,14 +63,15 @@ impl Vacancy {
 }
 
 impl Vacancies {
-    /// Reserves a slot of the worker that has waited longest in a pool.
-    fn take(&self, pool: &Pool) -> Option<Place> {
+    /// Reserves a slot of the worker that has waited longest in a pool for commands of `state`.
+    fn take(&self, pool: &Pool, state: &Execution) -> Option<Place> {
         let pools = self.pools();
-        pools.get(pool)?.iter().find_map(|vacancy| {
-            let mut places = vacancy.places();
-            places.free = places.free.checked_sub(1)?;
-            places.taken += 1;
-            Some(Place { vacancy: Arc::clone(vacancy) })
+        let waiting = pools.get(pool)?;
+        let in_scope = |scope| waiting.iter().filter(move |vacancy| vacancy.scope == scope);
+        let mut for_all = in_scope(LeaseScope::All);
+        let mut for_idle = in_scope(LeaseScope::Idle);
+        for_all.find_map(reserve).or_else(|| {
+            for_idle.find_map(|vacancy| (!has_leases(state)).then(|| reserve(vacancy))?)
         })
     }
 
@@ -90,6 +93,13 @@ impl Vacancies {
     fn pools(&self) -> MutexGuard<'_, BTreeMap<Pool, VecDeque<Arc<Vacancy>>>> {
         self.pools.lock().expect("nothing panics while it holds the vacancies")
     }
+}
+
+fn reserve(vacancy: &Arc<Vacancy>) -> Option<Place> {
+    let mut places = vacancy.places();
+    places.free = places.free.checked_sub(1)?;
+    places.taken += 1;
+    Some(Place { vacancy: Arc::clone(vacancy) })
 }
 
 /// A reserved slot of a waiting worker, freed when dropped.
@@ -187,9 +197,16 @@ impl Control {
 
 impl Control {
     /// Registers a worker that waits for up to `room` commands of a pool.
-    pub(crate) fn wait_in(&self, pool: &Pool, worker: &WorkerId, room: usize) -> Waiting<'_> {
+    pub(crate) fn wait_in(
+        &self,
+        pool: &Pool,
+        scope: LeaseScope,
+        worker: &WorkerId,
+        room: usize,
+    ) -> Waiting<'_> {
         let vacancy = Arc::new(Vacancy {
             pool: pool.clone(),
+            scope,
             worker: worker.clone(),
             places: Mutex::new(Places { free: room, taken: 0, filled: Vec::new() }),
             changed: Notify::new(),
@@ -241,7 +258,7 @@ impl Control {
             if draft.state.is_held(command) {
                 continue;
             }
-            let Some(place) = self.parts.vacancies.take(&pool) else { continue };
+            let Some(place) = self.parts.vacancies.take(&pool, &draft.state) else { continue };
             let worker = &place.vacancy.worker;
             if let Some(lease) = self.claim_for((worker, None), command, draft, playbook).await? {
                 grants.push(Grant { place, lease });
@@ -274,7 +291,7 @@ impl Control {
         let found = issued(&draft.events()[begun..]).find(|(_, pool)| *pool == wanted);
         let Some((command, _)) = found else { return Ok(None) };
         let is_wide = draft.state.open_commands().nth(1).is_some();
-        if is_wide && self.parts.rounds.others_wait(wanted, draft.state.id()) {
+        if is_wide && self.parts.rounds.yields_slot(wanted, draft.state.id()) {
             return Ok(None);
         }
         let after = Some(*reported);

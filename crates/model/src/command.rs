@@ -45,6 +45,17 @@ fn head_and_tail(text: String) -> String {
     format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
 }
 
+/// The executions whose commands a worker asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseScope {
+    #[default]
+    All,
+    /// Executions of which no worker holds a command. A worker keeps one slot for these, so that
+    /// small executions do not wait while a large one fills all other slots.
+    Idle,
+}
+
 /// A command leased to a worker: the tool to run, its values, and the end of the lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lease {

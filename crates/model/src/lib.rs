@@ -29,7 +29,9 @@ mod tool;
 
 pub use arrival::{Arrival, Bytes, Verdict};
 pub use canonical::canonical;
-pub use command::{CommandName, LOG_BYTES_MAX, Lease, Logs, Message, Outcome, Report, traceparent};
+pub use command::{
+    CommandName, LOG_BYTES_MAX, Lease, LeaseScope, Logs, Message, Outcome, Report, traceparent,
+};
 pub use cutoff::{Cutoff, ParseCutoffError};
 pub use envelope::{DEFAULT_OWNER, Envelope};
 pub use error::{ErrorKind, ToolError};

@@ -15,6 +15,7 @@ mod intake;
 mod report;
 mod results;
 mod run;
+mod unsent;
 mod worker;
 
 pub use credentials::PlaneCredentials;

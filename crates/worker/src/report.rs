@@ -11,17 +11,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::backoff::Backoff;
 use crate::holding::{Assigned, Holding, held_by, held_of};
+use crate::unsent::{Lane, Unsent};
 
 /// The most reports in one batch.
-const BATCH_MAX: usize = 256;
+pub(crate) const BATCH_MAX: usize = 256;
 /// The most bytes in one batch, so that the receiver need not hold many large reports at once. A
 /// larger report is sent alone.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// The most reports waiting to be sent; beyond that, finished commands keep their slots.
 pub(crate) const WAITING_MAX: usize = 1024;
-
-/// The most batches in flight: while one is being written, the next is being decided.
-const BATCHES_MAX: usize = 2;
 
 /// A report to send, and the channel for the follow-up command, if its slot waits for one.
 pub(crate) struct HandedIn {
@@ -39,12 +37,13 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     pub(crate) async fn run(self, mut waiting: mpsc::Receiver<HandedIn>) {
-        let mut batch = Vec::new();
+        let mut received = Vec::new();
+        let mut unsent = Unsent::default();
         let mut deliveries = FuturesUnordered::new();
         loop {
             tokio::select! {
-                Some(()) = deliveries.next() => {}
-                count = waiting.recv_many(&mut batch, BATCH_MAX), if deliveries.len() < BATCHES_MAX => {
+                Some(lane) = deliveries.next() => unsent.answered(lane),
+                count = waiting.recv_many(&mut received, BATCH_MAX), if unsent.len() < WAITING_MAX => {
                     if count == 0 {
                         break;
                     }
@@ -52,14 +51,27 @@ impl Reporter {
                     if !self.holding.is_single() {
                         tokio::task::yield_now().await;
                     }
-                    while batch.len() < BATCH_MAX && let Ok(more) = waiting.try_recv() {
-                        batch.push(more);
+                    while received.len() < BATCH_MAX && let Ok(more) = waiting.try_recv() {
+                        received.push(more);
                     }
-                    deliveries.push(self.deliver(std::mem::take(&mut batch)));
+                    received.drain(..).for_each(|it| unsent.add(it.report.execution, it));
                 }
             }
+            while let Some((lane, batch)) = unsent.next_batch() {
+                deliveries.push(self.deliver_in(lane, batch));
+            }
         }
-        while deliveries.next().await.is_some() {}
+        while let Some(lane) = deliveries.next().await {
+            unsent.answered(lane);
+            while let Some((lane, batch)) = unsent.next_batch() {
+                deliveries.push(self.deliver_in(lane, batch));
+            }
+        }
+    }
+
+    async fn deliver_in(&self, lane: Lane, batch: Vec<HandedIn>) -> Lane {
+        self.deliver(batch).await;
+        lane
     }
 
     async fn deliver(&self, batch: Vec<HandedIn>) {

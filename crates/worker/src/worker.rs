@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_api::{ControlError, ControlPlane, LeaseRequest, WorkerNotice};
-use noetl_model::{Lease, Pool, Report, WorkerId};
+use noetl_model::{Lease, LeaseScope, Pool, Report, WorkerId};
 use noetl_tools::{CallMemory, Registry};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,8 @@ use crate::run::{self, Done};
 
 /// How long a slot runs follow-up commands of an execution before it goes to other executions.
 const GO_ON_MAX: Duration = Duration::from_millis(250);
+/// The number of slots from which one of them is kept for idle executions.
+const RESERVE_FROM: usize = 16;
 /// The most commands leased in one call.
 const LEASES_MAX: usize = 256;
 /// How long tools may take to stop after they are cancelled.
@@ -137,20 +139,38 @@ impl Worker {
             reports,
             shutdown: shutdown.clone(),
         });
-        let slots = Arc::new(Semaphore::new(self.settings.concurrency.max(1)));
-        let mut tasks = JoinSet::new();
+        let reserved = usize::from(self.settings.concurrency >= RESERVE_FROM);
+        let slots = Semaphore::new(self.settings.concurrency.max(1) - reserved);
+        let tasks = Mutex::new(JoinSet::new());
+        tokio::join!(
+            self.keep_leasing(&desk, LeaseScope::All, slots, &tasks),
+            self.keep_leasing(&desk, LeaseScope::Idle, Semaphore::new(reserved), &tasks),
+        );
+        tasks.into_inner()
+    }
+
+    /// Leases commands for free slots and spawns their tasks, until shutdown.
+    async fn keep_leasing(
+        &self,
+        desk: &Arc<Desk>,
+        scope: LeaseScope,
+        slots: Semaphore,
+        tasks: &Mutex<JoinSet<()>>,
+    ) {
+        let slots = Arc::new(slots);
         let mut backoff = Backoff::new();
         loop {
             let leasing = async {
                 let free = free_slots(&slots).await;
-                let leases = self.lease(free.len()).await;
+                let leases = self.lease(scope, free.len()).await;
                 (free, leases)
             };
             let (free, leases) = tokio::select! {
                 biased;
                 leased = leasing => leased,
-                () = shutdown.cancelled() => return tasks,
+                () = desk.shutdown.cancelled() => return,
             };
+            let mut tasks = tasks.lock().await;
             while tasks.try_join_next().is_some() {}
             match leases {
                 Ok(leases) => {
@@ -164,20 +184,21 @@ impl Worker {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "no lease, will ask again");
-                    drop(free);
+                    drop((free, tasks));
                     tokio::select! {
                         () = backoff.wait() => {}
-                        () = shutdown.cancelled() => return tasks,
+                        () = desk.shutdown.cancelled() => return,
                     }
                 }
             }
         }
     }
 
-    async fn lease(&self, max: usize) -> Result<Vec<Lease>, ControlError> {
+    async fn lease(&self, scope: LeaseScope, max: usize) -> Result<Vec<Lease>, ControlError> {
         let request = LeaseRequest {
             worker: self.settings.id.clone(),
             pool: self.settings.pool.clone(),
+            scope,
             max,
             wait: self.settings.lease_wait,
         };

@@ -1,6 +1,6 @@
 //! Bodies of the native worker protocol: leases, heartbeats and reports, many at a time.
 
-use noetl_model::{Lease, Pool, Report, WorkerId};
+use noetl_model::{Lease, LeaseScope, Pool, Report, WorkerId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,6 +13,10 @@ pub struct LeaseCall {
     pub worker: WorkerId,
     #[schema(value_type = String)]
     pub pool: Pool,
+    /// `all`, or `idle` for executions of which no worker holds a command.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub scope: LeaseScope,
     /// Maximum number of commands to lease.
     pub max: usize,
     /// Maximum wait for the first command, in milliseconds.

@@ -1,5 +1,7 @@
 //! Tests of fairness: a large execution does not block small ones.
 
+use noetl_model::LeaseScope;
+
 use super::*;
 
 const LARGE: &str = r"
@@ -96,4 +98,39 @@ async fn executions_are_served_in_turn_by_slots_that_become_free_one_by_one() {
         served.push(lease(&control, "w", 1).await.pop().expect("a command").execution);
     }
     assert_eq!(served, [executions.clone(), executions].concat());
+}
+
+/// Waits for a command in the slot kept for idle executions.
+async fn lease_idle(control: &Control) -> Vec<Lease> {
+    let (worker, pool, wait) = (WorkerId::new("w"), Pool::shared(), Duration::from_secs(1));
+    control.lease_from(LeaseScope::Idle, &worker, &pool, 1, wait).await.expect("an answer")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_slot_for_idle_executions_gets_no_command_of_one_that_runs() {
+    let world = World::new();
+    let control = with_both(&world).await;
+    started(&control, "large").await;
+    let held = lease(&control, "w", 1).await;
+    assert_eq!(lease_idle(&control).await, [], "a worker holds a command of the large execution");
+    control.report(report(&held[0], "w", completed(Value::Null))).await.expect("an answer");
+    assert_eq!(lease_idle(&control).await.len(), 1, "no worker does any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_execution_starts_in_the_slot_for_idle_executions_while_all_others_are_busy() {
+    let world = World::new();
+    let control = with_both(&world).await;
+    started(&control, "large").await;
+    let _held = lease(&control, "w", 4).await;
+    let waiting = tokio::spawn({
+        let control = control.clone();
+        async move { lease_idle(&control).await }
+    });
+    while !control.is_awaited(&Pool::shared()) {
+        tokio::task::yield_now().await;
+    }
+    let small = started(&control, "small").await;
+    let leases = waiting.await.expect("no panic");
+    assert_eq!(leases.iter().map(|lease| lease.execution).collect::<Vec<_>>(), [small]);
 }

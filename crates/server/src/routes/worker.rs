@@ -69,7 +69,7 @@ async fn lease_commands(
     let max = call.max.min(LEASES_MAX);
     state.unserved().asked_for(&call.pool);
     let leases = tokio::select! {
-        leases = state.control().lease(&call.worker, &call.pool, max, wait) => leases?,
+        leases = state.control().lease_from(call.scope, &call.worker, &call.pool, max, wait) => leases?,
         // The worker asks another server instead. A claim in progress is freed when its lease
         // expires.
         () = state.draining().cancelled() => Vec::new(),

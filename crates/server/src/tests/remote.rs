@@ -56,6 +56,7 @@ async fn lease(control: &RemoteControl) -> Lease {
     let request = LeaseRequest {
         worker: WorkerId::new("w"),
         pool: Pool::shared(),
+        scope: noetl_model::LeaseScope::All,
         max: 1,
         wait: Duration::from_secs(5),
     };
