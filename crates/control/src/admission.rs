@@ -52,6 +52,8 @@ pub(crate) struct Backlogs {
     /// The limit; `None` if there is none.
     limit: Option<u64>,
     pools: Mutex<LruCache<Pool, Backlog>>,
+    /// Held by the start that counts, so that others wait for its count.
+    count: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,23 +67,30 @@ struct Backlog {
 
 impl Backlogs {
     pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self { limit, pools: Mutex::new(LruCache::sparse(POOLS_MAX)) }
+        Self {
+            limit,
+            pools: Mutex::new(LruCache::sparse(POOLS_MAX)),
+            count: tokio::sync::Mutex::default(),
+        }
     }
 
     fn pools(&self) -> MutexGuard<'_, LruCache<Pool, Backlog>> {
         self.pools.lock().expect("nothing panics while it holds the backlogs")
     }
 
-    /// Returns the number of waiting executions, and true if the caller has to count them again.
+    /// Returns how many executions wait in a pool, and whether the count is out of date.
     fn look(&self, pool: &Pool, now: Instant) -> (u64, bool) {
         let mut pools = self.pools();
         let fresh = || Backlog { counted: 0, added: 0, due_at: now };
         let backlog = pools.get_or_insert_mut_ref(pool, fresh);
-        let is_due = backlog.due_at <= now;
-        if is_due {
+        (backlog.counted.saturating_add(backlog.added), backlog.due_at <= now)
+    }
+
+    /// Marks a count as being made, so that it is made once.
+    fn counting(&self, pool: &Pool, now: Instant) {
+        if let Some(backlog) = self.pools().get_mut(pool) {
             backlog.due_at = now + COUNT_EVERY;
         }
-        (backlog.counted.saturating_add(backlog.added), is_due)
     }
 
     fn counted(&self, pool: &Pool, counted: u64) {
@@ -99,17 +108,23 @@ impl Backlogs {
 }
 
 impl Control {
-    /// Fails if too many executions wait in the pool.
-    pub fn admit(&self, pool: &Pool, admission: Admission) -> Result<(), StartError> {
+    /// Refuses a start in a pool while too many executions wait there. A start is refused only on
+    /// a recent count.
+    pub async fn admit(&self, pool: &Pool, admission: Admission) -> Result<(), StartError> {
         let Some(limit) = self.parts.backlogs.limit else { return Ok(()) };
         let limit = match admission {
             Admission::Granted => return Ok(()),
             Admission::Request => limit,
             Admission::Internal => limit.saturating_mul(2),
         };
-        let (waiting, is_due) = self.parts.backlogs.look(pool, Instant::now());
-        if is_due {
-            self.count_backlog(pool.clone());
+        let now = Instant::now();
+        let (mut waiting, is_due) = self.parts.backlogs.look(pool, now);
+        if is_due && waiting < limit {
+            self.parts.backlogs.counting(pool, now);
+            let (control, pool) = (self.clone(), pool.clone());
+            self.parts.tasks.spawn(async move { control.count_backlog(&pool).await });
+        } else if is_due {
+            waiting = self.recent_backlog(pool).await;
         }
         if waiting < limit {
             return Ok(());
@@ -118,26 +133,31 @@ impl Control {
         Err(StartError::BacklogFull(BacklogFull { pool, waiting, limit, retry_after: RETRY_AFTER }))
     }
 
+    /// Counts the backlog of a pool, unless another start has just done so.
+    async fn recent_backlog(&self, pool: &Pool) -> u64 {
+        let _counting = self.parts.backlogs.count.lock().await;
+        if self.parts.backlogs.look(pool, Instant::now()).1 {
+            self.count_backlog(pool).await;
+        }
+        self.parts.backlogs.look(pool, Instant::now()).0
+    }
+
     /// Returns the last known backlog of a pool; `None` if no execution was started there.
     pub fn backlog(&self, pool: &Pool) -> Option<u64> {
         let pools = self.parts.backlogs.pools();
         pools.peek(pool).map(|backlog| backlog.counted.saturating_add(backlog.added))
     }
 
-    /// Counts the backlog of a pool in a background task.
-    fn count_backlog(&self, pool: Pool) {
+    async fn count_backlog(&self, pool: &Pool) {
         let Some(limit) = self.parts.backlogs.limit else { return };
-        let control = self.clone();
-        self.parts.tasks.spawn(async move {
-            // Enough to know if either limit is reached.
-            let count_max = limit.saturating_mul(2).saturating_add(1);
-            match control.parts.store.waiting_executions(&pool, count_max).await {
-                Ok(counted) => control.parts.backlogs.counted(&pool, counted),
-                Err(error) => {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, %pool, "backlog not counted");
-                }
+        // Enough to know whether either limit is reached.
+        let count_max = limit.saturating_mul(2).saturating_add(1);
+        match self.parts.store.waiting_executions(pool, count_max).await {
+            Ok(counted) => self.parts.backlogs.counted(pool, counted),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %pool, "backlog not counted");
             }
-        });
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 /// The default limit of executions that wait in a pool: a few seconds' worth of small ones.
-pub const BACKLOG_DEFAULT: u64 = 1000;
+pub const BACKLOG_DEFAULT: u64 = 4000;
 
 /// The settings of the control plane; the defaults suit both a laptop and a server.
 #[derive(Debug, Clone)]

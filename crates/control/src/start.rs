@@ -110,7 +110,7 @@ impl Control {
         if !request.payload.values().all(is_shallow) {
             return Err(StartError::PayloadTooNested);
         }
-        self.admit(&request.pool, request.admission)?;
+        self.admit(&request.pool, request.admission).await?;
         let key = request.key;
         let mut execution = self.next_execution(key.as_ref());
         let (reference, playbook) = self.chosen(execution, request.playbook).await?;

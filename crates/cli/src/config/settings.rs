@@ -222,7 +222,7 @@ pub(crate) const TABLE: &[Row] = &[
         Kind::Number { min: 1, max: 1000 }, Some("3"), Shown,
         "how many worker processes may end while they run one command before the command fails"),
     row(Setting::BacklogMax, "executions.backlog_max", "NOETL_BACKLOG_MAX",
-        Kind::Number { min: 0, max: 10_000_000 }, Some("1000"), Shown,
+        Kind::Number { min: 0, max: 10_000_000 }, Some("4000"), Shown,
         "how many executions may wait for a worker in a pool before starts are refused with 429; 0 for no limit"),
     row(Setting::WorkerPool, "worker.pool", "WORKER_POOL_NAME", Kind::Text, Some("shared"), Shown,
         "the pool whose commands a worker runs"),

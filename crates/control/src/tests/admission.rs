@@ -54,9 +54,7 @@ async fn requests_are_refused_while_too_many_executions_wait() {
         assert_eq!(ended, ReportAnswer::Accepted);
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let _counting = request(&control, Admission::Request).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(request(&control, Admission::Request).await.is_ok());
+    assert!(request(&control, Admission::Request).await.is_ok(), "an old count refuses nothing");
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,7 +86,7 @@ async fn execute_batch(
     state.meters().batch(count);
     // A batch is admitted as a whole: half of one would be hard to repeat.
     for pool in pools_of(&batch.executions) {
-        if let Err(error) = state.control().admit(&pool, Admission::Request) {
+        if let Err(error) = state.control().admit(&pool, Admission::Request).await {
             state.meters().refused_start();
             return Err(error.into());
         }
