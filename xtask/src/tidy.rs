@@ -52,6 +52,7 @@ impl fmt::Display for Fault {
 
 const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
     comments::comments_tell_no_history,
+    comments::doc_comments_name_the_thing_first,
     compatibility::every_rule_is_held_up_by_a_test,
     crates::crates_are_complete,
     lengths::functions_and_files_are_short,

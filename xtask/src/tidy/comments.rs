@@ -1,4 +1,4 @@
-//! Checks that comments do not tell history: no issues, no stages of the work, no postponed work.
+//! Checks of comments: no history, no issues, no postponed work; doc comments name the thing first.
 
 use super::Fault;
 use super::rust::Scan;
@@ -10,6 +10,33 @@ pub(super) fn comments_tell_no_history(tree: &Tree) -> Vec<Fault> {
         for (line, comment) in comments(path, text) {
             if let Some(what) = history(&comment) {
                 faults.push(Fault::at(path, line, what));
+            }
+        }
+    }
+    faults
+}
+
+/// Words that a doc comment cannot begin with: such a sentence is understood only together with the
+/// item or the comments around it.
+const VAGUE: &[&str] = &[
+    "What", "Whatever", "Whether", "Who", "Whoever", "Whose", "Whom", "Those", "These", "That",
+    "This", "It", "Its", "They", "Their",
+];
+
+pub(super) fn doc_comments_name_the_thing_first(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".rs")) {
+        let mut before = None;
+        for (index, line) in text.lines().enumerate() {
+            let doc = ["///", "//!"]
+                .into_iter()
+                .find_map(|mark| Some((mark, line.trim_start().strip_prefix(mark)?.trim_start())));
+            let mark = doc.map(|(mark, _)| mark);
+            let first = doc.filter(|_| mark != before).and_then(|(_, text)| text.split(' ').next());
+            before = mark;
+            if let Some(word) = first.filter(|word| VAGUE.contains(word)) {
+                let what = format!("a doc comment begins with \"{word}\": name the thing first");
+                faults.push(Fault::at(path, index + 1, what));
             }
         }
     }
@@ -76,6 +103,21 @@ mod tests {
                 "crates/x/src/lib.rs:4: a comment puts work off: do it or open an issue",
                 "crates/x/src/lib.rs:5: a comment names a stage of the work",
                 "crates/x/src/lib.rs:6: a comment names an issue: that is for the commit",
+            ],
+        );
+    }
+
+    #[test]
+    fn doc_comments_that_begin_with_a_pronoun_are_found() {
+        check(
+            doc_comments_name_the_thing_first,
+            &[(
+                "crates/x/src/lib.rs",
+                "//! What it is.\n\n/// The lease of a command.\n/// It ends.\nstruct A;\n    /// Whether it ended.\n    a: bool,\n",
+            )],
+            &[
+                "crates/x/src/lib.rs:1: a doc comment begins with \"What\": name the thing first",
+                "crates/x/src/lib.rs:6: a doc comment begins with \"Whether\": name the thing first",
             ],
         );
     }
