@@ -4,7 +4,7 @@ FROM (
     SELECT
         total_exec_time,
         CASE
-            WHEN toplevel AND query LIKE '%noetl.append(%' THEN 'the append, all of it'
+            WHEN toplevel AND query LIKE '%noetl.append_v%' THEN 'the append, all of it'
             WHEN NOT toplevel THEN substring(query FROM '(?:INSERT INTO|UPDATE|DELETE FROM) noetl\.[a-z_]+')
         END AS statement
     FROM pg_stat_statements

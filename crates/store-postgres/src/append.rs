@@ -15,9 +15,9 @@ use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
 use tokio::time::Instant as Moment;
 
 use crate::PgStore;
-use crate::encode::{Footing, bound, bound_under_keys};
+use crate::encode::{Footing, bound};
 use crate::instant::Instant;
-use crate::key::{find_keys, put_keys};
+use crate::key::find_keys;
 use crate::queue::lock_commands;
 use crate::row::{Named, at_most, get, is_disconnected, is_rivalry, store_error, stored, unsigned};
 
@@ -30,15 +30,6 @@ const RIVALRIES_MAX: u32 = 8;
 enum EventIds {
     Trusted,
     Checked,
-}
-
-/// The result of writing a batch without reading stored rows first.
-enum Presumed {
-    Written(Vec<Result<(), AppendError>>),
-    /// A start key is held; nothing was written.
-    KeyHeld,
-    /// Stored rows have to be read first; nothing was written.
-    Unknown,
 }
 
 /// The reason a batch was not written.
@@ -159,22 +150,12 @@ impl PgStore {
         &self,
         batch: &[&Append],
     ) -> Result<Option<Vec<Result<(), AppendError>>>, Unwritten> {
-        match self.presume(batch).await? {
-            Presumed::Written(answers) => Ok(Some(answers)),
-            Presumed::Unknown | Presumed::KeyHeld => Ok(None),
-        }
-    }
-
-    async fn presume(&self, batch: &[&Append]) -> Result<Presumed, Unwritten> {
-        if batch.is_empty() {
-            return Ok(Presumed::Written(Vec::new()));
-        }
         let (now, footing) = match self.now() {
             None => (SystemClock.now(), Footing::Presumed),
             Some(Instant(now)) => (now, Footing::PresumedOnTime),
         };
         let Some(mut plan) = Plan::presumed(batch.iter().copied(), now) else {
-            return Ok(Presumed::Unknown);
+            return Ok(None);
         };
         plan.events.sort_by_key(|(execution, _)| *execution);
         if self.blobs().is_some() {
@@ -182,17 +163,12 @@ impl PgStore {
         }
         let mut writer = self.writers.take().await?;
         let asked = Moment::now();
-        let is_held = if plan.keys.is_empty() {
-            let told = bound(&plan, now, footing).fetch_one(&mut *writer).await;
-            let told = told.inspect_err(|error| self.doubt(error))?;
-            self.time.observe(told.try_get("now")?, asked);
-            false
-        } else {
-            let held = bound_under_keys(&plan, now, footing).fetch_all(&mut *writer).await;
-            !held.inspect_err(|error| self.doubt(error))?.is_empty()
-        };
+        let told = bound(&plan, now, footing).fetch_one(&mut *writer).await;
+        let told = told.inspect_err(|error| self.doubt(error))?;
+        self.time.observe(told.try_get("now")?, asked);
         self.writers.keep(writer);
-        Ok(if is_held { Presumed::KeyHeld } else { Presumed::Written(plan.answers) })
+        let is_written: bool = told.try_get("written")?;
+        Ok(is_written.then_some(plan.answers))
     }
 
     /// Closes the kept connections after a disconnect, because they lead to the same server.
@@ -217,11 +193,12 @@ impl PgStore {
         // All writers insert rows in the same order, so that concurrent writers of the same keys
         // wait for each other without a deadlock.
         plan.events.sort_by_key(|(execution, _)| *execution);
-        if !plan.keys.is_empty() && !put_keys(&mut transaction, plan.keys.iter(), now).await? {
-            return Err(Unwritten::Overtaken);
-        }
         if !plan.executions.is_empty() {
-            bound(&plan, now, Footing::Read).execute(&mut *transaction).await?;
+            let told = bound(&plan, now, Footing::Read).fetch_one(&mut *transaction).await?;
+            // Another writer has taken a start key since the keys were read.
+            if !told.try_get("written")? {
+                return Err(Unwritten::Overtaken);
+            }
         }
         transaction.commit().await?;
         Ok(plan.answers)

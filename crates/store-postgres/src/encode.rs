@@ -1,5 +1,6 @@
 //! Encoding of a plan as the arguments of the append statement: an array of rows for each table,
-//! with the composite types and field order of `migrations/083_append_rows.sql`.
+//! in the order of `sql/functions/append.sql`, with the field order of the composite types in
+//! `migrations/083_append_rows.sql` and `migrations/096_append_under_keys.sql`.
 
 use std::borrow::Cow;
 
@@ -23,35 +24,16 @@ pub(crate) enum Footing {
     PresumedOnTime,
 }
 
-/// Returns the statement that writes a plan made at `now`.
+/// Returns the statement that writes a plan made at `now`, with its start keys.
 pub(crate) fn bound(
-    plan: &Plan<'_>,
-    now: Timestamp,
-    footing: Footing,
-) -> Query<'static, Postgres, PgArguments> {
-    bound_to(sqlx::query(include_str!("../sql/append.sql")), plan, now, footing)
-}
-
-/// Returns the statement that writes a plan made at `now` and its start keys.
-pub(crate) fn bound_under_keys(
-    plan: &Plan<'_>,
-    now: Timestamp,
-    footing: Footing,
-) -> Query<'static, Postgres, PgArguments> {
-    let statement = sqlx::query(include_str!("../sql/append_under_keys.sql"));
-    let keys: Vec<TakenKey<'_>> = plan.keys.iter().map(TakenKey::of).collect();
-    bound_to(statement.bind(keys), plan, now, footing)
-}
-
-fn bound_to(
-    statement: Query<'static, Postgres, PgArguments>,
     plan: &Plan<'_>,
     now: Timestamp,
     footing: Footing,
 ) -> Query<'static, Postgres, PgArguments> {
     let changed = plan.executions.iter().filter(|(_, change)| !change.is_new);
     let started = plan.executions.iter().filter(|(_, change)| change.is_new);
-    statement
+    sqlx::query(include_str!("../sql/append.sql"))
+        .bind(rows(plan.keys.iter().map(TakenKey::of)))
         .bind(rows(changed.map(ChangedExecution::of)))
         .bind(rows(started.map(StartedExecution::of)))
         .bind(rows(plan.events.iter().map(AppendedEvent::of)))

@@ -16,6 +16,7 @@ mod clock;
 mod encode;
 mod executions;
 mod feed;
+mod functions;
 mod instant;
 mod key;
 mod layout;

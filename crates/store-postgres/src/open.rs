@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use noetl_store::{Reading, StoreError};
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _};
 use tokio::time::{Instant as Moment, timeout};
 
+use crate::functions;
 use crate::instant::Instant;
 use crate::pool::ConnectionPool;
 use crate::settings::PgSettings;
@@ -51,6 +52,8 @@ pub enum OpenError {
     Newer,
     #[error("cannot bring the database up to date")]
     Migrate(#[source] MigrateError),
+    #[error("cannot create the database's functions")]
+    Functions(#[source] sqlx::Error),
     #[error("cannot go on with the order of events")]
     Feed(#[source] StoreError),
     #[error("cannot make the partitions of the months to come")]
@@ -143,22 +146,29 @@ pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError>
     }
 }
 
-/// Applies the migrations. The migrator holds an advisory lock, so servers that start together
-/// migrate one after the other. The connection has no statement deadline, because a migration of a
-/// large table takes time.
+/// Applies the migrations and creates the functions, under the migrator's advisory lock, so that
+/// servers that start together do it one after the other. The connection has no statement deadline,
+/// because a migration of a large table takes time.
 pub(crate) async fn migrate(pool: &ConnectionPool) -> Result<(), OpenError> {
     let options = pool.connect_options();
     let mut connection = PgConnection::connect_with(&options)
         .await
         .map_err(|source| connect_error(&options, source))?;
-    let migrated =
-        migrations().run_direct(None, &mut connection, false).await.map_err(|error| match error {
-            MigrateError::VersionMissing(_) => OpenError::Newer,
-            error => OpenError::Migrate(error),
-        });
-    // If the close message cannot be sent, the session ends with its socket.
+    let migrated = migrate_locked(&mut connection).await;
+    // The lock ends with the session. If the close message cannot be sent, the session ends with
+    // its socket.
     let _closed = connection.close().await;
     migrated
+}
+
+async fn migrate_locked(connection: &mut PgConnection) -> Result<(), OpenError> {
+    connection.lock().await.map_err(OpenError::Migrate)?;
+    let callers = functions::callers(connection).await.map_err(OpenError::Functions)?;
+    migrations().run_direct(None, connection, false).await.map_err(|error| match error {
+        MigrateError::VersionMissing(_) => OpenError::Newer,
+        error => OpenError::Migrate(error),
+    })?;
+    functions::create(connection, callers).await.map_err(OpenError::Functions)
 }
 
 #[cfg(test)]

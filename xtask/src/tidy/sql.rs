@@ -8,19 +8,16 @@ use super::rust::Scan;
 use super::tree::{Tree, file_name, is_test_file};
 
 /// Checks that each store has exactly one statement that inserts events: order and uniqueness
-/// depend on that statement. Of several migrations that define it, the last replaces the others.
+/// depend on that statement. Migrations do not count: the functions they created are dropped.
 pub(super) fn events_are_inserted_in_one_place(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for store in stores(tree) {
-        let mut places: Vec<String> = tree
+        let places: Vec<String> = tree
             .below(store)
             .filter(|(path, _)| path.ends_with(".sql") || path.ends_with(".rs"))
-            .filter(|(path, _)| !is_test_file(path))
+            .filter(|(path, _)| !is_test_file(path) && !path.contains("/migrations/"))
             .flat_map(|(path, text)| vec![path.to_owned(); event_inserts(untested(path, text))])
             .collect();
-        let is_migration = |path: &String| path.contains("/migrations/");
-        let last = places.iter().filter(|path| is_migration(path)).max().cloned();
-        places.retain(|path| !is_migration(path) || Some(path) == last.as_ref());
         match places.as_slice() {
             [_] => {}
             [] => faults.push(Fault::of(store, "nothing inserts into the event table")),
@@ -65,7 +62,8 @@ pub(super) fn statements_are_used_and_prepared(tree: &Tree) -> Vec<Fault> {
             .collect();
         let used: String = tree.rust(directory).flat_map(|(_, text)| included(text)).collect();
         for path in &statements {
-            if !used.contains(&format!("sql/{}\"", file_name(path))) {
+            let below = path.strip_prefix(&format!("{directory}/")).unwrap_or(path);
+            if !used.contains(&format!("{below}\"")) {
                 faults.push(Fault::of(path, "no `include_str!` mentions it"));
             }
         }
@@ -133,12 +131,13 @@ mod tests {
                 "crates/store-a: events are inserted in crates/store-a/sql/append.sql, crates/store-a/src/d.rs, not in one place",
             ],
         );
-        let first = ("crates/store-a/migrations/001_append.sql", "INSERT INTO event (a)");
-        let last = ("crates/store-a/migrations/002_append.sql", "INSERT INTO event (a, b)");
-        check(events_are_inserted_in_one_place, &[STORE, first, last], &[]);
+        let migration = ("crates/store-a/migrations/001_append.sql", "INSERT INTO event (a)");
+        let function =
+            ("crates/store-a/sql/functions/append.sql", "INSERT INTO noetl.event (a, b)");
+        check(events_are_inserted_in_one_place, &[STORE, migration, function], &[]);
         check(
             events_are_inserted_in_one_place,
-            &[STORE],
+            &[STORE, migration],
             &["crates/store-a: nothing inserts into the event table"],
         );
     }
@@ -167,6 +166,11 @@ mod tests {
             statements_are_used_and_prepared,
             &[STORE, PREPARED, (used, ""), (unused, "")],
             &["crates/store-a/sql/unused.sql: no `include_str!` mentions it"],
+        );
+        check(
+            statements_are_used_and_prepared,
+            &[STORE, PREPARED, (used, ""), ("crates/store-a/sql/functions/used.sql", "")],
+            &["crates/store-a/sql/functions/used.sql: no `include_str!` mentions it"],
         );
     }
 

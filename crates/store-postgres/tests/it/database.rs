@@ -134,8 +134,8 @@ impl Drop for Database {
 /// Returns the name of the migrated template, which the first test creates.
 async fn template() -> String {
     let mut hasher = DefaultHasher::new();
-    for (name, migration) in files("migrations") {
-        (name, migration).hash(&mut hasher);
+    for file in files("migrations").into_iter().chain(files("sql/functions")) {
+        file.hash(&mut hasher);
     }
     let name = format!("template_{:x}", hasher.finish());
     let mut admin = connect("postgres").await;

@@ -4,6 +4,7 @@ mod conformance;
 mod database;
 mod differential;
 mod feed;
+mod functions;
 mod machine;
 mod partitions;
 mod rivals;

@@ -196,7 +196,7 @@ async fn check_writers(connections_max: u32, expected: i64) {
         append(&store, after(A, seq)).await;
     }
     let wrote = "SELECT count(*) FROM pg_stat_activity
-        WHERE datname = current_database() AND query LIKE '%noetl.append(%'
+        WHERE datname = current_database() AND query LIKE '%noetl.append_v%'
         AND pid <> pg_backend_pid()";
     let found = sqlx::query_scalar::<_, i64>(wrote).fetch_one(&mut database.connect().await).await;
     assert_eq!(found.expect("the server answers"), expected);

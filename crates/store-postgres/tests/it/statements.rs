@@ -34,8 +34,9 @@ pub(crate) fn files(directory: &str) -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let entries = std::fs::read_dir(directory).expect("the directory is there");
     let mut files: Vec<_> = entries
-        .map(|entry| {
-            let path = entry.expect("the directory can be read").path();
+        .map(|entry| entry.expect("the directory can be read").path())
+        .filter(|path| path.is_file())
+        .map(|path| {
             let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
             (name, std::fs::read_to_string(path).expect("a statement is text"))
         })
@@ -177,7 +178,7 @@ async fn every_statement_that_looks_something_up_has_an_index_for_it() {
 }
 
 /// Creates a database with thousands of executions in one month, most of them ended.
-async fn filled() -> Database {
+pub(crate) async fn filled() -> Database {
     let database = Database::own().await;
     let store = database.open(TestClock::default()).await;
     let ids: Vec<i64> = (0..EXECUTIONS).collect();
@@ -286,7 +287,11 @@ async fn only_what_may_be_forgotten_leaves_the_disk_behind() {
 }
 
 /// Returns the generic plan of a prepared statement.
-async fn plan_of(connection: &mut PgConnection, name: &str, statement: &str) -> Vec<String> {
+pub(crate) async fn plan_of(
+    connection: &mut PgConnection,
+    name: &str,
+    statement: &str,
+) -> Vec<String> {
     if !can_be_explained(statement) {
         return Vec::new();
     }
@@ -331,6 +336,10 @@ fn sample(of: &str) -> String {
         "integer" => "1".to_owned(),
         "text" => "'pool-1'".to_owned(),
         "bytea" => "'\\x00'".to_owned(),
+        "interval" => "'1 second'".to_owned(),
+        "noetl.changed_execution[]" => {
+            format!("ARRAY[ROW({}, NULL, 1, NULL)]::{of}", FIRST_ID + (1 << 22))
+        }
         "boolean" => "true".to_owned(),
         "boolean[]" => "ARRAY[true, false]".to_owned(),
         array if array.ends_with("[]") => "'{}'".to_owned(),
@@ -339,7 +348,7 @@ fn sample(of: &str) -> String {
 }
 
 /// Returns the lines of a plan that scan a growing, non-empty table.
-fn walks_of(plan: &[String]) -> impl Iterator<Item = &String> {
+pub(crate) fn walks_of(plan: &[String]) -> impl Iterator<Item = &String> {
     let grows = |relation: &str| {
         ["command", "timer", "outbox", "start_key"].contains(&relation)
             || relation.ends_with("_2026_01")

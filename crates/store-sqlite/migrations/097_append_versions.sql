@@ -1,0 +1,2 @@
+-- Nothing here: SQLite has no functions.
+SELECT 1;
