@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use noetl_model::{Below, CatalogId, Cutoff, ExecutionId, PayloadRef, Recorded, Seq, Summary};
 use noetl_replay::{Projection, ReplayState};
 use reqwest::header::RETRY_AFTER;
@@ -24,12 +25,12 @@ use crate::wire::{
 /// Time allowed for an answer, in addition to the wait that the request asks for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
-/// Maximum number of tries per call.
-const TRIES_MAX: u32 = 4;
-/// Pause before the second try if the server names none.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum pause between tries, even if the server asks for a longer one.
-const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// The number of retries of a call that may be repeated.
+const RETRIES_MAX: usize = 3;
+/// The delay before the first retry; it doubles with each further one.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
+/// The longest delay, whatever a server asks for.
+const DELAY_MAX: Duration = Duration::from_secs(10);
 
 /// Timeout for verifying or replaying an execution of a million events.
 const VERIFY_WAIT: Duration = Duration::from_mins(10);
@@ -317,8 +318,12 @@ impl Client {
         wait: Duration,
         repeat: Repeat,
     ) -> Result<T, ClientError> {
-        let mut pause = FIRST_PAUSE;
-        for tried in 1.. {
+        let retries = ExponentialBuilder::new()
+            .with_min_delay(RETRY_DELAY)
+            .with_max_times(RETRIES_MAX)
+            .with_jitter();
+        let mut delays = retries.build();
+        loop {
             let answer = self.once(method.clone(), path, body, wait).await;
             let asked = match &answer {
                 Ok(response) => wants_again(response, repeat),
@@ -329,15 +334,11 @@ impl Client {
                 }
                 Err(_) => None,
             };
-            match asked {
-                Some(asked) if tried < TRIES_MAX => {
-                    tokio::time::sleep(asked.unwrap_or(pause).min(PAUSE_MAX)).await;
-                    pause *= 2;
-                }
-                Some(_) | None => return self.read(answer?).await,
+            match asked.and_then(|asked| Some(asked.unwrap_or(delays.next()?))) {
+                Some(delay) => tokio::time::sleep(delay.min(DELAY_MAX)).await,
+                None => return self.read(answer?).await,
             }
         }
-        unreachable!("the last try is answered")
     }
 
     async fn once(

@@ -10,6 +10,7 @@ use async_nats::jetstream::context::{ContextBuilder, PublishError, PublishErrorK
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Client, ConnectOptions};
 use async_trait::async_trait;
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::FutureExt as _;
 use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Parcel, Reach, wire};
 use thiserror::Error;
@@ -23,6 +24,7 @@ use crate::stream;
 /// The timeout of one answer from NATS.
 const ACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest pause between two connection attempts.
+const RECONNECT_MIN: Duration = Duration::from_millis(4);
 const RECONNECT_MAX: Duration = Duration::from_secs(1);
 /// The ping interval of an idle connection; a dead one is closed after the third ping.
 const PING_EVERY: Duration = Duration::from_secs(4);
@@ -222,9 +224,12 @@ impl Bus for NatsBus {
 }
 
 fn reconnect_delay(attempts: usize) -> Duration {
-    match u32::try_from(attempts) {
-        Ok(0 | 1) => Duration::ZERO,
-        Ok(attempts @ 2..10) => Duration::from_millis(2u64.pow(attempts)).min(RECONNECT_MAX),
-        Ok(_) | Err(_) => RECONNECT_MAX,
-    }
+    let Some(retries) = attempts.checked_sub(2) else { return Duration::ZERO };
+    let delays = ExponentialBuilder::new()
+        .with_min_delay(RECONNECT_MIN)
+        .with_max_delay(RECONNECT_MAX)
+        .without_max_times()
+        .with_jitter();
+    // The longest delay is reached long before.
+    delays.build().nth(retries.min(16)).unwrap_or(RECONNECT_MAX)
 }

@@ -9,9 +9,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::FutureExt as _;
 use noetl_bus::Hint;
-use noetl_model::{Message, Pool, Seq};
+use noetl_model::{ExecutionId, Message, Pool, Seq};
 use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -29,36 +30,40 @@ const LARGE_EVENTS: usize = 256;
 const BATCH_STARTS_MAX: usize = 64;
 
 /// The largest number of retries of a store call that got no answer.
-const UNANSWERED_RETRIES_MAX: u32 = 6;
+const UNANSWERED_RETRIES_MAX: usize = 6;
 /// The time after which a call is not retried: a caller that has waited for the deadline of a store
 /// call gets the error.
 const UNANSWERED_RETRY_MAX: Duration = Duration::from_secs(5);
-/// The pause before the first retry; it doubles with each further one.
-const UNANSWERED_PAUSE: Duration = Duration::from_millis(50);
+/// The delay before the first retry; it doubles with each further one.
+const UNANSWERED_DELAY: Duration = Duration::from_millis(50);
 
 /// The retries of one caller.
 #[derive(Debug)]
 pub(crate) struct Retries {
-    made: u32,
+    delays: ExponentialBackoff,
     since: Instant,
 }
 
 impl Retries {
-    pub(crate) fn new() -> Self {
-        Self { made: 0, since: Instant::now() }
+    /// Creates the retries of a call for an execution, whose id seeds the jitter: a simulation
+    /// repeats exactly.
+    pub(crate) fn new(execution: ExecutionId) -> Self {
+        let delays = ExponentialBuilder::new()
+            .with_min_delay(UNANSWERED_DELAY)
+            .with_max_times(UNANSWERED_RETRIES_MAX)
+            .with_jitter()
+            .with_jitter_seed(execution.0.unsigned_abs());
+        Self { delays: delays.build(), since: Instant::now() }
     }
 
     /// Waits before a retry. Returns false, without waiting, if the caller should get the error: it
     /// is permanent, or the retries are used up.
     pub(crate) async fn wait_after(&mut self, error: &StoreError) -> bool {
-        let is_over = self.made >= UNANSWERED_RETRIES_MAX
-            || self.since.elapsed() >= UNANSWERED_RETRY_MAX
-            || !error.is_passing();
-        if is_over {
+        if self.since.elapsed() >= UNANSWERED_RETRY_MAX || !error.is_passing() {
             return false;
         }
-        tokio::time::sleep(UNANSWERED_PAUSE * 2u32.pow(self.made)).await;
-        self.made += 1;
+        let Some(delay) = self.delays.next() else { return false };
+        tokio::time::sleep(delay).await;
         true
     }
 }

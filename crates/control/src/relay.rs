@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::future::join_all;
 use noetl_bus::{BusError, Hint, Notification, Occasion};
 use noetl_engine::{Ended, Input};
@@ -30,10 +31,10 @@ pub(crate) const VISIBILITY: Duration = Duration::from_secs(5);
 pub(crate) const VISIBILITY_MAX: Duration = Duration::from_secs(30);
 /// The longest delay before the next try of a message that cannot be sent.
 const DELAY_MAX: Duration = Duration::from_secs(300);
-/// The number of tries before a message is left for later.
-const TRIES_MAX: u32 = 5;
-/// The pause before the first retry; it doubles with each further one.
-const TRY_PAUSE: Duration = Duration::from_millis(100);
+/// The number of retries before a message is left for later.
+const RETRIES_MAX: usize = 4;
+/// The delay before the first retry; it doubles with each further one.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The reason why a message was not sent.
 #[derive(Debug, Error)]
@@ -159,7 +160,13 @@ impl Control {
     }
 
     async fn deliver(&self, row: &OutboxRow) -> Delivery {
-        for attempt in 0..TRIES_MAX {
+        let retries = ExponentialBuilder::new()
+            .with_min_delay(RETRY_DELAY)
+            .with_max_times(RETRIES_MAX)
+            .with_jitter()
+            .with_jitter_seed(row.id.unsigned_abs());
+        let mut delays = retries.build();
+        loop {
             match self.send(row).await {
                 Ok(()) => return Delivery::Sent,
                 Err(SendError::Bus(BusError::Unavailable(error))) => {
@@ -168,7 +175,8 @@ impl Control {
                     return Delivery::BusDown;
                 }
                 Err(SendError::Submit(error)) if error.is_passing() => {
-                    tokio::time::sleep(TRY_PAUSE * 2u32.pow(attempt)).await;
+                    let Some(delay) = delays.next() else { return Delivery::Postponed };
+                    tokio::time::sleep(delay).await;
                 }
                 Err(error @ (SendError::Bus(BusError::Refused(_)) | SendError::Submit(_))) => {
                     let said = in_full(&error);
@@ -177,7 +185,6 @@ impl Control {
                 }
             }
         }
-        Delivery::Postponed
     }
 
     async fn send(&self, row: &OutboxRow) -> Result<(), SendError> {

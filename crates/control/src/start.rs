@@ -234,7 +234,7 @@ impl Control {
     pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
         let first = append.events.first().map(|recorded| recorded.event_id);
-        let mut retries = Retries::new();
+        let mut retries = Retries::new(execution);
         loop {
             match self.commit(append.clone()).await {
                 Ok(()) => return Ok(execution),

@@ -142,7 +142,7 @@ impl Control {
         let open = posted.into_iter().enumerate().collect();
         let mut turn =
             Turn { execution, open, doubts: Vec::new(), conflict: None, unreceived: Vec::new() };
-        let (mut conflicts, mut retries) = (0, Retries::new());
+        let (mut conflicts, mut retries) = (0, Retries::new(execution));
         while !turn.open.is_empty() {
             let Err(setback) = self.advance(&mut turn).await else { continue };
             self.parts.states.forget(execution);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -20,10 +21,10 @@ const WAITING_MAX: usize = 8192;
 const BATCH_MAX: usize = 512;
 /// The time to wait for a batch to fill.
 const BATCH_WAIT: Duration = Duration::from_secs(2);
-/// The number of attempts before a batch is dropped.
-const TRIES_MAX: u32 = 3;
-/// The first pause between attempts; each further one is twice as long.
-const TRY_PAUSE: Duration = Duration::from_millis(500);
+/// The number of retries before a batch is dropped.
+const RETRIES_MAX: usize = 2;
+/// The delay before the first retry; it doubles with each further one.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// The timeout of one request.
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
@@ -135,7 +136,12 @@ impl Exporter {
             "resource": self.resource,
             "scopeSpans": [{ "scope": { "name": "noetl" }, "spans": spans }],
         }]});
-        for attempt in 0..TRIES_MAX {
+        let retries = ExponentialBuilder::new()
+            .with_min_delay(RETRY_DELAY)
+            .with_max_times(RETRIES_MAX)
+            .with_jitter();
+        let mut delays = retries.build();
+        loop {
             let sent = self.client.post(self.url.clone()).json(&body).send().await;
             match sent.and_then(reqwest::Response::error_for_status) {
                 Ok(answer) if answer.status().is_redirection() => {
@@ -148,11 +154,14 @@ impl Exporter {
                     break;
                 }
                 Ok(_) => break,
-                Err(error) if attempt + 1 == TRIES_MAX => {
-                    let error: &dyn std::error::Error = &error.without_url();
-                    tracing::warn!(error, spans = batch.len(), "spans not exported");
-                }
-                Err(_) => tokio::time::sleep(TRY_PAUSE * 2u32.pow(attempt)).await,
+                Err(error) => match delays.next() {
+                    Some(delay) => tokio::time::sleep(delay).await,
+                    None => {
+                        let error: &dyn std::error::Error = &error.without_url();
+                        tracing::warn!(error, spans = batch.len(), "spans not exported");
+                        break;
+                    }
+                },
             }
         }
         batch.clear();
