@@ -9,36 +9,36 @@ use noetl_model::{ExecutionId, ExecutionStatus, IdGenerator, Recorded, Seq, Summ
 use noetl_store::{Clock, ExecutionFilter, Page, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::Backlogs;
-use crate::catalog::PlaybookCache;
 use crate::clock::SkewGauge;
-use crate::commit::{Committer, Wakes};
-use crate::deciders::Deciders;
-use crate::draft::Stamps;
-use crate::follow::Followers;
-use crate::lease::ReadyKey;
-use crate::load::StateCache;
-use crate::lookout::Lookouts;
-use crate::lookup::Lookups;
-use crate::mailbox::Mailboxes;
-use crate::outcomes::{OutcomeCounts, Outcomes};
-use crate::payloads::PayloadCache;
-use crate::reserve::{ASIDE, Reserve};
-use crate::rewind::Rewinds;
-use crate::rounds::Rounds;
-use crate::schedules::ScheduleCache;
+use crate::loops::schedules::ScheduleCache;
+use crate::loops::timers::TimerKey;
+use crate::read::follow::Followers;
+use crate::starts::admission::Backlogs;
+use crate::starts::catalog::PlaybookCache;
+use crate::starts::catalog_lookup::Lookups;
+use crate::state::load::StateCache;
+use crate::state::payloads::PayloadCache;
+use crate::state::rewind::Rewinds;
+use crate::submit::blocking::Deciders;
+use crate::submit::commit::{Committer, Wakes};
+use crate::submit::draft::Stamps;
+use crate::submit::mailbox::Mailboxes;
 use crate::tasks::Tasks;
-use crate::timers::TimerKey;
-use crate::vacancy::Vacancies;
+use crate::work::idle_workers::IdleWorkers;
+use crate::work::lease::ReadyKey;
+use crate::work::outcomes::{OutcomeCounts, Outcomes};
+use crate::work::ready_poll::ReadyPolls;
+use crate::work::reservations::{ASIDE, RowReservations};
+use crate::work::round_robin::RoundRobin;
 use crate::{Answer, Settings, SubmitError};
 
 /// The control plane of one process. Cheap to clone: all clones share their state.
 #[derive(Clone)]
 pub struct Control {
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) parts: Arc<ControlParts>,
 }
 
-pub(crate) struct Parts {
+pub(crate) struct ControlParts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) stamps: Stamps,
@@ -56,13 +56,13 @@ pub(crate) struct Parts {
     pub(crate) playbooks: PlaybookCache,
     pub(crate) payloads: PayloadCache,
     pub(crate) schedules: ScheduleCache,
-    pub(crate) claims: Reserve<ReadyKey>,
-    pub(crate) rounds: Rounds,
+    pub(crate) claims: RowReservations<ReadyKey>,
+    pub(crate) round_robin: RoundRobin,
     pub(crate) backlogs: Backlogs,
-    pub(crate) vacancies: Vacancies,
-    pub(crate) lookouts: Lookouts,
+    pub(crate) idle_workers: IdleWorkers,
+    pub(crate) ready_polls: ReadyPolls,
     pub(crate) lookups: Lookups,
-    pub(crate) timers_aside: Reserve<TimerKey>,
+    pub(crate) timers_aside: RowReservations<TimerKey>,
 }
 
 impl Control {
@@ -75,7 +75,7 @@ impl Control {
         ids: Arc<IdGenerator>,
         settings: Settings,
     ) -> Self {
-        let parts = Parts {
+        let parts = ControlParts {
             bus,
             stamps: Stamps { clock: store.clock(), ids },
             skew: SkewGauge::new(machine),
@@ -91,13 +91,13 @@ impl Control {
             playbooks: PlaybookCache::new(settings.playbooks_max),
             payloads: PayloadCache::new(settings.payload_bytes_max),
             schedules: ScheduleCache::default(),
-            claims: Reserve::new(),
-            rounds: Rounds::new(),
+            claims: RowReservations::new(),
+            round_robin: RoundRobin::new(),
             backlogs: Backlogs::new(settings.backlog_max),
-            vacancies: Vacancies::default(),
-            lookouts: Lookouts::default(),
+            idle_workers: IdleWorkers::default(),
+            ready_polls: ReadyPolls::default(),
             lookups: Lookups::default(),
-            timers_aside: Reserve::new(),
+            timers_aside: RowReservations::new(),
             settings,
             store,
         };

@@ -7,6 +7,7 @@ mod clocks;
 mod fairness;
 mod faulty;
 mod forks;
+mod idle_workers;
 mod leases;
 mod life;
 mod notifying;
@@ -14,7 +15,6 @@ mod races;
 mod rewinds;
 mod schedules;
 mod slow;
-mod vacancies;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Answer;
-use crate::relay::VISIBILITY;
+use crate::loops::relay::VISIBILITY;
 
 const CHILD: &str = r#"
 workload: {n: 0}

@@ -409,7 +409,7 @@ async fn a_snapshot_of_another_shape_or_ahead_of_the_log_is_ignored() {
         prev: None,
     };
     noetl_engine::evolve(&mut ahead, &recorded).unwrap();
-    let mut snapshot = crate::snapshot::encode(&ahead).unwrap();
+    let mut snapshot = crate::state::snapshot::encode(&ahead).unwrap();
     save(&snapshot).await;
     assert_eq!(world.control().state(execution, Cutoff::Latest).await.unwrap(), whole);
     snapshot.shape += 1;

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::*;
-use crate::relay::VISIBILITY_MAX;
+use crate::loops::relay::VISIBILITY_MAX;
 
 const CHAIN: &str = r#"
 workflow:

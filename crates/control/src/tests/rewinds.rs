@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::waiting::FLAKY;
 use super::*;
-use crate::rewind::{FoldEnd, Standing};
+use crate::state::rewind::{FoldEnd, LogComparison};
 use crate::{LoadError, ReportAnswer};
 
 const CHAIN: &str = "
@@ -150,7 +150,7 @@ async fn a_snapshot_of_a_log_that_was_lost_is_not_used_once_the_log_is_as_long_a
     first.stop().await;
     world.store.restore(&backup);
     // The snapshot was on its way to the store when the store was rewound.
-    let snapshot = crate::snapshot::encode(&lost).unwrap();
+    let snapshot = crate::state::snapshot::encode(&lost).unwrap();
     world.store.save(execution, &snapshot).await.unwrap();
     let second = world.running();
     assert_eq!(work(&second.control, execution).await, ExecutionStatus::Completed);
@@ -216,7 +216,7 @@ async fn an_event_that_fills_a_page_does_not_hide_those_after_it() {
     let noted = plane.control.known_state(execution).await.expect("it is there");
     plane.control.cancel(execution, "no longer wanted").await.expect("it is cancelled");
     let standing = plane.control.standing(FoldEnd::of(&noted)).await.expect("it is compared");
-    assert_eq!(standing, Standing::Behind);
+    assert_eq!(standing, LogComparison::Behind);
     let mut follow = plane.control.events_follow(execution, noted.seq());
     let next = tokio::time::timeout(Duration::from_secs(60), follow.next()).await;
     assert_eq!(next.expect("the log goes on").expect("it is whole").seq, noted.seq().next());

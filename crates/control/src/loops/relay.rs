@@ -1,0 +1,289 @@
+//! The relay: sends the messages of the outbox at least once; receivers ignore repetitions.
+//!
+//! Invariant: without the bus only notifications wait; everything else continues.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use futures::future::join_all;
+use noetl_bus::{BusError, Hint, Notification, Occasion};
+use noetl_engine::{Ended, Input};
+use noetl_model::{
+    CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
+};
+use noetl_store::{Failure, Fate, OutboxRow, StoreError, Take, Taker};
+use serde_json::json;
+use thiserror::Error;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LoadError;
+use crate::tasks::pause;
+use crate::{Control, SubmitError};
+
+/// The largest number of messages taken at once.
+const RELAY_MAX: usize = 256;
+/// The time after which a message of a dead sender is taken again. Short, because a parent may wait
+/// for it and sending it twice does no harm.
+pub(crate) const VISIBILITY: Duration = Duration::from_secs(5);
+/// The longest delay before the next try while the bus is unreachable.
+pub(crate) const VISIBILITY_MAX: Duration = Duration::from_secs(30);
+/// The longest delay before the next try of a message that cannot be sent.
+const DELAY_MAX: Duration = Duration::from_secs(300);
+/// The number of retries before a message is left for later.
+const RETRIES_MAX: usize = 4;
+/// The delay before the first retry; it doubles with each further one.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// The reason why a message was not sent.
+#[derive(Debug, Error)]
+enum SendError {
+    #[error(transparent)]
+    Bus(BusError),
+    #[error(transparent)]
+    Submit(SubmitError),
+}
+
+/// The result of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum DeliveryResult {
+    Sent,
+    /// The message cannot be sent, for this reason.
+    Failed(String),
+    /// The message is fine but still pending.
+    Postponed,
+    /// The bus is unreachable: all messages that need it are still pending.
+    BusDown,
+}
+
+/// The state of the bus: unreachable since a time, or reachable.
+#[derive(Debug, Default)]
+struct Outage {
+    since: Option<Instant>,
+}
+
+impl Outage {
+    /// Returns how long taken messages are invisible to other relays: during an outage as long as
+    /// it has lasted, so that waiting messages are not read over and over.
+    fn visibility(&self) -> Duration {
+        self.since.map_or(VISIBILITY, |since| since.elapsed().clamp(VISIBILITY, VISIBILITY_MAX))
+    }
+
+    fn begin(&mut self) {
+        if self.since.is_none() {
+            tracing::warn!("the bus is out of reach; notifications wait in the outbox");
+            self.since = Some(Instant::now());
+        }
+    }
+
+    fn end(&mut self) {
+        if self.since.take().is_some() {
+            tracing::info!("the bus is back");
+        }
+    }
+}
+
+impl Control {
+    /// Sends pending messages until `stop`.
+    pub(crate) async fn relay_outbox(self, stop: CancellationToken) {
+        let wakes = &self.parts.wakes;
+        let mut outage = Outage::default();
+        loop {
+            let wait = match self.relay_owed(&mut outage).await {
+                Ok(0) => self.parts.settings.poll,
+                Ok(_) => Duration::ZERO,
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "outbox not relayed");
+                    self.parts.settings.poll
+                }
+            };
+            if !pause(&stop, &wakes.relay, wait).await {
+                return;
+            }
+        }
+    }
+
+    /// Sends the pending messages and returns their number.
+    async fn relay_owed(&self, outage: &mut Outage) -> Result<usize, StoreError> {
+        let take = Take { taker: Taker::Relay, limit: RELAY_MAX, hold: outage.visibility() };
+        let rows = self.parts.store.take(take).await?;
+        let count = rows.len();
+        let pools: BTreeSet<&Pool> = rows.iter().filter_map(ready_pool).collect();
+        for pool in &pools {
+            let pool = Pool::clone(pool);
+            self.parts.bus.publish(Hint::CommandReady { pool }).await;
+        }
+        let notifies = pools.into_iter().any(is_notified);
+        let deliveries = join_all(rows.iter().map(|row| self.deliver(row))).await;
+        if deliveries.contains(&DeliveryResult::BusDown) {
+            outage.begin();
+        } else if notifies {
+            outage.end();
+        }
+        self.settle(&rows, deliveries, outage).await?;
+        Ok(count)
+    }
+
+    /// Stores the results of deliveries.
+    async fn settle(
+        &self,
+        rows: &[OutboxRow],
+        deliveries: Vec<DeliveryResult>,
+        outage: &Outage,
+    ) -> Result<(), StoreError> {
+        let (mut sent, mut failed, mut postponed) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, delivery) in rows.iter().zip(deliveries) {
+            let id = row.id;
+            match delivery {
+                DeliveryResult::Sent => sent.push(id),
+                DeliveryResult::Failed(error) => {
+                    failed.push(Failure { id, error, attempts: None, delay_max: DELAY_MAX });
+                }
+                DeliveryResult::Postponed | DeliveryResult::BusDown => postponed.push(id),
+            }
+        }
+        let store = &self.parts.store;
+        if !sent.is_empty() {
+            store.sent(&sent).await?;
+        }
+        if !postponed.is_empty() {
+            store.postpone(&postponed, outage.visibility()).await?;
+        }
+        if !failed.is_empty() {
+            let fates = store.failed(&failed).await?;
+            for (failure, _) in failed.iter().zip(fates).filter(|(_, fate)| *fate == Fate::Dead) {
+                tracing::error!(id = failure.id, error = failure.error, "message is dead");
+            }
+        }
+        Ok(())
+    }
+
+    async fn deliver(&self, row: &OutboxRow) -> DeliveryResult {
+        let retries = ExponentialBuilder::new()
+            .with_min_delay(RETRY_DELAY)
+            .with_max_times(RETRIES_MAX)
+            .with_jitter()
+            .with_jitter_seed(row.id.unsigned_abs());
+        let mut delays = retries.build();
+        loop {
+            match self.send(row).await {
+                Ok(()) => return DeliveryResult::Sent,
+                Err(SendError::Bus(BusError::Unavailable(error))) => {
+                    let error: &dyn std::error::Error = &*error;
+                    tracing::debug!(error, id = row.id, "the bus is out of reach");
+                    return DeliveryResult::BusDown;
+                }
+                Err(SendError::Submit(error)) if error.is_passing() => {
+                    let Some(delay) = delays.next() else { return DeliveryResult::Postponed };
+                    tokio::time::sleep(delay).await;
+                }
+                Err(error @ (SendError::Bus(BusError::Refused(_)) | SendError::Submit(_))) => {
+                    let said = in_full(&error);
+                    tracing::warn!(error = said, execution = %row.execution, id = row.id, "message undeliverable");
+                    return DeliveryResult::Failed(said);
+                }
+            }
+        }
+    }
+
+    async fn send(&self, row: &OutboxRow) -> Result<(), SendError> {
+        let sender = row.execution;
+        match &row.message {
+            Message::CommandReady { .. } => match notification(row) {
+                Some(it) => self.parts.bus.notify(&it).await.map_err(SendError::Bus),
+                None => Ok(()),
+            },
+            Message::CommandCancelled { command } => {
+                let (execution, command) = (sender, *command);
+                self.parts.bus.publish(Hint::CommandCancelled { execution, command }).await;
+                Ok(())
+            }
+            Message::ChildEnded { parent, command, status, output, error } => {
+                let ended = ended(sender, *status, output, error.as_ref());
+                let input = Input::ChildEnded { command: *command, ended };
+                // A refusal means that the parent has the result already or does not wait any more.
+                known(self.submit(*parent, input).await.map(|_| ())).map_err(SendError::Submit)
+            }
+            Message::CancelChild { child, reason } => {
+                known(self.cancel(*child, reason).await.map(|_| ())).map_err(SendError::Submit)
+            }
+            Message::CancelLinked { reason } => {
+                self.cancel_linked(sender, reason).await.map_err(SendError::Submit)
+            }
+        }
+    }
+}
+
+/// Returns the notification of a message for workers that do not poll; `None` for other messages.
+pub fn notification(row: &OutboxRow) -> Option<Notification> {
+    match &row.message {
+        Message::CommandReady { pool, command: _, event_id, step, item, trace } => {
+            let (step, event_id, item) = (step.clone(), *event_id, *item);
+            let command = CommandName { execution: row.execution, step, event_id, item };
+            let (pool, trace) = (pool.clone(), trace.clone());
+            let occasion = Occasion::Issued { row: row.id };
+            is_notified(&pool).then_some(Notification { occasion, pool, command, trace })
+        }
+        Message::CommandCancelled { .. }
+        | Message::ChildEnded { .. }
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. } => None,
+    }
+}
+
+/// Returns an error message with all its causes.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
+}
+
+/// Returns the pool of a `CommandReady` message.
+fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
+    match &row.message {
+        Message::CommandReady { pool, .. } => Some(pool),
+        Message::CommandCancelled { .. }
+        | Message::ChildEnded { .. }
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. } => None,
+    }
+}
+
+/// True unless the control plane runs the pool's commands itself.
+pub(crate) fn is_notified(pool: &Pool) -> bool {
+    pool.as_str() != Pool::CONTROL
+}
+
+/// Treats a message to an execution that does not exist as delivered.
+pub(crate) fn known(delivered: Result<(), SubmitError>) -> Result<(), SubmitError> {
+    match delivered {
+        Err(SubmitError::Load(LoadError::NotFound(execution))) => {
+            tracing::warn!(%execution, "message to an execution that does not exist");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Returns the result of a child as its parent sees it.
+pub(crate) fn ended(
+    child: ExecutionId,
+    status: ExecutionStatus,
+    output: &Payload,
+    error: Option<&ToolError>,
+) -> Ended {
+    match status {
+        ExecutionStatus::Completed => Ended::Completed { output: output.clone() },
+        ExecutionStatus::Failed | ExecutionStatus::Cancelled | ExecutionStatus::Running => {
+            let message = match error {
+                // The message already names the failed descendant.
+                Some(error) if error.kind == ErrorKind::Child => error.message.clone(),
+                Some(error) => format!("child execution {child} ended as {status}: {error}"),
+                None => format!("child execution {child} ended as {status}"),
+            };
+            let details = json!({ "execution_id": child.to_string(), "error": error });
+            let error = ToolError::new(ErrorKind::Child, message).with_details(details);
+            Ended::Failed { error, output: None }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! New executions: requests, children, forks, and the catalog they are started from.
+
+pub(crate) mod admission;
+pub(crate) mod catalog;
+pub(crate) mod catalog_lookup;
+pub(crate) mod children;
+pub(crate) mod fork;
+pub(crate) mod linked;
+pub(crate) mod start;

@@ -1,0 +1,81 @@
+//! Executions below others: linking a request to a parent, and cancelling executions with theirs.
+
+use futures::future::join_all;
+use noetl_engine::Input;
+use noetl_model::{Below, ExecutionId, ExecutionStatus, Origin, Parent};
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
+
+use crate::error::LoadError;
+use crate::loops::relay::known;
+use crate::{Answer, Control, StartError, StartRequest, SubmitError};
+
+impl Control {
+    /// Links a start request to a parent execution that does not wait for it. The parent's trace is
+    /// used if the request has none. The id may also be that of another object, such as a
+    /// subscription.
+    pub async fn linked(
+        &self,
+        request: StartRequest,
+        above: ExecutionId,
+    ) -> Result<StartRequest, StartError> {
+        let (depth, trace) = match self.known_state(above).await {
+            Ok(state) if state.status() == ExecutionStatus::Cancelled => {
+                return Err(StartError::ParentCancelled(above));
+            }
+            Ok(state) => (state.depth() + 1, state.trace().cloned()),
+            Err(LoadError::NotFound(_)) => (0, None),
+            Err(error) => return Err(error.into()),
+        };
+        let origin = Origin::Linked { execution: above, depth };
+        Ok(StartRequest { origin, trace: request.trace.or(trace), ..request })
+    }
+
+    /// Cancels an execution, its open work, and all executions below it.
+    pub async fn cancel(
+        &self,
+        execution: ExecutionId,
+        reason: impl Into<String>,
+    ) -> Result<Answer, SubmitError> {
+        self.cancel_with(execution, reason, Below::Cancelled).await
+    }
+
+    /// Cancels an execution and its open work.
+    pub async fn cancel_with(
+        &self,
+        execution: ExecutionId,
+        reason: impl Into<String>,
+        below: Below,
+    ) -> Result<Answer, SubmitError> {
+        self.submit(execution, Input::Cancel { reason: reason.into(), below }).await
+    }
+
+    /// Cancels the executions that requests started below an execution; children of its commands
+    /// get their own messages.
+    pub(crate) async fn cancel_linked(
+        &self,
+        above: ExecutionId,
+        reason: &str,
+    ) -> Result<(), SubmitError> {
+        let filter = ExecutionFilter {
+            parent: Some(above),
+            status: Some(ExecutionStatus::Running),
+            ..ExecutionFilter::default()
+        };
+        let mut before = None;
+        loop {
+            let page = Page { before, limit: PAGE_MAX };
+            let found = self.parts.store.list(&filter, page).await;
+            let found = found.map_err(|error| LoadError::of_store(above, error))?;
+            let linked = found.iter().filter(|it| it.parent.and_then(Parent::command).is_none());
+            let cancelled = join_all(linked.map(async |it| {
+                // A refusal means that the execution has ended meanwhile.
+                known(self.cancel(it.execution, reason).await.map(|_| ()))
+            }));
+            cancelled.await.into_iter().collect::<Result<(), _>>()?;
+            before = found.last().map(|it| it.execution);
+            if found.len() < PAGE_MAX {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Starting executions: by request, as a rerun, or as a child.
+
+use std::sync::Arc;
+
+use noetl_engine::{Decision, Start, start};
+use noetl_model::{
+    CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
+};
+use noetl_playbook::Playbook;
+use noetl_store::{Append, AppendError, StartKey, Unanswered};
+use serde_json::{Map, Value};
+
+use crate::error::{Damage, LoadError};
+use crate::starts::catalog::reference_to;
+use crate::state::payloads::json_len_within;
+use crate::submit::commit::Retries;
+use crate::submit::draft::Draft;
+use crate::submit::needs::{Fetched, Log};
+use crate::work::idle_workers::{LeaseGrant, issued};
+use crate::{Admission, Control, StartError, SubmitError};
+
+/// The largest number of ancestors of an execution.
+pub const CHILD_DEPTH_MAX: u32 = 16;
+
+/// The playbook of a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaybookChoice {
+    /// A version of a path; the newest if none is named.
+    Path {
+        path: String,
+        version: Option<u32>,
+    },
+    Id(CatalogId),
+}
+
+/// The parameters of a start.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    pub playbook: PlaybookChoice,
+    /// Values merged into the playbook's workload.
+    pub payload: Map<String, Value>,
+    /// `None`: the playbook's mode.
+    pub error_mode: Option<ErrorMode>,
+    pub origin: Origin,
+    /// The pool of the execution's commands.
+    pub pool: Pool,
+    /// The W3C trace context of the request.
+    pub trace: Option<Value>,
+    /// The start key: only one execution is started under it while it is kept.
+    pub key: Option<StartKey>,
+    /// The backlog limit that applies.
+    pub admission: Admission,
+}
+
+impl StartRequest {
+    /// Returns a request from outside with default options.
+    pub fn new(playbook: PlaybookChoice, payload: Map<String, Value>) -> Self {
+        let origin = Origin::Request;
+        let pool = Pool::shared();
+        let admission = Admission::Request;
+        Self {
+            playbook,
+            payload,
+            error_mode: None,
+            origin,
+            pool,
+            trace: None,
+            key: None,
+            admission,
+        }
+    }
+}
+
+/// A started execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started {
+    pub execution: ExecutionId,
+    /// The number of its first commands.
+    pub commands: usize,
+    /// `false` if the parent's command already had this child.
+    pub is_new: bool,
+}
+
+/// The number of ids drawn to find one on the key's shard, practically certain to succeed with a
+/// hundred shards. The store refuses an id on another shard, and a new one is drawn.
+const KEY_DRAWS_MAX: u32 = 2000;
+
+/// The number of retries with new ids if an id is taken.
+const ID_RETRIES_MAX: u32 = 3;
+
+impl Control {
+    /// Starts an execution. For a command that already has a child, returns that child; under a
+    /// taken key, fails with [`StartError::KeyTaken`].
+    pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
+        self.launch(request).await.map(|started| started.execution)
+    }
+
+    /// Does the same as `start` and also returns details.
+    pub async fn launch(&self, request: StartRequest) -> Result<Started, StartError> {
+        let depth = match &request.origin {
+            Origin::Request => 0,
+            Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
+        };
+        if depth > CHILD_DEPTH_MAX {
+            return Err(StartError::TooDeep { depth });
+        }
+        if json_len_within(&request.payload, PAYLOAD_MAX).is_none() {
+            return Err(StartError::PayloadTooLarge);
+        }
+        if !request.payload.values().all(is_shallow) {
+            return Err(StartError::PayloadTooNested);
+        }
+        self.admit(&request.pool, request.admission).await?;
+        let key = request.key;
+        let mut execution = self.next_execution(key.as_ref());
+        let (reference, playbook) = self.chosen(execution, request.playbook).await?;
+        let start = Start {
+            playbook: reference,
+            payload: request.payload,
+            origin: request.origin,
+            error_mode: request.error_mode,
+            pool: request.pool,
+            trace: request.trace,
+        };
+        for _ in 0..ID_RETRIES_MAX {
+            match self.start_as(execution, &start, &playbook, key.as_ref()).await {
+                // Another server draws the same ids; the next ones differ.
+                Err(StartError::Submit(SubmitError::Contended(_))) => {
+                    execution = self.next_execution(key.as_ref());
+                }
+                started => return started,
+            }
+        }
+        self.start_as(execution, &start, &playbook, key.as_ref()).await
+    }
+
+    /// Returns a new id; with a key, one that can be started under it.
+    fn next_execution(&self, key: Option<&StartKey>) -> ExecutionId {
+        let draw = || ExecutionId(self.parts.stamps.next_id());
+        let Some(key) = key else {
+            return draw();
+        };
+        let mut drawn = draw();
+        for _ in 0..KEY_DRAWS_MAX {
+            if self.parts.store.admits(drawn, key) {
+                break;
+            }
+            drawn = draw();
+        }
+        drawn
+    }
+
+    async fn start_as(
+        &self,
+        execution: ExecutionId,
+        start: &Start,
+        playbook: &Playbook,
+        key: Option<&StartKey>,
+    ) -> Result<Started, StartError> {
+        self.parts.mailboxes.note_active(execution);
+        let mut draft = self.opening(execution, start, playbook).await?;
+        let commands = issued(draft.events()).count();
+        let grants = self.grant(&mut draft, playbook).await?;
+        let waits = grants.len() < commands;
+        draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
+        let (append, state) = draft.finish();
+        let started = self.write_start(Append { key: key.cloned(), ..append }).await?;
+        if started == execution {
+            tracing::info!(%execution, path = start.playbook.path, "execution started");
+            if waits {
+                self.parts.backlogs.added(state.pool());
+            }
+            self.committed(None, state);
+            grants.into_iter().for_each(LeaseGrant::deliver);
+        }
+        Ok(Started { execution: started, commands, is_new: started == execution })
+    }
+
+    /// Starts the same playbook version with the same workload as a new execution.
+    pub async fn rerun(&self, execution: ExecutionId) -> Result<ExecutionId, StartError> {
+        let state = self.known_state(execution).await?;
+        let workload = self.resolve(execution, state.workload()).await?;
+        let payload = match Arc::unwrap_or_clone(workload) {
+            Value::Object(payload) => payload,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                return Err(LoadError::damaged(execution, Damage::NoWorkload).into());
+            }
+        };
+        let playbook = PlaybookChoice::Id(state.playbook().catalog_id);
+        self.start(StartRequest {
+            error_mode: Some(state.error_mode()),
+            pool: state.pool().clone(),
+            ..StartRequest::new(playbook, payload)
+        })
+        .await
+    }
+
+    /// Decides the first events of an execution without writing them.
+    async fn opening(
+        &self,
+        execution: ExecutionId,
+        request: &Start,
+        playbook: &Playbook,
+    ) -> Result<Draft, StartError> {
+        let now = self.parts.stamps.now();
+        let decision = self
+            .satisfy(Log::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
+                start(execution, request, self.given(playbook, asked, now))
+            })
+            .await?;
+        let events = match decision {
+            Decision::Accepted(events) => events,
+            Decision::Refused { refusal, recorded: _ } => return Err(StartError::Refused(refusal)),
+        };
+        let mut events = events.into_iter();
+        let first = events.next().ok_or(LoadError::damaged(execution, Damage::NoStart))?;
+        let stamps = &self.parts.stamps;
+        let drafted = Draft::opening(execution, first, (now, stamps)).and_then(|mut draft| {
+            events.try_for_each(|event| draft.record(event, playbook, stamps)).map(|()| draft)
+        });
+        drafted.map_err(|illegal| {
+            let error = LoadError::damaged(execution, Damage::Illegal(illegal));
+            tracing::error!(error = &error as &dyn std::error::Error, "start cannot be folded");
+            error.into()
+        })
+    }
+
+    /// Writes the start of an execution. The same append may be repeated after a lost answer: the
+    /// id is unique, so at most one of them is written.
+    pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
+        let execution = append.execution;
+        let first = append.events.first().map(|recorded| recorded.event_id);
+        let mut retries = Retries::new(execution);
+        loop {
+            match self.commit(append.clone()).await {
+                Ok(()) => return Ok(execution),
+                Err(AppendError::ChildExists { child }) => return Ok(child),
+                Err(AppendError::KeyTaken(holder)) => {
+                    return Err(StartError::KeyTaken(holder));
+                }
+                Err(AppendError::Conflict) => {
+                    let stored = self.read_page(execution, append.expected).await?;
+                    let stored = stored.first().map(|recorded| recorded.event_id);
+                    return if stored == first {
+                        Ok(execution)
+                    } else {
+                        Err(SubmitError::Contended(execution).into())
+                    };
+                }
+                Err(AppendError::Unanswered(Unanswered(error))) => {
+                    if !retries.wait_after(&error).await {
+                        return Err(LoadError::Unavailable(error).into());
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn chosen(
+        &self,
+        execution: ExecutionId,
+        choice: PlaybookChoice,
+    ) -> Result<(PlaybookRef, Arc<Playbook>), StartError> {
+        let (entry, name) = match choice {
+            PlaybookChoice::Id(id) => match self.parts.playbooks.find(id) {
+                Some(found) => return Ok(found),
+                None => {
+                    let found = self.parts.store.by_id(id).await;
+                    let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+                    (found.map(Arc::new), id.to_string())
+                }
+            },
+            PlaybookChoice::Path { path, version } => {
+                let found = self.entry_at(execution, &path, version).await?;
+                let name = match version {
+                    Some(version) => format!("{path} in version {version}"),
+                    None => path,
+                };
+                (found, name)
+            }
+        };
+        let entry = entry.filter(|entry| entry.kind.eq_ignore_ascii_case("playbook"));
+        let entry = entry.ok_or(StartError::UnknownPlaybook(name))?;
+        let playbook = self.compiled(execution, &entry)?;
+        Ok((reference_to(&entry), playbook))
+    }
+}

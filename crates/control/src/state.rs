@@ -1,0 +1,7 @@
+//! The state of an execution: loading, snapshots, large values, lost events.
+
+pub(crate) mod load;
+pub(crate) mod payloads;
+pub(crate) mod projection;
+pub(crate) mod rewind;
+pub(crate) mod snapshot;

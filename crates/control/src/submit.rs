@@ -1,0 +1,8 @@
+//! The path of an input: mailbox, decision, group commit.
+
+pub(crate) mod blocking;
+pub(crate) mod commit;
+pub(crate) mod draft;
+pub(crate) mod input_batch;
+pub(crate) mod mailbox;
+pub(crate) mod needs;

@@ -1,0 +1,368 @@
+//! One batch of inputs of an execution: all are decided, then appended together.
+//!
+//! After a conflict, the inputs are decided again on the stored state. After an append without an
+//! answer, the log is checked first: the append may have been written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
+use noetl_model::{Attempt, EventId, ExecutionId, Lease, Seq, traceparent};
+use noetl_playbook::Playbook;
+use noetl_store::{Append, AppendError, StoreError, Unanswered};
+use tracing::Instrument as _;
+
+use crate::error::{Damage, LoadError};
+use crate::state::rewind::{FoldEnd, LogComparison};
+use crate::submit::commit::Retries;
+use crate::submit::draft::Draft;
+use crate::submit::mailbox::{PostedInput, Submission};
+use crate::work::idle_workers::{LeaseGrant, Next};
+use crate::{Answer, Control, SubmitError};
+
+/// The largest number of retries after conflicts before the callers get an error.
+const CONFLICT_RETRIES_MAX: u32 = 8;
+
+/// The position of an input in its batch.
+type InputIndex = usize;
+type BatchAnswers = Vec<(InputIndex, Result<Answer, SubmitError>)>;
+
+/// A batch until all of its inputs are answered.
+struct InputBatch {
+    execution: ExecutionId,
+    open: BTreeMap<InputIndex, PostedInput>,
+    /// Appends that may have been written.
+    unanswered: Vec<UnansweredAppend>,
+    /// The seq at which the last append was refused.
+    conflict: Option<Seq>,
+    /// Leases of callers that are gone.
+    unreceived: Vec<Lease>,
+}
+
+/// An append without an answer, and the answers for its callers if it was written.
+struct UnansweredAppend {
+    expected: Seq,
+    first: EventId,
+    answers: BatchAnswers,
+    grants: Vec<LeaseGrant>,
+}
+
+/// The result of an append without an answer.
+enum AppendOutcome {
+    Written,
+    /// Another append is in its place: it cannot be written any more.
+    Lost,
+    /// The append may still be written.
+    Open,
+}
+
+/// The decided append of a batch, with its answers.
+struct Decided {
+    append: Append,
+    state: Execution,
+    answers: BatchAnswers,
+    grants: Vec<LeaseGrant>,
+}
+
+/// The reason why a batch was not completed at the first try.
+enum BatchError {
+    Conflict,
+    Unanswered(Arc<StoreError>),
+    Permanent(SubmitError),
+}
+
+impl From<LoadError> for BatchError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Unavailable(source) => Self::Unanswered(source),
+            LoadError::NotFound(_) | LoadError::Rewound { .. } => Self::Permanent(error.into()),
+            LoadError::Corrupt { .. } => {
+                tracing::error!(error = &error as &dyn std::error::Error, "execution cannot go on");
+                Self::Permanent(error.into())
+            }
+        }
+    }
+}
+
+impl InputBatch {
+    fn answer(&mut self, answers: BatchAnswers) {
+        for (slot, answer) in answers {
+            let Some(posted) = self.open.remove(&slot) else { continue };
+            // The caller may be gone.
+            if let Err(Ok(Answer::Leased(lease))) = posted.answer.send(answer) {
+                self.unreceived.push(*lease);
+            }
+        }
+    }
+
+    fn answer_all(&mut self, error: &SubmitError) {
+        let slots: Vec<InputIndex> = self.open.keys().copied().collect();
+        self.answer(slots.into_iter().map(|slot| (slot, Err(error.clone()))).collect());
+    }
+
+    /// Refuses claims that take over a command: the log has not changed, so the store refused them
+    /// because the lease was extended meanwhile.
+    fn refuse_takeovers(&mut self) {
+        let claims = self.open.iter().filter_map(|(slot, posted)| match posted.submission.input {
+            Input::Claim { command, attempt, .. } => {
+                (attempt > Attempt(1)).then_some((*slot, command))
+            }
+            Input::LeaseExhausted { command, .. } => Some((*slot, command)),
+            Input::Report { .. }
+            | Input::ChildStarted { .. }
+            | Input::ChildEnded { .. }
+            | Input::TimerFired { .. }
+            | Input::Cancel { .. }
+            | Input::Finalize { .. }
+            | Input::Stalled { .. }
+            | Input::NotClaimed { .. }
+            | Input::Rewound { .. }
+            | Input::Reported { .. } => None,
+        });
+        let refusals = claims
+            .map(|(slot, command)| (slot, Ok(Answer::Refused(Refusal::AlreadyClaimed(command)))));
+        let refusals: BatchAnswers = refusals.collect();
+        self.answer(refusals);
+    }
+}
+
+impl Control {
+    /// Decides all posted inputs and answers them once they are durable.
+    pub(crate) async fn process_batch(&self, execution: ExecutionId, posted: Vec<PostedInput>) {
+        let span = tracing::info_span!(
+            "turn",
+            %execution,
+            inputs = posted.len(),
+            traceparent = tracing::field::Empty,
+        );
+        self.decide_and_answer(execution, posted).instrument(span).await;
+    }
+
+    async fn decide_and_answer(&self, execution: ExecutionId, posted: Vec<PostedInput>) {
+        let open = posted.into_iter().enumerate().collect();
+        let mut batch = InputBatch {
+            execution,
+            open,
+            unanswered: Vec::new(),
+            conflict: None,
+            unreceived: Vec::new(),
+        };
+        let (mut conflicts, mut retries) = (0, Retries::new(execution));
+        while !batch.open.is_empty() {
+            let Err(error) = self.advance(&mut batch).await else { continue };
+            self.parts.states.forget(execution);
+            match error {
+                BatchError::Conflict if conflicts < CONFLICT_RETRIES_MAX => conflicts += 1,
+                BatchError::Conflict => batch.answer_all(&SubmitError::Contended(execution)),
+                BatchError::Unanswered(error) => {
+                    if !retries.wait_after(&error).await {
+                        batch.answer_all(&LoadError::Unavailable(error).into());
+                    }
+                }
+                BatchError::Permanent(error) => batch.answer_all(&error),
+            }
+        }
+        self.give_back(&batch.unreceived).await;
+    }
+
+    /// Makes one try at a batch and answers the inputs it can.
+    async fn advance(&self, batch: &mut InputBatch) -> Result<(), BatchError> {
+        let state = self.known_state(batch.execution).await?;
+        if let Some(context) = traceparent(state.trace()) {
+            tracing::Span::current().record("traceparent", context);
+        }
+        self.settle_unanswered(batch).await?;
+        if batch.conflict.take() == Some(state.seq()) {
+            batch.refuse_takeovers();
+        }
+        if batch.open.is_empty() {
+            return Ok(());
+        }
+        let playbook = self.playbook_of(&state).await?;
+        let (before, end) = (state.clone(), FoldEnd::of(&state));
+        let Decided { append, state, answers, grants } =
+            match self.decide_all(state, &playbook, batch).await? {
+                Ok(decided) => decided,
+                Err((slot, illegal)) => {
+                    // The other inputs of the batch are decided again without this one.
+                    let error = LoadError::damaged(batch.execution, Damage::Illegal(illegal));
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        input = ?batch.open.get(&slot).map(|posted| &posted.submission.input),
+                        "decision cannot be folded"
+                    );
+                    self.parts.states.forget(batch.execution);
+                    batch.answer(vec![(slot, Err(error.into()))]);
+                    return Ok(());
+                }
+            };
+        let Some(first) = append.events.first().map(|recorded| recorded.event_id) else {
+            // The store cannot refuse an answer that writes nothing, so it is given only if the
+            // cached state matches the whole log.
+            return match self.standing(end).await? {
+                LogComparison::Current => {
+                    batch.answer(answers);
+                    Ok(())
+                }
+                LogComparison::Behind => Err(BatchError::Conflict),
+                LogComparison::Ahead { found } => {
+                    self.note_rewound(end, found);
+                    Err(BatchError::Conflict)
+                }
+            };
+        };
+        let expected = append.expected;
+        match self.commit_here(append).await {
+            Ok(()) => {
+                self.committed(Some(&before), state);
+                batch.answer(answers);
+                grants.into_iter().for_each(LeaseGrant::deliver);
+                Ok(())
+            }
+            Err(
+                AppendError::Conflict | AppendError::ChildExists { .. } | AppendError::KeyTaken(_),
+            ) => {
+                batch.conflict = Some(expected);
+                self.note_if_ahead(end).await?;
+                Err(BatchError::Conflict)
+            }
+            Err(AppendError::Unanswered(Unanswered(error))) => {
+                batch.unanswered.push(UnansweredAppend { expected, first, answers, grants });
+                Err(BatchError::Unanswered(error))
+            }
+        }
+    }
+
+    /// Decides the inputs of a batch one after another, each on the state left by the previous
+    /// ones. The inner error is the input whose events are illegal.
+    async fn decide_all(
+        &self,
+        state: Execution,
+        playbook: &Playbook,
+        batch: &InputBatch,
+    ) -> Result<Result<Decided, (InputIndex, Illegal)>, BatchError> {
+        let mut draft = Draft::onto(state, self.parts.stamps.now());
+        let mut answers = BatchAnswers::new();
+        for (slot, PostedInput { submission: Submission { input, large, next }, .. }) in &batch.open
+        {
+            large.iter().for_each(|large| draft.offer(large));
+            let decision = self
+                .decide_on(&mut draft, playbook, |state, given| decide(state, input, given))
+                .await;
+            let (events, refusal) = match decision {
+                Ok(Decision::Accepted(events)) => (events, None),
+                Ok(Decision::Refused { refusal, recorded }) => (recorded, Some(refusal)),
+                Err(LoadError::Unavailable(source)) => return Err(BatchError::Unanswered(source)),
+                Err(
+                    error @ (LoadError::NotFound(_)
+                    | LoadError::Rewound { .. }
+                    | LoadError::Corrupt { .. }),
+                ) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "input cannot be decided"
+                    );
+                    answers.push((*slot, Err(error.into())));
+                    continue;
+                }
+            };
+            let begun = draft.events().len();
+            for event in events {
+                if let Err(illegal) = draft.record(event, playbook, &self.parts.stamps) {
+                    return Ok(Err((*slot, illegal)));
+                }
+            }
+            let answer = match refusal {
+                Some(refusal) => Answer::Refused(refusal),
+                None => {
+                    let next = next.as_ref().map(|pool| (begun, pool));
+                    match self.go_on(input, next, &mut draft, playbook).await? {
+                        Some(Next::Handed(lease)) => Answer::Leased(Box::new(lease)),
+                        Some(Next::HandedBefore(lease)) => Answer::HandedOver(Box::new(lease)),
+                        None => accepted(&draft.state, playbook, input),
+                    }
+                }
+            };
+            answers.push((*slot, Ok(answer)));
+        }
+        let grants = self.grant(&mut draft, playbook).await?;
+        draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
+        let (append, state) = draft.finish();
+        Ok(Ok(Decided { append, state, answers, grants }))
+    }
+
+    /// Checks the log for appends without an answer.
+    async fn settle_unanswered(&self, batch: &mut InputBatch) -> Result<(), BatchError> {
+        let mut unsettled = Vec::new();
+        let mut failure = None;
+        for append in std::mem::take(&mut batch.unanswered) {
+            match self.outcome_of(batch.execution, &append).await {
+                Ok(AppendOutcome::Written) => {
+                    batch.answer(append.answers);
+                    append.grants.into_iter().for_each(LeaseGrant::deliver);
+                }
+                Ok(AppendOutcome::Lost) => {}
+                Ok(AppendOutcome::Open) => unsettled.push(append),
+                Err(error) => {
+                    unsettled.push(append);
+                    failure = Some(error);
+                }
+            }
+        }
+        batch.unanswered = unsettled;
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    async fn outcome_of(
+        &self,
+        execution: ExecutionId,
+        append: &UnansweredAppend,
+    ) -> Result<AppendOutcome, LoadError> {
+        let found = self.parts.store.read(execution, append.expected, 1).await;
+        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+        Ok(match found.first() {
+            None => AppendOutcome::Open,
+            Some(recorded) if recorded.event_id == append.first => AppendOutcome::Written,
+            Some(_) => AppendOutcome::Lost,
+        })
+    }
+
+    /// Caches a committed state, and saves a snapshot if one is due.
+    pub(crate) fn committed(&self, before: Option<&Execution>, state: Execution) {
+        let (execution, status, seq) = (state.id(), state.status(), state.seq());
+        tracing::debug!(%execution, %seq, "committed");
+        let unsaved_for = self.parts.states.put(state.clone(), self.parts.stamps.now());
+        if status.is_terminal() {
+            if before.is_none_or(|before| !before.status().is_terminal()) {
+                tracing::info!(%execution, %status, "execution ended");
+            }
+            return;
+        }
+        let every = self.parts.settings.snapshot_every;
+        let is_many = before.map_or(0, |before| before.seq().0 / every) != seq.0 / every;
+        if is_many || unsaved_for >= self.parts.settings.snapshot_after {
+            self.save_snapshot(state);
+        }
+    }
+}
+
+/// Returns the answer to an accepted input.
+fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> Answer {
+    match input {
+        Input::Claim { command, .. } => match lease_of(state, playbook, *command) {
+            Some(lease) => Answer::Leased(Box::new(lease)),
+            None => Answer::Refused(Refusal::CommandFinished(*command)),
+        },
+        Input::Report { .. }
+        | Input::LeaseExhausted { .. }
+        | Input::ChildStarted { .. }
+        | Input::ChildEnded { .. }
+        | Input::TimerFired { .. }
+        | Input::Cancel { .. }
+        | Input::Finalize { .. }
+        | Input::Stalled { .. }
+        | Input::NotClaimed { .. }
+        | Input::Rewound { .. }
+        | Input::Reported { .. } => Answer::Accepted,
+    }
+}

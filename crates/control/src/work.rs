@@ -1,0 +1,11 @@
+//! Commands and workers: leases, fairness, reports.
+
+pub(crate) mod holder;
+pub(crate) mod idle_workers;
+pub(crate) mod lease;
+pub(crate) mod outcomes;
+pub(crate) mod ready_poll;
+pub(crate) mod release;
+pub(crate) mod report;
+pub(crate) mod reservations;
+pub(crate) mod round_robin;

@@ -1,0 +1,176 @@
+//! Reports of workers about their commands.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use noetl_engine::{Ended, Input, Refusal};
+use noetl_model::{
+    ErrorKind, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
+    ToolError, is_shallow,
+};
+use noetl_store::Held;
+use serde_json::Value;
+
+use crate::error::LoadError;
+use crate::state::payloads::{Large, json_len_within};
+use crate::submit::mailbox::Submission;
+use crate::{Answer, Control, Heartbeat, SubmitError};
+
+/// The final answer to a report, which must not be sent again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReportAnswer {
+    /// The report was recorded, now or by an earlier delivery.
+    Accepted,
+    /// The report was recorded, and this following command was leased to the worker.
+    Continued(Box<Lease>),
+    /// The attempt is not the command's latest, or the command has ended; nothing changed.
+    Superseded,
+    /// The command does not exist.
+    Unknown,
+}
+
+impl Control {
+    /// Records the report of a command; returns once it is durable.
+    pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
+        let Report { execution, command, attempt, worker, outcome, logs, next } = report;
+        let mut large = Vec::new();
+        let ended = ended(outcome, PAYLOAD_MAX, &mut large);
+        for large in &large {
+            if let Some(value) = &large.parsed {
+                self.parts.payloads.put(large.reference, value);
+            }
+        }
+        let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
+        match self.post(execution, Submission { input, large, next }).await {
+            Ok(Answer::Accepted) => Ok(ReportAnswer::Accepted),
+            Ok(Answer::Leased(lease)) => Ok(ReportAnswer::Continued(lease)),
+            Ok(Answer::HandedOver(lease)) => self.hand_over_again(lease).await,
+            Ok(Answer::Refused(refusal)) => {
+                tracing::debug!(%execution, %command, %attempt, %refusal, "report refused");
+                Ok(refused(&refusal))
+            }
+            Err(SubmitError::Load(LoadError::NotFound(_))) => Ok(ReportAnswer::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Answers a repeated report with the command that was leased with it, unless another worker
+    /// holds it.
+    async fn hand_over_again(&self, lease: Box<Lease>) -> Result<ReportAnswer, SubmitError> {
+        let held =
+            Held { execution: lease.execution, command: lease.command, attempt: lease.attempt };
+        let answers = self.heartbeat(&[held]).await;
+        let answers = answers.map_err(|error| LoadError::of_store(lease.execution, error))?;
+        match answers.first() {
+            Some(Heartbeat::Extended { until }) => {
+                tracing::info!(execution = %lease.execution, command = %lease.command, "handed over again");
+                Ok(ReportAnswer::Continued(Box::new(Lease { lease_until: *until, ..*lease })))
+            }
+            Some(Heartbeat::Superseded | Heartbeat::Gone) | None => Ok(ReportAnswer::Accepted),
+        }
+    }
+
+    /// Records many reports concurrently; one answer for each, in order.
+    pub async fn report_all(&self, reports: Vec<Report>) -> Vec<Result<ReportAnswer, SubmitError>> {
+        join_all(reports.into_iter().map(|report| self.report(report))).await
+    }
+}
+
+fn refused(refusal: &Refusal) -> ReportAnswer {
+    match refusal {
+        Refusal::UnknownCommand(_) => ReportAnswer::Unknown,
+        Refusal::Finished(_)
+        | Refusal::CommandFinished(_)
+        | Refusal::Superseded { .. }
+        | Refusal::AlreadyClaimed(_)
+        | Refusal::UnknownTimer(_)
+        | Refusal::NotDue(_)
+        | Refusal::NotAnEnd(_) => ReportAnswer::Superseded,
+    }
+}
+
+/// Converts an outcome to the engine's form; an output longer than `len_max` is a failure.
+fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended {
+    match outcome {
+        Outcome::Completed { output } => match kept(output, len_max, large) {
+            Ok(output) => Ended::Completed { output },
+            Err(error) => Ended::Failed { error, output: None },
+        },
+        // The error matters more: an output that cannot be stored is dropped.
+        Outcome::Failed { error, output } => Ended::Failed {
+            error,
+            output: output.and_then(|output| kept(output, len_max, large).ok()),
+        },
+    }
+}
+
+/// Converts a value to a payload; fails if it is too deep or too long.
+fn kept(
+    value: Arc<Value>,
+    len_max: usize,
+    large: &mut Vec<Arc<Large>>,
+) -> Result<Payload, ToolError> {
+    if !is_shallow(&value) {
+        let message = format!("the output is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
+        return Err(ToolError::new(ErrorKind::Schema, message));
+    }
+    let len = json_len_within(&value, len_max).ok_or_else(|| {
+        let message = format!("the output has more than {len_max} bytes of JSON");
+        ToolError::new(ErrorKind::StorageQuota, message)
+    })?;
+    if len <= PAYLOAD_INLINE_MAX {
+        return Ok(Payload::Inline(value));
+    }
+    let moved = Large::of(value);
+    let reference = moved.reference;
+    large.push(Arc::new(moved));
+    Ok(Payload::Ref(reference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN_MAX: usize = 100_000;
+
+    #[track_caller]
+    fn check(len: usize, expected: &str) {
+        let mut large = Vec::new();
+        // A JSON string has two more bytes for the quotes.
+        let output = Value::String("x".repeat(len - 2));
+        let found = match ended(Outcome::completed(output), LEN_MAX, &mut large) {
+            Ended::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
+            Ended::Completed { output: Payload::Ref(reference) } => {
+                assert_eq!(large[0].reference, reference);
+                format!("stored, {} bytes", large[0].bytes.len())
+            }
+            Ended::Failed { error, .. } => format!("{}: {error}", error.kind),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_output_nested_too_deeply_to_be_read_again_is_a_failure() {
+        let output = (0..=PAYLOAD_DEPTH_MAX).fold(Value::Null, |it, _| Value::Array(vec![it]));
+        match ended(Outcome::completed(output), LEN_MAX, &mut Vec::new()) {
+            Ended::Failed { error, output: None } => assert_eq!(error.kind, ErrorKind::Schema),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_small_output_stays_where_it_is() {
+        check(PAYLOAD_INLINE_MAX, "inline");
+    }
+
+    #[test]
+    fn a_large_output_is_stored_apart() {
+        let len = PAYLOAD_INLINE_MAX + 1;
+        check(len, &format!("stored, {len} bytes"));
+    }
+
+    #[test]
+    fn an_output_above_the_limit_fails_the_command() {
+        check(LEN_MAX + 1, "storage_quota: the output has more than 100000 bytes of JSON");
+    }
+}
