@@ -66,10 +66,10 @@ fn without_separator(args: &[String]) -> &[String] {
     }
 }
 
-type Stage = fn() -> Result<()>;
+type GateStage = fn() -> Result<()>;
 
 /// The stages of the gate. The tests come last, so that their count ends the output.
-const STAGES: [(&str, Stage); 5] = [
+const STAGES: [(&str, GateStage); 5] = [
     ("format", format),
     ("clippy", clippy),
     ("tidy", tidy::run),

@@ -10,7 +10,7 @@ use crate::provision;
 
 /// The number of tests that passed and that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tally {
+struct TestCounts {
     passed: u64,
     failed: u64,
 }
@@ -78,15 +78,15 @@ impl Runner {
 fn follow(
     output: impl Read,
     mut to: impl Write,
-    tally: fn(&str) -> Option<Tally>,
-) -> Result<Option<Tally>> {
-    let mut sum: Option<Tally> = None;
+    tally: fn(&str) -> Option<TestCounts>,
+) -> Result<Option<TestCounts>> {
+    let mut sum: Option<TestCounts> = None;
     for line in BufReader::new(output).split(b'\n') {
         let line = line.context("read what the tests print")?;
         to.write_all(&line).and_then(|()| to.write_all(b"\n")).context("show what tests print")?;
         if let Some(part) = tally(&without_color(&String::from_utf8_lossy(&line))) {
             let so_far = sum.unwrap_or_default();
-            sum = Some(Tally {
+            sum = Some(TestCounts {
                 passed: so_far.passed + part.passed,
                 failed: so_far.failed + part.failed,
             });
@@ -96,9 +96,9 @@ fn follow(
 }
 
 /// Parses `Summary [   0.012s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 0 skipped`.
-fn nextest_tally(line: &str) -> Option<Tally> {
+fn nextest_tally(line: &str) -> Option<TestCounts> {
     let (_, counts) = line.trim().strip_prefix("Summary [")?.split_once(" run: ")?;
-    let mut tally = Tally::default();
+    let mut tally = TestCounts::default();
     for count in counts.split(", ") {
         let mut words = count.split_whitespace();
         let number: u64 = words.next()?.parse().ok()?;
@@ -113,12 +113,12 @@ fn nextest_tally(line: &str) -> Option<Tally> {
 
 /// Parses
 /// `test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
-fn harness_tally(line: &str) -> Option<Tally> {
+fn harness_tally(line: &str) -> Option<TestCounts> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let mut counts = counts.split("; ");
     let passed = counts.next()?.strip_suffix(" passed")?.parse().ok()?;
     let failed = counts.next()?.strip_suffix(" failed")?.parse().ok()?;
-    Some(Tally { passed, failed })
+    Some(TestCounts { passed, failed })
 }
 
 fn without_color(line: &str) -> String {
@@ -134,10 +134,10 @@ fn without_color(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(tally: fn(&str) -> Option<Tally>, printed: &str, expected: Option<(u64, u64)>) {
+    fn check(tally: fn(&str) -> Option<TestCounts>, printed: &str, expected: Option<(u64, u64)>) {
         let mut shown = Vec::new();
         let actual = follow(printed.as_bytes(), &mut shown, tally).expect("a string can be read");
-        assert_eq!(actual, expected.map(|(passed, failed)| Tally { passed, failed }));
+        assert_eq!(actual, expected.map(|(passed, failed)| TestCounts { passed, failed }));
         assert_eq!(String::from_utf8_lossy(&shown).trim_end(), printed.trim_end());
     }
 

@@ -20,18 +20,18 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::cargo;
-use tree::Tree;
+use tree::SourceTree;
 
 /// A violation of a rule, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Fault {
+struct TidyFault {
     path: String,
     /// The line number, counted from 1; `None` if the fault concerns the whole file.
     line: Option<usize>,
     what: String,
 }
 
-impl Fault {
+impl TidyFault {
     fn of(path: &str, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line: None, what: what.into() }
     }
@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for TidyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.path, self.what),
@@ -50,7 +50,7 @@ impl fmt::Display for Fault {
     }
 }
 
-const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
+const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
     comments::comments_tell_no_history,
     comments::doc_comments_name_the_thing_first,
     compatibility::every_rule_is_held_up_by_a_test,
@@ -79,8 +79,8 @@ pub(crate) fn run() -> Result<()> {
     }
 }
 
-fn faults(root: &Path) -> Result<Vec<Fault>> {
-    let tree = Tree::read(root)?;
+fn faults(root: &Path) -> Result<Vec<TidyFault>> {
+    let tree = SourceTree::read(root)?;
     let mut faults = layers::dependencies_point_inwards(&layers::metadata()?)?;
     faults.extend(CHECKS.iter().flat_map(|check| check(&tree)));
     faults.sort();
@@ -92,9 +92,13 @@ mod tests {
     use super::*;
 
     /// Runs one check on the given files and compares its faults.
-    pub(super) fn check(check: fn(&Tree) -> Vec<Fault>, files: &[(&str, &str)], expected: &[&str]) {
-        let faults = check(&Tree::of(files));
-        let actual: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    pub(super) fn check(
+        check: fn(&SourceTree) -> Vec<TidyFault>,
+        files: &[(&str, &str)],
+        expected: &[&str],
+    ) {
+        let faults = check(&SourceTree::of(files));
+        let actual: Vec<String> = faults.iter().map(TidyFault::to_string).collect();
         assert_eq!(actual, expected);
     }
 

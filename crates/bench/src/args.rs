@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::database::Kind;
+use crate::database::MeasuredStore;
 use crate::scenarios::Scenario;
 
 /// Returns the usage text, ending with the scenarios.
@@ -45,17 +45,17 @@ pub(crate) const SERVE: &str = "--serve";
 /// The hidden option to run a chain of steps in the engine alone, for instruction counts.
 pub(crate) const ENGINE: &str = "--engine";
 
-pub(crate) enum Wish {
+pub(crate) enum BenchCommand {
     Help,
     Serve,
     Engine(u64),
-    Measure(Arguments),
+    Measure(MeasureOptions),
 }
 
 #[derive(Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct MeasureOptions {
     pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) stores: Vec<Kind>,
+    pub(crate) stores: Vec<MeasuredStore>,
     pub(crate) json: Option<PathBuf>,
     pub(crate) markdown: Option<PathBuf>,
     pub(crate) plots: Option<PathBuf>,
@@ -90,11 +90,11 @@ impl Size {
     }
 }
 
-pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Wish> {
+pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<BenchCommand> {
     let mut words = words.into_iter();
-    let mut asked = Arguments {
+    let mut asked = MeasureOptions {
         scenarios: Vec::new(),
-        stores: Kind::ALL.to_vec(),
+        stores: MeasuredStore::ALL.to_vec(),
         json: None,
         markdown: None,
         plots: None,
@@ -105,9 +105,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Wish> {
     while let Some(word) = words.next() {
         let mut value = |what: &str| words.next().with_context(|| format!("`{word}` wants {what}"));
         match word.as_str() {
-            "--help" | "-h" => return Ok(Wish::Help),
-            SERVE => return Ok(Wish::Serve),
-            ENGINE => return Ok(Wish::Engine(value("a number of steps")?.parse()?)),
+            "--help" | "-h" => return Ok(BenchCommand::Help),
+            SERVE => return Ok(BenchCommand::Serve),
+            ENGINE => return Ok(BenchCommand::Engine(value("a number of steps")?.parse()?)),
             "--store" => asked.stores = vec![value("a store")?.parse()?],
             "--json" => asked.json = Some(value("a file")?.into()),
             "--markdown" => asked.markdown = Some(value("a file")?.into()),
@@ -122,7 +122,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Wish> {
     if asked.scenarios.is_empty() {
         asked.scenarios = Scenario::ALL.to_vec();
     }
-    Ok(Wish::Measure(asked))
+    Ok(BenchCommand::Measure(asked))
 }
 
 #[cfg(test)]
@@ -132,10 +132,10 @@ mod tests {
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let found = match parse(line.split_whitespace().map(str::to_owned)) {
-            Ok(Wish::Help) => "help".to_owned(),
-            Ok(Wish::Serve) => "serve".to_owned(),
-            Ok(Wish::Engine(steps)) => format!("engine {steps}"),
-            Ok(Wish::Measure(Arguments { scenarios, stores, json, size, .. })) => {
+            Ok(BenchCommand::Help) => "help".to_owned(),
+            Ok(BenchCommand::Serve) => "serve".to_owned(),
+            Ok(BenchCommand::Engine(steps)) => format!("engine {steps}"),
+            Ok(BenchCommand::Measure(MeasureOptions { scenarios, stores, json, size, .. })) => {
                 let scenarios: Vec<String> = scenarios.iter().map(ToString::to_string).collect();
                 let stores: Vec<String> = stores.iter().map(ToString::to_string).collect();
                 let json = json.unwrap_or_default();

@@ -23,32 +23,32 @@ use crate::machine::cpu_of_tree;
 
 /// The kind of the measured store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MeasuredStore {
     Sqlite,
     Postgres,
 }
 
-impl Kind {
+impl MeasuredStore {
     pub(crate) const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
 
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Kind::Sqlite => "SQLite",
-            Kind::Postgres => "PostgreSQL",
+            MeasuredStore::Sqlite => "SQLite",
+            MeasuredStore::Postgres => "PostgreSQL",
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MeasuredStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Sqlite => "sqlite",
-            Kind::Postgres => "postgres",
+            MeasuredStore::Sqlite => "sqlite",
+            MeasuredStore::Postgres => "postgres",
         })
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for MeasuredStore {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -60,12 +60,12 @@ impl FromStr for Kind {
 }
 
 /// An empty database with its own directory.
-pub(crate) struct Database {
+pub(crate) struct MeasuredDatabase {
     pub(crate) home: PathBuf,
-    place: Place,
+    place: DatabaseBackend,
 }
 
-enum Place {
+enum DatabaseBackend {
     Sqlite { path: PathBuf },
     Postgres { url: String, server: PostgresServer },
 }
@@ -78,13 +78,13 @@ const SETTINGS: &[&str] = &[
     "shared_preload_libraries=pg_stat_statements",
 ];
 
-impl Database {
+impl MeasuredDatabase {
     /// Creates a database in an empty directory.
-    pub(crate) async fn new(kind: Kind, home: &Path) -> Result<Self> {
+    pub(crate) async fn new(kind: MeasuredStore, home: &Path) -> Result<Self> {
         let home = home.to_owned();
         let place = match kind {
-            Kind::Sqlite => Place::Sqlite { path: home.join("noetl.db") },
-            Kind::Postgres => {
+            MeasuredStore::Sqlite => DatabaseBackend::Sqlite { path: home.join("noetl.db") },
+            MeasuredStore::Postgres => {
                 let server = PostgresServer::private_with(SETTINGS);
                 let url = server.url("postgres");
                 let mut connection = connect(&url).await?;
@@ -92,7 +92,7 @@ impl Database {
                     .execute(&mut connection)
                     .await
                     .context("count statements (install PostgreSQL's contrib modules)")?;
-                Place::Postgres { url, server }
+                DatabaseBackend::Postgres { url, server }
             }
         };
         Ok(Self { home, place })
@@ -101,18 +101,18 @@ impl Database {
     /// Returns the flags that make a server use this database.
     pub(crate) fn flags(&self) -> Result<[String; 2]> {
         Ok(match &self.place {
-            Place::Sqlite { path } => {
+            DatabaseBackend::Sqlite { path } => {
                 ["--db".to_owned(), path.to_str().context("a path is text")?.to_owned()]
             }
-            Place::Postgres { url, .. } => ["--database".to_owned(), url.clone()],
+            DatabaseBackend::Postgres { url, .. } => ["--database".to_owned(), url.clone()],
         })
     }
 
     /// Opens the database as a store for reading.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>> {
         Ok(match &self.place {
-            Place::Sqlite { path } => Arc::new(SqliteStore::open_read_only(path).await?),
-            Place::Postgres { url, .. } => {
+            DatabaseBackend::Sqlite { path } => Arc::new(SqliteStore::open_read_only(path).await?),
+            DatabaseBackend::Postgres { url, .. } => {
                 let read = |name: &str| (name == "DATABASE_URL").then(|| url.clone());
                 let settings = ClusterSettings::from_env(read)?;
                 Arc::new(Shards::connect(settings, TimeSource::Database).await?)
@@ -123,16 +123,16 @@ impl Database {
     /// Opens the database as a store for writing, while no server runs.
     pub(crate) async fn writer(&self) -> Result<Arc<dyn Store>> {
         match &self.place {
-            Place::Sqlite { path } => {
+            DatabaseBackend::Sqlite { path } => {
                 Ok(Arc::new(SqliteStore::open(path, Arc::new(SystemClock)).await?))
             }
-            Place::Postgres { .. } => self.store().await,
+            DatabaseBackend::Postgres { .. } => self.store().await,
         }
     }
 
     /// Vacuums and analyzes the database, as autovacuum does after a while.
     pub(crate) async fn analyze(&self) -> Result<()> {
-        if let Place::Postgres { url, .. } = &self.place {
+        if let DatabaseBackend::Postgres { url, .. } = &self.place {
             sqlx::query("VACUUM ANALYZE").execute(&mut connect(url).await?).await?;
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Database {
 
     /// Starts measuring the statements within functions too, which adds some overhead.
     pub(crate) async fn look_into_functions(&self) -> Result<()> {
-        if let Place::Postgres { url, .. } = &self.place {
+        if let DatabaseBackend::Postgres { url, .. } = &self.place {
             let mut connection = connect(url).await?;
             sqlx::query(include_str!("../sql/track_all.sql")).execute(&mut connection).await?;
             sqlx::query("SELECT pg_reload_conf()").execute(&mut connection).await?;
@@ -150,7 +150,7 @@ impl Database {
 
     /// Returns the time of the statements of all appends so far, if functions are measured.
     pub(crate) async fn spent(&self) -> Result<Vec<(String, Duration)>> {
-        let Place::Postgres { url, .. } = &self.place else { return Ok(Vec::new()) };
+        let DatabaseBackend::Postgres { url, .. } = &self.place else { return Ok(Vec::new()) };
         let rows: Vec<(String, f64)> = sqlx::query_as(include_str!("../sql/spent.sql"))
             .fetch_all(&mut connect(url).await?)
             .await
@@ -162,16 +162,16 @@ impl Database {
     /// Returns the URL of a PostgreSQL database.
     pub(crate) fn url(&self) -> Option<&str> {
         match &self.place {
-            Place::Sqlite { .. } => None,
-            Place::Postgres { url, .. } => Some(url),
+            DatabaseBackend::Sqlite { .. } => None,
+            DatabaseBackend::Postgres { url, .. } => Some(url),
         }
     }
 
     /// Returns the CPU time of the database; zero for SQLite, which runs inside the server.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         match &self.place {
-            Place::Sqlite { .. } => Ok(Duration::ZERO),
-            Place::Postgres { server, .. } => cpu_of_tree(server.pid()),
+            DatabaseBackend::Sqlite { .. } => Ok(Duration::ZERO),
+            DatabaseBackend::Postgres { server, .. } => cpu_of_tree(server.pid()),
         }
     }
 
@@ -179,8 +179,10 @@ impl Database {
     /// are those of the process `server`.
     pub(crate) async fn counts(&self, server: u32) -> Result<Counts> {
         match &self.place {
-            Place::Sqlite { path } => Counts::of_sqlite(path, server),
-            Place::Postgres { url, .. } => Counts::of_postgres(&mut connect(url).await?).await,
+            DatabaseBackend::Sqlite { path } => Counts::of_sqlite(path, server),
+            DatabaseBackend::Postgres { url, .. } => {
+                Counts::of_postgres(&mut connect(url).await?).await
+            }
         }
     }
 }

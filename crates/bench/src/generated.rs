@@ -31,7 +31,7 @@ const EVENTS_OF_ITEM: u64 = 4;
 /// The number of messages of an execution with pending messages.
 const MESSAGES_EACH: u64 = 5;
 
-pub(crate) struct Generated {
+pub(crate) struct GeneratedStore {
     /// The executions of ordinary length.
     pub(crate) executions: Vec<ExecutionId>,
     pub(crate) longest: ExecutionId,
@@ -39,7 +39,7 @@ pub(crate) struct Generated {
     pub(crate) length: u64,
 }
 
-impl Generated {
+impl GeneratedStore {
     /// Fills an empty store with a number of events.
     pub(crate) async fn fill(store: &dyn Store, events: u64) -> Result<Self> {
         let count = events / EVENTS_EACH;
@@ -48,16 +48,17 @@ impl Generated {
         let ordinary = (events - longest - long) / (count - 2);
         let begun = now()?;
         let mut executions = Vec::new();
-        let mut batch = Batch::default();
+        let mut batch = AppendBatch::default();
         for number in 0..count {
             let length = match number {
                 0 => longest,
                 1 => long,
                 _ => ordinary,
             };
-            let made = Made::new(number, length, before(begun, count - number)?)?;
-            executions.push(made.id);
-            batch.add(store, &made).await?;
+            let execution =
+                GeneratedExecution::new(number, length, before(begun, count - number)?)?;
+            executions.push(execution.id);
+            batch.add(store, &execution).await?;
         }
         batch.write(store).await?;
         let longest_id = executions[0];
@@ -67,13 +68,14 @@ impl Generated {
 }
 
 /// Fills an empty store with pending messages, a few for each of many ended executions.
-pub(crate) async fn owe(store: &dyn Store, messages: u64) -> Result<()> {
+pub(crate) async fn fill_outbox(store: &dyn Store, messages: u64) -> Result<()> {
     let (begun, count) = (now()?, messages / MESSAGES_EACH);
-    let mut batch = Batch::default();
+    let mut batch = AppendBatch::default();
     for number in 0..count {
-        let made = Made::new(number, AROUND_ITEMS, before(begun, count - number)?)?;
-        let mut append = made.append(0, AROUND_ITEMS, &mut Digest::before(made.id))?;
-        append.outbox = (1..=MESSAGES_EACH).map(|command| made.message(command)).collect();
+        let execution =
+            GeneratedExecution::new(number, AROUND_ITEMS, before(begun, count - number)?)?;
+        let mut append = execution.append(0, AROUND_ITEMS, &mut Digest::before(execution.id))?;
+        append.outbox = (1..=MESSAGES_EACH).map(|command| execution.message(command)).collect();
         batch.appends.push(append);
         batch.events += AROUND_ITEMS;
         if batch.events >= BATCH {
@@ -90,18 +92,18 @@ fn before(instant: Timestamp, seconds: u64) -> Result<Timestamp> {
 
 /// Appends that have not been written.
 #[derive(Default)]
-struct Batch {
+struct AppendBatch {
     appends: Vec<Append>,
     events: u64,
 }
 
-impl Batch {
-    async fn add(&mut self, store: &dyn Store, made: &Made) -> Result<()> {
+impl AppendBatch {
+    async fn add(&mut self, store: &dyn Store, execution: &GeneratedExecution) -> Result<()> {
         let mut written = 0;
-        let mut head = Digest::before(made.id);
-        while written < made.length {
-            let last = made.length.min(written + BATCH - self.events);
-            self.appends.push(made.append(written, last, &mut head)?);
+        let mut head = Digest::before(execution.id);
+        while written < execution.length {
+            let last = execution.length.min(written + BATCH - self.events);
+            self.appends.push(execution.append(written, last, &mut head)?);
             self.events += last - written;
             written = last;
             if self.events >= BATCH {
@@ -121,7 +123,7 @@ impl Batch {
 }
 
 /// A generated execution: one loop over items that do nothing.
-struct Made {
+struct GeneratedExecution {
     id: ExecutionId,
     number: u64,
     length: u64,
@@ -129,7 +131,7 @@ struct Made {
     started_at: Timestamp,
 }
 
-impl Made {
+impl GeneratedExecution {
     fn new(number: u64, length: u64, started_at: Timestamp) -> Result<Self> {
         let items = length.checked_sub(AROUND_ITEMS).context("an execution is too short")?;
         let id = ExecutionId(first_id_at(started_at));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use noetl_model::{ExecutionId, Recorded};
 
-use crate::database::{Database, connect};
+use crate::database::{MeasuredDatabase, connect};
 
 /// The number of rows in a batch of raw inserts.
 const BATCH: usize = 1000;
@@ -46,7 +46,7 @@ impl RawRow {
     }
 }
 
-impl Database {
+impl MeasuredDatabase {
     /// Measures the time of each of several single-row commits.
     pub(crate) async fn single_commits(&self) -> Result<Vec<Duration>> {
         match self.url() {

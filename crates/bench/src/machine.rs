@@ -10,7 +10,7 @@ use crate::numbers::number;
 
 /// The resource usage of a process at one moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Usage {
+pub(crate) struct ProcessUsage {
     /// The CPU time of the process and its children.
     pub(crate) cpu: Duration,
     /// The resident memory, in bytes.
@@ -21,7 +21,7 @@ pub(crate) struct Usage {
     pub(crate) written: u64,
 }
 
-impl Usage {
+impl ProcessUsage {
     /// Reads the usage of a process and its children.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let status = read(pid, "status")?;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn this_process_has_used_something() {
-        let usage = Usage::of(std::process::id()).expect("this process is one");
+        let usage = ProcessUsage::of(std::process::id()).expect("this process is one");
         assert!(usage.resident > 0 && usage.peak >= usage.resident, "{usage:?}");
     }
 

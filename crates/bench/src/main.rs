@@ -24,12 +24,12 @@ mod system;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use args::{Arguments, Wish};
+use args::{BenchCommand, MeasureOptions};
 use jiff::Zoned;
 use noetl_model::ExecutionStatus;
 use noetl_testkit::{Story, StoryOptions};
 use profile::Recording;
-use scenarios::Setting;
+use scenarios::ScenarioParameters;
 use serde_json::{Value, json};
 use sheet::{Sheet, plot_file};
 
@@ -43,13 +43,13 @@ async fn main() -> ExitCode {
         }
     };
     let arguments = match wish {
-        Wish::Help => {
+        BenchCommand::Help => {
             println!("{}", args::usage());
             return ExitCode::SUCCESS;
         }
-        Wish::Serve => return serve().await,
-        Wish::Engine(steps) => return tell_story(steps),
-        Wish::Measure(arguments) => arguments,
+        BenchCommand::Serve => return serve().await,
+        BenchCommand::Engine(steps) => return tell_story(steps),
+        BenchCommand::Measure(arguments) => arguments,
     };
     rustls::crypto::ring::default_provider()
         .install_default()
@@ -84,7 +84,7 @@ fn tell_story(steps: u64) -> ExitCode {
 }
 
 /// Runs the scenarios one after another. Returns true if all goals were met.
-async fn measure(arguments: &Arguments) -> Result<bool> {
+async fn measure(arguments: &MeasureOptions) -> Result<bool> {
     let begun =
         format!("{}, {}", Zoned::now().strftime("%Y-%m-%d %H:%M %Z"), machine::description());
     println!("{begun}\n");
@@ -98,7 +98,7 @@ async fn measure(arguments: &Arguments) -> Result<bool> {
             let home = tempfile::tempdir_in(&arguments.directory).with_context(|| {
                 format!("make a directory in {}", arguments.directory.display())
             })?;
-            let setting = Setting {
+            let setting = ScenarioParameters {
                 scenario: *scenario,
                 store: *store,
                 size: arguments.size,
@@ -127,7 +127,7 @@ async fn measure(arguments: &Arguments) -> Result<bool> {
     Ok(sheets.iter().all(Sheet::is_met))
 }
 
-fn write_files(arguments: &Arguments, begun: &str, sheets: &[Sheet]) -> Result<()> {
+fn write_files(arguments: &MeasureOptions, begun: &str, sheets: &[Sheet]) -> Result<()> {
     let write = |file: &std::path::Path, text: String| {
         std::fs::write(file, text).with_context(|| format!("write {}", file.display()))
     };

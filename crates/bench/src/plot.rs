@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sheet::Short;
+use crate::sheet::ShortNumber;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 320.0;
@@ -20,13 +20,13 @@ pub(crate) struct Plot {
     pub(crate) title: String,
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) shape: PlotStyle,
+    pub(crate) lines: Vec<PlotLine>,
 }
 
 /// The placement of values along the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum PlotStyle {
     /// Lines, with values placed by their numbers.
     Lines,
     /// Bars next to each other, each with its own name.
@@ -34,7 +34,7 @@ pub(crate) enum Shape {
 }
 
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct PlotLine {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
 }
@@ -44,7 +44,7 @@ impl Plot {
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0, f64::max);
         let (x_max, y_max) = (most(|point| point.0), ceiling(most(|point| point.1)));
-        let frame = Frame { x_max: x_max.max(f64::MIN_POSITIVE), y_max };
+        let frame = PlotScale { x_max: x_max.max(f64::MIN_POSITIVE), y_max };
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
              font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -54,15 +54,15 @@ impl Plot {
         );
         self.axes(&mut svg, &frame);
         match self.shape {
-            Shape::Lines => self.draw_lines(&mut svg, &frame),
-            Shape::Bars(names) => self.draw_bars(&mut svg, &frame, names),
+            PlotStyle::Lines => self.draw_lines(&mut svg, &frame),
+            PlotStyle::Bars(names) => self.draw_bars(&mut svg, &frame, names),
         }
         self.legend(&mut svg);
         svg.push_str("</svg>\n");
         svg
     }
 
-    fn axes(&self, svg: &mut String, frame: &Frame) {
+    fn axes(&self, svg: &mut String, frame: &PlotScale) {
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         for tick in 0..=TICKS {
             let value = frame.y_max * f64::from(tick) / f64::from(TICKS);
@@ -74,11 +74,11 @@ impl Plot {
                  <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
                     LEFT - 6.0,
                     y + 4.0,
-                    Short(value)
+                    ShortNumber(value)
                 ),
             );
         }
-        if self.shape == Shape::Lines {
+        if self.shape == PlotStyle::Lines {
             for tick in 0..=TICKS {
                 let value = frame.x_max * f64::from(tick) / f64::from(TICKS);
                 add(
@@ -87,7 +87,7 @@ impl Plot {
                         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
                         frame.x(value),
                         bottom + 18.0,
-                        Short(value)
+                        ShortNumber(value)
                     ),
                 );
             }
@@ -106,7 +106,7 @@ impl Plot {
         );
     }
 
-    fn draw_lines(&self, svg: &mut String, frame: &Frame) {
+    fn draw_lines(&self, svg: &mut String, frame: &PlotScale) {
         for (line, colour) in self.lines.iter().zip(COLOURS.iter().cycle()) {
             let mut path = String::new();
             for (x, y) in &line.points {
@@ -122,7 +122,7 @@ impl Plot {
         }
     }
 
-    fn draw_bars(&self, svg: &mut String, frame: &Frame, names: &[&str]) {
+    fn draw_bars(&self, svg: &mut String, frame: &PlotScale, names: &[&str]) {
         let group = (WIDTH - RIGHT - LEFT) / crate::numbers::len(names);
         let bar = group * 0.8 / crate::numbers::len(&self.lines);
         for (place, name) in (0u32..).zip(names) {
@@ -149,7 +149,7 @@ impl Plot {
                         HEIGHT - BOTTOM - y,
                         x + bar / 2.0,
                         y - 4.0,
-                        Short(*value)
+                        ShortNumber(*value)
                     ),
                 );
             }
@@ -175,12 +175,12 @@ impl Plot {
 }
 
 /// The mapping of values to coordinates.
-struct Frame {
+struct PlotScale {
     x_max: f64,
     y_max: f64,
 }
 
-impl Frame {
+impl PlotScale {
     fn x(&self, value: f64) -> f64 {
         LEFT + (WIDTH - LEFT - RIGHT) * value / self.x_max
     }
@@ -214,27 +214,27 @@ pub(crate) fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn plot(shape: Shape) -> String {
+    fn plot(shape: PlotStyle) -> String {
         let points = vec![(0.0, 10.0), (1.0, 5.0)];
-        let lines = vec![Line { name: "a < b".to_owned(), points }];
+        let lines = vec![PlotLine { name: "a < b".to_owned(), points }];
         Plot { title: "t".to_owned(), x: "steps", y: "us", shape, lines }.to_svg()
     }
 
     #[test]
     fn a_line_ends_at_the_edge_of_the_frame() {
-        let svg = plot(Shape::Lines);
+        let svg = plot(PlotStyle::Lines);
         assert!(svg.contains("points=\"78.0,116.0 570.0,192.0\""), "{svg}");
     }
 
     #[test]
     fn every_value_of_a_name_is_a_bar() {
-        let svg = plot(Shape::Bars(&["first", "last"]));
+        let svg = plot(PlotStyle::Bars(&["first", "last"]));
         assert_eq!(svg.matches("fill=\"#0072b2\"").count(), 3, "two bars and the legend: {svg}");
     }
 
     #[test]
     fn names_cannot_break_the_document() {
-        assert!(plot(Shape::Lines).contains("a &lt; b"));
+        assert!(plot(PlotStyle::Lines).contains("a &lt; b"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use noetl_api::{Client, ClientError, ClientSettings};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::machine::Usage;
+use crate::machine::ProcessUsage;
 
 /// A key for secrets that are not kept.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -20,7 +20,7 @@ const READY_MAX: Duration = Duration::from_secs(60);
 const READY_LOOK: Duration = Duration::from_millis(1);
 
 /// A running process of the binary, killed when dropped.
-pub(crate) struct Process {
+pub(crate) struct NoetlProcess {
     child: Child,
     log: PathBuf,
 }
@@ -33,7 +33,7 @@ pub(crate) fn binary() -> Result<PathBuf> {
     Ok(path)
 }
 
-impl Process {
+impl NoetlProcess {
     /// Starts the binary with an empty environment; its log goes to a file in `home`.
     pub(crate) fn start(home: &Path, name: &str, args: &[&str]) -> Result<Self> {
         let log = home.join(format!("{name}.log"));
@@ -57,8 +57,8 @@ impl Process {
         self.child.id()
     }
 
-    pub(crate) fn usage(&self) -> Result<Usage> {
-        Usage::of(self.pid())
+    pub(crate) fn usage(&self) -> Result<ProcessUsage> {
+        ProcessUsage::of(self.pid())
     }
 
     /// Waits until the server answers that it is ready.
@@ -91,7 +91,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for NoetlProcess {
     fn drop(&mut self) {
         // The process may already have ended.
         let _ended = self.child.kill();

@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use flame::Flames;
-use layers::{Layers, OF_KERNEL};
+use flame::CallTree;
+use layers::{LayerSamples, OF_KERNEL};
 
 /// The sampling frequency per second and core; not a divisor of any periodic event.
 const FREQUENCY: &str = "397";
@@ -52,7 +52,7 @@ impl Recording {
             .output()
             .context("read the samples")?;
         ensure!(script.status.success(), "{}", String::from_utf8_lossy(&script.stderr));
-        let (mut flames, mut layers) = (Flames::default(), Layers::default());
+        let (mut flames, mut layers) = (CallTree::default(), LayerSamples::default());
         let text = String::from_utf8_lossy(&script.stdout);
         for sample in text.split("\n\n") {
             if let Some((pid, stack)) = parse(sample)

@@ -22,7 +22,7 @@ use anyhow::{Result, anyhow};
 use noetl_model::ToolKind;
 
 use crate::args::Size;
-use crate::database::Kind;
+use crate::database::MeasuredStore;
 use crate::sheet::Sheet;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub(crate) enum Scenario {
 
 /// The parameters of a measurement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting<'a> {
+pub(crate) struct ScenarioParameters<'a> {
     pub(crate) scenario: Scenario,
-    pub(crate) store: Kind,
+    pub(crate) store: MeasuredStore,
     pub(crate) size: Size,
     /// True if CPU profiles are recorded.
     pub(crate) profile: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) directory: &'a Path,
 }
 
-impl Setting<'_> {
+impl ScenarioParameters<'_> {
     fn sheet(&self) -> Sheet {
         Sheet::new(self.scenario, self.store)
     }
@@ -131,7 +131,7 @@ impl Scenario {
         }
     }
 
-    pub(crate) async fn measure(self, setting: &Setting<'_>) -> Result<Sheet> {
+    pub(crate) async fn measure(self, setting: &ScenarioParameters<'_>) -> Result<Sheet> {
         match self {
             Self::Chain => chain::measure(setting).await,
             Self::Many => many::measure(setting).await,

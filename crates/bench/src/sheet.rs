@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::database::Kind;
+use crate::database::MeasuredStore;
 use crate::numbers::Runs;
 use crate::plot::Plot;
 use crate::scenarios::Scenario;
@@ -13,9 +13,9 @@ use crate::scenarios::Scenario;
 #[derive(Debug)]
 pub(crate) struct Sheet {
     scenario: Scenario,
-    store: Kind,
+    store: MeasuredStore,
     figures: Vec<Figure>,
-    tables: Vec<Table>,
+    tables: Vec<FigureTable>,
     goals: Vec<Goal>,
     plots: Vec<Plot>,
 }
@@ -29,7 +29,7 @@ struct Figure {
 
 /// Figures for several sizes, or at several moments.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct FigureTable {
     /// The column names; the first describes the rows.
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<f64>>,
@@ -37,7 +37,7 @@ pub(crate) struct Table {
 
 /// The accepted range of a value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Bound {
+pub(crate) enum AcceptedRange {
     AtMost(f64),
     AtLeast(f64),
 }
@@ -47,14 +47,14 @@ pub(crate) enum Bound {
 struct Goal {
     name: String,
     value: f64,
-    bound: Bound,
+    bound: AcceptedRange,
 }
 
 impl Goal {
     fn is_met(&self) -> bool {
         match self.bound {
-            Bound::AtMost(most) => self.value <= most,
-            Bound::AtLeast(least) => self.value >= least,
+            AcceptedRange::AtMost(most) => self.value <= most,
+            AcceptedRange::AtLeast(least) => self.value >= least,
         }
     }
 
@@ -63,17 +63,17 @@ impl Goal {
     }
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for AcceptedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Bound::AtMost(most) => write!(f, "at most {most}"),
-            Bound::AtLeast(least) => write!(f, "at least {least}"),
+            AcceptedRange::AtMost(most) => write!(f, "at most {most}"),
+            AcceptedRange::AtLeast(least) => write!(f, "at least {least}"),
         }
     }
 }
 
 impl Sheet {
-    pub(crate) fn new(scenario: Scenario, store: Kind) -> Self {
+    pub(crate) fn new(scenario: Scenario, store: MeasuredStore) -> Self {
         let (figures, tables) = (Vec::new(), Vec::new());
         Self { scenario, store, figures, tables, goals: Vec::new(), plots: Vec::new() }
     }
@@ -87,11 +87,11 @@ impl Sheet {
         self.figures.push(Figure { name: name.into(), runs, unit });
     }
 
-    pub(crate) fn table(&mut self, table: Table) {
+    pub(crate) fn table(&mut self, table: FigureTable) {
         self.tables.push(table);
     }
 
-    pub(crate) fn goal(&mut self, name: impl Into<String>, value: f64, bound: Bound) {
+    pub(crate) fn goal(&mut self, name: impl Into<String>, value: f64, bound: AcceptedRange) {
         self.goals.push(Goal { name: name.into(), value, bound });
     }
 
@@ -129,7 +129,7 @@ impl Sheet {
             "scenario": self.scenario.to_string(),
             "store": self.store.to_string(),
             "figures": figures.collect::<Value>(),
-            "tables": self.tables.iter().map(Table::to_json).collect::<Value>(),
+            "tables": self.tables.iter().map(FigureTable::to_json).collect::<Value>(),
             "goals": goals.collect::<Value>(),
         })
     }
@@ -143,7 +143,7 @@ impl Sheet {
             text.push_str("| goal | measured | wanted | |\n|---|---:|---|---|\n");
             for goal in &self.goals {
                 let (name, bound) = (&goal.name, goal.bound);
-                let (value, verdict) = (Short(goal.value), goal.verdict());
+                let (value, verdict) = (ShortNumber(goal.value), goal.verdict());
                 text.push_str(&format!("| {name} | {value} | {bound} | {verdict} |\n"));
             }
             text.push('\n');
@@ -153,9 +153,12 @@ impl Sheet {
             let (median, least, most) = (runs.median(), runs.least(), runs.most());
             let (least, most) = match runs.len() {
                 1 => (String::new(), String::new()),
-                _ => (Short(least).to_string(), Short(most).to_string()),
+                _ => (ShortNumber(least).to_string(), ShortNumber(most).to_string()),
             };
-            text.push_str(&format!("| {name} | {} | {least} | {most} | {unit} |\n", Short(median)));
+            text.push_str(&format!(
+                "| {name} | {} | {least} | {most} | {unit} |\n",
+                ShortNumber(median)
+            ));
         }
         for table in &self.tables {
             text.push_str(&format!("\n{}", table.to_markdown()));
@@ -182,7 +185,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-impl Table {
+impl FigureTable {
     fn to_json(&self) -> Value {
         let row = |row: &Vec<f64>| {
             let cells = self.columns.iter().zip(row);
@@ -197,7 +200,8 @@ impl Table {
         text.push_str(&"---:|".repeat(self.columns.len()));
         text.push('\n');
         for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| Short(*cell).to_string()).collect();
+            let cells: Vec<String> =
+                row.iter().map(|cell| ShortNumber(*cell).to_string()).collect();
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
         text
@@ -211,21 +215,21 @@ impl fmt::Display for Sheet {
             write!(f, "{table}")?;
         }
         for Figure { name, runs, unit } in &self.figures {
-            write!(f, "  {name:<58} {:>12} {unit}", Short(runs.median()))?;
+            write!(f, "  {name:<58} {:>12} {unit}", ShortNumber(runs.median()))?;
             if runs.len() > 1 {
-                write!(f, " ({} … {})", Short(runs.least()), Short(runs.most()))?;
+                write!(f, " ({} … {})", ShortNumber(runs.least()), ShortNumber(runs.most()))?;
             }
             writeln!(f)?;
         }
         for goal in &self.goals {
-            let (value, bound) = (Short(goal.value), goal.bound);
+            let (value, bound) = (ShortNumber(goal.value), goal.bound);
             writeln!(f, "  {:<58} {value:>12} of {bound}: {}", goal.name, goal.verdict())?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for FigureTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " ")?;
         for column in &self.columns {
@@ -235,7 +239,7 @@ impl fmt::Display for Table {
         for row in &self.rows {
             write!(f, " ")?;
             for cell in row {
-                write!(f, " {:>16}", Short(*cell))?;
+                write!(f, " {:>16}", ShortNumber(*cell))?;
             }
             writeln!(f)?;
         }
@@ -244,9 +248,9 @@ impl fmt::Display for Table {
 }
 
 /// A number displayed with few significant digits.
-pub(crate) struct Short(pub(crate) f64);
+pub(crate) struct ShortNumber(pub(crate) f64);
 
-impl fmt::Display for Short {
+impl fmt::Display for ShortNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = match self.0.abs() {
             large if large >= 100.0 => 0,
@@ -279,10 +283,10 @@ mod tests {
     use super::*;
 
     fn sheet(ratio: f64) -> Sheet {
-        let mut sheet = Sheet::new(Scenario::Chain, Kind::Sqlite);
+        let mut sheet = Sheet::new(Scenario::Chain, MeasuredStore::Sqlite);
         sheet.runs("steps a second", [1234.5, 1000.0, 2000.0].into_iter().collect(), "steps/s");
-        sheet.table(Table { columns: vec!["steps", "us"], rows: vec![vec![10.0, 0.5]] });
-        sheet.goal("last to first", ratio, Bound::AtMost(1.25));
+        sheet.table(FigureTable { columns: vec!["steps", "us"], rows: vec![vec![10.0, 0.5]] });
+        sheet.goal("last to first", ratio, AcceptedRange::AtMost(1.25));
         sheet
     }
 
@@ -296,7 +300,7 @@ mod tests {
     #[test]
     fn a_value_below_its_bound_misses_the_goal() {
         let mut sheet = sheet(1.0);
-        sheet.goal("rate", 4999.0, Bound::AtLeast(5000.0));
+        sheet.goal("rate", 4999.0, AcceptedRange::AtLeast(5000.0));
         assert!(!sheet.is_met());
     }
 
@@ -324,9 +328,9 @@ mod tests {
 
     #[test]
     fn thousands_are_told_apart() {
-        assert_eq!(Short(1_234_567.8).to_string(), "1,234,568");
-        assert_eq!(Short(-1234.0).to_string(), "-1,234");
-        assert_eq!(Short(12.34).to_string(), "12.3");
-        assert_eq!(Short(0.0123).to_string(), "0.0123");
+        assert_eq!(ShortNumber(1_234_567.8).to_string(), "1,234,568");
+        assert_eq!(ShortNumber(-1234.0).to_string(), "-1,234");
+        assert_eq!(ShortNumber(12.34).to_string(), "12.3");
+        assert_eq!(ShortNumber(0.0123).to_string(), "0.0123");
     }
 }

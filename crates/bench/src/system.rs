@@ -11,9 +11,9 @@ use noetl_store::Store;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::database::{Counts, Database};
-use crate::machine::{self, Usage};
-use crate::process::{Process, client, free_address};
+use crate::database::{Counts, MeasuredDatabase};
+use crate::machine::{self, ProcessUsage};
+use crate::process::{NoetlProcess, client, free_address};
 
 /// The polling interval for ended executions; the exact times come from their events.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -26,7 +26,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 /// The location of the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Worker {
+pub(crate) enum WorkerLocation {
     InProcess,
     /// In a separate process, over HTTP.
     Separate,
@@ -34,44 +34,44 @@ pub(crate) enum Worker {
     None,
 }
 
-impl Worker {
+impl WorkerLocation {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Worker::InProcess => "worker in the server",
-            Worker::Separate => "worker apart",
-            Worker::None => "no worker",
+            WorkerLocation::InProcess => "worker in the server",
+            WorkerLocation::Separate => "worker apart",
+            WorkerLocation::None => "no worker",
         }
     }
 }
 
-pub(crate) struct System {
+pub(crate) struct MeasuredSystem {
     client: Client,
     url: String,
-    worker: Option<Process>,
-    server: Process,
+    worker: Option<NoetlProcess>,
+    server: NoetlProcess,
 }
 
 /// The resources used and rows written up to one moment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct ResourceSample {
     pub(crate) at: Timestamp,
-    pub(crate) server: Usage,
-    pub(crate) worker: Usage,
+    pub(crate) server: ProcessUsage,
+    pub(crate) worker: ProcessUsage,
     /// The CPU time of PostgreSQL, if it is used.
     pub(crate) database: Duration,
     pub(crate) counts: Counts,
 }
 
 /// Completed executions and their cost.
-pub(crate) struct Ran {
+pub(crate) struct MeasuredExecutions {
     pub(crate) executions: Vec<ExecutionId>,
-    pub(crate) before: Moment,
-    pub(crate) after: Moment,
+    pub(crate) before: ResourceSample,
+    pub(crate) after: ResourceSample,
     /// The end of the last execution.
     pub(crate) ended_at: Timestamp,
 }
 
-impl Ran {
+impl MeasuredExecutions {
     /// Returns the time from before the first request to the end of the last execution.
     pub(crate) fn wall(&self) -> Duration {
         self.ended_at.since(self.before.at)
@@ -83,7 +83,7 @@ impl Ran {
 
     /// Returns the CPU time of server and worker.
     pub(crate) fn cpu(&self) -> Duration {
-        let of = |moment: &Moment| moment.server.cpu + moment.worker.cpu;
+        let of = |moment: &ResourceSample| moment.server.cpu + moment.worker.cpu;
         of(&self.after).saturating_sub(of(&self.before))
     }
 
@@ -93,15 +93,15 @@ impl Ran {
     }
 }
 
-impl System {
-    pub(crate) async fn start(database: &Database, worker: Worker) -> Result<Self> {
+impl MeasuredSystem {
+    pub(crate) async fn start(database: &MeasuredDatabase, worker: WorkerLocation) -> Result<Self> {
         Self::start_with(database, worker, &[]).await
     }
 
     /// Starts a server with additional flags.
     pub(crate) async fn start_with(
-        database: &Database,
-        worker: Worker,
+        database: &MeasuredDatabase,
+        worker: WorkerLocation,
         flags: &[&str],
     ) -> Result<Self> {
         let address = free_address()?;
@@ -109,26 +109,26 @@ impl System {
         let mut args = vec!["server", "--listen", &address, &place[0], &place[1]];
         args.extend(flags);
         match worker {
-            Worker::InProcess => {}
-            Worker::Separate | Worker::None => args.push("--no-worker"),
+            WorkerLocation::InProcess => {}
+            WorkerLocation::Separate | WorkerLocation::None => args.push("--no-worker"),
         }
-        let mut server = Process::start(&database.home, "server", &args)?;
+        let mut server = NoetlProcess::start(&database.home, "server", &args)?;
         let client = client(&address)?;
         server.ready(&client).await?;
         let url = format!("http://{address}");
         let worker = match worker {
-            Worker::InProcess | Worker::None => None,
-            Worker::Separate => {
-                Some(Process::start(&database.home, "worker", &["worker", "--server", &url])?)
+            WorkerLocation::InProcess | WorkerLocation::None => None,
+            WorkerLocation::Separate => {
+                Some(NoetlProcess::start(&database.home, "worker", &["worker", "--server", &url])?)
             }
         };
         Ok(Self { client, url, worker, server })
     }
 
     /// Starts a process that fetches the messages of a subscription.
-    pub(crate) fn fetch(&self, database: &Database, path: &str) -> Result<Process> {
+    pub(crate) fn fetch(&self, database: &MeasuredDatabase, path: &str) -> Result<NoetlProcess> {
         let args = ["worker", "--server", &self.url, "--subscription", path];
-        Process::start(&database.home, "fetching", &args)
+        NoetlProcess::start(&database.home, "fetching", &args)
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -140,7 +140,7 @@ impl System {
         &self.url
     }
 
-    pub(crate) fn server(&self) -> &Process {
+    pub(crate) fn server(&self) -> &NoetlProcess {
         &self.server
     }
 
@@ -184,25 +184,26 @@ impl System {
     /// Runs a playbook once for each payload, all at once. Fails unless every execution completes.
     pub(crate) async fn run(
         &self,
-        database: &Database,
+        database: &MeasuredDatabase,
         store: &dyn Store,
         playbook: &str,
         payloads: &[Value],
-    ) -> Result<Ran> {
+    ) -> Result<MeasuredExecutions> {
         let playbook = self.register(playbook).await?;
         let before = self.moment(database).await?;
         let executions = self.execute(playbook, payloads).await?;
         let ended_at = ends(store, &executions).await?;
         let after = self.moment(database).await?;
-        Ok(Ran { executions, before, after, ended_at })
+        Ok(MeasuredExecutions { executions, before, after, ended_at })
     }
 
-    pub(crate) async fn moment(&self, database: &Database) -> Result<Moment> {
+    pub(crate) async fn moment(&self, database: &MeasuredDatabase) -> Result<ResourceSample> {
         let counts = database.counts(self.server.pid()).await?;
-        let worker = self.worker.as_ref().map_or(Ok(Usage::default()), Process::usage)?;
+        let worker =
+            self.worker.as_ref().map_or(Ok(ProcessUsage::default()), NoetlProcess::usage)?;
         let server = self.server.usage()?;
         let database = database.cpu()?;
-        Ok(Moment { at: now()?, server, worker, database, counts })
+        Ok(ResourceSample { at: now()?, server, worker, database, counts })
     }
 
     /// Resets the peak memory of the server.
@@ -211,7 +212,7 @@ impl System {
     }
 
     pub(crate) fn stop(self) -> Result<()> {
-        self.worker.map_or(Ok(()), Process::stop)?;
+        self.worker.map_or(Ok(()), NoetlProcess::stop)?;
         self.server.stop()
     }
 }

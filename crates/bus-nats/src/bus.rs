@@ -17,7 +17,7 @@ use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::hints;
-use crate::link::{Attendant, Link};
+use crate::link::{Link, LinkMonitor};
 use crate::settings::{AddressError, NatsSettings, read_address};
 use crate::stream;
 
@@ -66,13 +66,13 @@ impl NatsBus {
             .reconnect_delay_callback(reconnect_delay)
             .event_callback(move |event| {
                 let told = Arc::clone(&told);
-                async move { told.heard(&event) }
+                async move { told.apply_event(&event) }
             });
         let client =
             credentials.apply(options).connect(servers).await.map_err(ConnectError::Client)?;
         let jetstream = ContextBuilder::new().timeout(ACK_TIMEOUT).build(client.clone());
         let local = LocalBus::new();
-        let attendant = Attendant {
+        let monitor = LinkMonitor {
             link: Arc::clone(&link),
             client: client.clone(),
             jetstream: jetstream.clone(),
@@ -80,8 +80,11 @@ impl NatsBus {
             hints: local.clone(),
         };
         let background = [
-            AbortOnDropHandle::new(tokio::spawn(attendant.attend())),
-            AbortOnDropHandle::new(tokio::spawn(hints::hear(client.clone(), local.clone()))),
+            AbortOnDropHandle::new(tokio::spawn(monitor.run())),
+            AbortOnDropHandle::new(tokio::spawn(hints::forward_hints(
+                client.clone(),
+                local.clone(),
+            ))),
         ];
         Ok(Self { local, client, jetstream, link, server_url, _background: background })
     }
@@ -183,7 +186,7 @@ impl Bus for NatsBus {
             | PublishErrorKind::BrokenPipe
             | PublishErrorKind::MaxAckPending
             | PublishErrorKind::Other => {
-                self.link.doubt();
+                self.link.mark_suspect();
                 Err(BusError::Unavailable(error))
             }
         }

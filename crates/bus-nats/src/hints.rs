@@ -21,16 +21,16 @@ pub(crate) fn body(hint: &Hint) -> Vec<u8> {
 }
 
 /// Forwards hints of other servers to the local bus while this future is polled.
-pub(crate) async fn hear(client: Client, local: LocalBus) {
-    let mut told = match client.subscribe(ALL).await {
-        Ok(told) => told,
+pub(crate) async fn forward_hints(client: Client, local: LocalBus) {
+    let mut hints = match client.subscribe(ALL).await {
+        Ok(hints) => hints,
         Err(error) => {
             let error: &dyn std::error::Error = &error;
             tracing::error!(error, "hints of other servers are not heard");
             return;
         }
     };
-    while let Some(message) = told.next().await {
+    while let Some(message) = hints.next().await {
         match serde_json::from_slice(&message.payload) {
             Ok(hint) => local.publish(hint).await,
             // A newer server may send hints that this version does not know.

@@ -1,7 +1,7 @@
 //! The state of the path to the stream: open once the stream is known to exist, until the first
 //! error.
 //!
-//! While the link is not open, only the attendant waits for NATS; other calls fail at once.
+//! While the link is not open, only the monitor waits for NATS; other calls fail at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ enum LinkState {
     /// There is no connection.
     Cut,
     /// There is a connection; the stream has not been checked yet.
-    Doubtful,
+    Unchecked,
     Open,
 }
 
@@ -47,15 +47,15 @@ impl Link {
         state.wait_for(|state| *state == LinkState::Cut).await.expect("the link holds the sender");
     }
 
-    /// Reports an error, so that the attendant checks the stream again.
-    pub(crate) fn doubt(&self) {
-        self.change(LinkState::Open, LinkState::Doubtful);
+    /// Reports an error, so that the monitor checks the stream again.
+    pub(crate) fn mark_suspect(&self) {
+        self.change(LinkState::Open, LinkState::Unchecked);
     }
 
     /// Applies a connection event of the client.
-    pub(crate) fn heard(&self, event: &Event) {
+    pub(crate) fn apply_event(&self, event: &Event) {
         match event {
-            Event::Connected => self.change(LinkState::Cut, LinkState::Doubtful),
+            Event::Connected => self.change(LinkState::Cut, LinkState::Unchecked),
             Event::Disconnected | Event::Closed => drop(self.state.send_replace(LinkState::Cut)),
             Event::LameDuckMode
             | Event::Draining
@@ -77,7 +77,7 @@ impl Link {
 }
 
 /// The background task that opens the link whenever possible.
-pub(crate) struct Attendant {
+pub(crate) struct LinkMonitor {
     pub(crate) link: Arc<Link>,
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
@@ -85,25 +85,25 @@ pub(crate) struct Attendant {
     pub(crate) hints: LocalBus,
 }
 
-impl Attendant {
+impl LinkMonitor {
     /// Maintains the link while this future is polled.
-    pub(crate) async fn attend(self) {
-        let mut complained = false;
+    pub(crate) async fn run(self) {
+        let mut is_logged = false;
         let mut state = self.link.state.subscribe();
         loop {
             // Without a connection, the client would queue the request.
             if self.client.connection_state() == State::Connected {
                 // The client's connection events are not reliable.
-                self.link.change(LinkState::Cut, LinkState::Doubtful);
+                self.link.change(LinkState::Cut, LinkState::Unchecked);
                 match stream::ensure(&self.jetstream, &self.stream).await {
                     Ok(()) => {
-                        complained = false;
+                        is_logged = false;
                         self.open(&mut state).await;
                         continue;
                     }
                     Err(error) => {
-                        self.complain(&error, complained);
-                        complained = true;
+                        self.log_problem(&error, is_logged);
+                        is_logged = true;
                     }
                 }
             }
@@ -114,7 +114,7 @@ impl Attendant {
 
     /// Opens the link, unless it was cut in the meantime, and waits until it closes.
     async fn open(&self, state: &mut watch::Receiver<LinkState>) {
-        self.link.change(LinkState::Doubtful, LinkState::Open);
+        self.link.change(LinkState::Unchecked, LinkState::Open);
         if self.link.is_open() {
             tracing::info!(stream = self.stream, "notifications go to NATS");
             // Hints of other servers may have been missed.
@@ -125,7 +125,7 @@ impl Attendant {
     }
 
     /// Logs a problem as a warning once, and its repetitions at debug level.
-    fn complain(&self, error: &stream::StreamError, again: bool) {
+    fn log_problem(&self, error: &stream::StreamError, again: bool) {
         let error: &dyn std::error::Error = error;
         if again {
             tracing::debug!(error, stream = self.stream, "the stream is not ready");

@@ -43,13 +43,13 @@ pub enum AddressError {
 
 /// The credentials of a client.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Credentials {
+pub(crate) enum NatsCredentials {
     None,
     Token(String),
     Password { user: String, password: String },
 }
 
-impl Credentials {
+impl NatsCredentials {
     fn of(url: &Url) -> Result<Self, Utf8Error> {
         let decode = |text| percent_decode_str(text).decode_utf8().map(String::from);
         let user = decode(url.username())?;
@@ -70,17 +70,17 @@ impl Credentials {
 }
 
 /// Splits an address into servers without credentials, and the credentials.
-pub(crate) fn read_address(text: &str) -> Result<(Vec<ServerAddr>, Credentials), AddressError> {
+pub(crate) fn read_address(text: &str) -> Result<(Vec<ServerAddr>, NatsCredentials), AddressError> {
     let mut servers = Vec::new();
-    let mut credentials = Credentials::None;
+    let mut credentials = NatsCredentials::None;
     for part in text.split(',').map(str::trim) {
         let full = if part.contains("://") { part.to_owned() } else { format!("nats://{part}") };
         let mut url = Url::parse(&full).map_err(AddressError::Url)?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(AddressError::Url(url::ParseError::EmptyHost));
         }
-        if credentials == Credentials::None {
-            credentials = Credentials::of(&url).map_err(AddressError::Credentials)?;
+        if credentials == NatsCredentials::None {
+            credentials = NatsCredentials::of(&url).map_err(AddressError::Credentials)?;
         }
         // A URL that cannot contain credentials has none, and is rejected below.
         let _without = url.set_username("").and_then(|()| url.set_password(None));

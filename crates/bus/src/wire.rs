@@ -12,7 +12,7 @@ use crate::{Notification, Occasion};
 pub const COMMANDS: &str = "noetl.commands";
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct NotificationBody<'a> {
     execution_id: ExecutionId,
     event_id: EventId,
     command_id: String,
@@ -25,7 +25,7 @@ struct Body<'a> {
 /// Returns the JSON of a notification; `server_url` is where its command is claimed.
 pub fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
     let command = &notification.command;
-    let body = Body {
+    let body = NotificationBody {
         execution_id: command.execution,
         event_id: command.event_id,
         command_id: command.to_string(),

@@ -32,12 +32,12 @@ impl Arrival {
 
 /// Bytes that are serialized as text if they are valid UTF-8, else as hexadecimal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "EncodedBytes", into = "EncodedBytes")]
 pub struct Bytes(pub Vec<u8>);
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Written {
+enum EncodedBytes {
     Text(String),
     Hex(String),
 }
@@ -46,25 +46,25 @@ enum Written {
 #[error("the bytes are not written in hexadecimal")]
 struct NotHex;
 
-impl From<Bytes> for Written {
+impl From<Bytes> for EncodedBytes {
     fn from(Bytes(bytes): Bytes) -> Self {
         match String::from_utf8(bytes) {
-            Ok(text) => Written::Text(text),
+            Ok(text) => EncodedBytes::Text(text),
             Err(error) => {
                 let hex = error.as_bytes().iter().map(|byte| format!("{byte:02x}"));
-                Written::Hex(hex.collect())
+                EncodedBytes::Hex(hex.collect())
             }
         }
     }
 }
 
-impl TryFrom<Written> for Bytes {
+impl TryFrom<EncodedBytes> for Bytes {
     type Error = NotHex;
 
-    fn try_from(written: Written) -> Result<Self, NotHex> {
+    fn try_from(written: EncodedBytes) -> Result<Self, NotHex> {
         match written {
-            Written::Text(text) => Ok(Bytes(text.into_bytes())),
-            Written::Hex(hex) => {
+            EncodedBytes::Text(text) => Ok(Bytes(text.into_bytes())),
+            EncodedBytes::Hex(hex) => {
                 let pairs = hex.as_bytes().chunks(2).map(|pair| {
                     let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
                     u8::from_str_radix(pair, 16).ok()

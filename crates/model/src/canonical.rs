@@ -19,19 +19,22 @@ const EVENT_LEN: usize = 512;
 
 /// Returns the canonical form of a value whose serialized form is JSON.
 pub fn canonical(value: &impl Serialize) -> Vec<u8> {
-    let mut page = Page { bytes: Vec::with_capacity(EVENT_LEN), ..Page::default() };
-    value.serialize(&mut page).expect("the model's words are JSON");
-    page.bytes
+    let mut serializer = CanonicalSerializer {
+        bytes: Vec::with_capacity(EVENT_LEN),
+        ..CanonicalSerializer::default()
+    };
+    value.serialize(&mut serializer).expect("the model's words are JSON");
+    serializer.bytes
 }
 
 /// The serializer: the bytes written so far and the members of the objects that are still open.
 #[derive(Default)]
-struct Page {
+struct CanonicalSerializer {
     bytes: Vec<u8>,
     /// The members of all open objects; the innermost object's are last.
     members: Vec<Member>,
     /// Scratch buffer for sorting members.
-    aside: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
 /// The byte ranges of an object member and of its key (without the quotes).
@@ -41,21 +44,21 @@ struct Member {
     whole: Range<usize>,
 }
 
-impl Page {
+impl CanonicalSerializer {
     /// Writes a value that is neither an array nor an object.
     fn plain(&mut self, value: impl Serialize) -> Result<(), Error> {
         serde_json::to_writer(&mut self.bytes, &value)
     }
 
-    fn array(&mut self, close: &'static [u8]) -> Array<'_> {
+    fn array(&mut self, close: &'static [u8]) -> ArraySerializer<'_> {
         self.bytes.push(b'[');
-        Array { start: self.bytes.len(), page: self, close }
+        ArraySerializer { start: self.bytes.len(), serializer: self, close }
     }
 
-    fn object(&mut self, close: &'static [u8]) -> Object<'_> {
+    fn object(&mut self, close: &'static [u8]) -> ObjectSerializer<'_> {
         self.bytes.push(b'{');
         let (start, outer) = (self.bytes.len(), self.members.len());
-        Object { page: self, start, outer, key: 0..0, close }
+        ObjectSerializer { serializer: self, start, outer, key: 0..0, close }
     }
 
     /// Opens the one-member object that represents an enum variant with content.
@@ -68,7 +71,7 @@ impl Page {
 
     /// Sorts the members of the innermost object, which starts at `start`.
     fn sort(&mut self, start: usize, outer: usize) {
-        let Self { bytes, members, aside } = self;
+        let Self { bytes, members, scratch } = self;
         let members = &mut members[outer..];
         if members.is_sorted_by(|one, next| precedes(bytes, one, next)) {
             return;
@@ -77,14 +80,14 @@ impl Page {
             true => std::cmp::Ordering::Less,
             false => std::cmp::Ordering::Greater,
         });
-        aside.clear();
-        aside.extend_from_slice(&bytes[start..]);
+        scratch.clear();
+        scratch.extend_from_slice(&bytes[start..]);
         bytes.truncate(start);
         for member in members {
             if bytes.len() > start {
                 bytes.push(b',');
             }
-            bytes.extend_from_slice(&aside[member.whole.start - start..member.whole.end - start]);
+            bytes.extend_from_slice(&scratch[member.whole.start - start..member.whole.end - start]);
         }
     }
 }
@@ -104,27 +107,27 @@ fn spelled_out(key: &[u8]) -> String {
     serde_json::from_slice(&quoted).expect("it has just been written as JSON")
 }
 
-struct Array<'a> {
-    page: &'a mut Page,
+struct ArraySerializer<'a> {
+    serializer: &'a mut CanonicalSerializer,
     start: usize,
     close: &'static [u8],
 }
 
-impl Array<'_> {
+impl ArraySerializer<'_> {
     fn item(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
-        if self.page.bytes.len() > self.start {
-            self.page.bytes.push(b',');
+        if self.serializer.bytes.len() > self.start {
+            self.serializer.bytes.push(b',');
         }
-        value.serialize(&mut *self.page)
+        value.serialize(&mut *self.serializer)
     }
 
     fn end(self) {
-        self.page.bytes.extend_from_slice(self.close);
+        self.serializer.bytes.extend_from_slice(self.close);
     }
 }
 
-struct Object<'a> {
-    page: &'a mut Page,
+struct ObjectSerializer<'a> {
+    serializer: &'a mut CanonicalSerializer,
     /// The byte position of the object's first member.
     start: usize,
     /// The number of members of the enclosing objects.
@@ -134,9 +137,9 @@ struct Object<'a> {
     close: &'static [u8],
 }
 
-impl Object<'_> {
+impl ObjectSerializer<'_> {
     fn key(&mut self, key: &(impl Serialize + ?Sized)) -> Result<(), Error> {
-        let bytes = &mut self.page.bytes;
+        let bytes = &mut self.serializer.bytes;
         if bytes.len() > self.start {
             bytes.push(b',');
         }
@@ -152,17 +155,17 @@ impl Object<'_> {
     }
 
     fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
-        value.serialize(&mut *self.page)?;
+        value.serialize(&mut *self.serializer)?;
         let key = self.key.clone();
-        let whole = key.start - 1..self.page.bytes.len();
-        self.page.members.push(Member { key, whole });
+        let whole = key.start - 1..self.serializer.bytes.len();
+        self.serializer.members.push(Member { key, whole });
         Ok(())
     }
 
     fn end(self) {
-        self.page.sort(self.start, self.outer);
-        self.page.members.truncate(self.outer);
-        self.page.bytes.extend_from_slice(self.close);
+        self.serializer.sort(self.start, self.outer);
+        self.serializer.members.truncate(self.outer);
+        self.serializer.bytes.extend_from_slice(self.close);
     }
 }
 
@@ -175,16 +178,16 @@ macro_rules! plain {
     };
 }
 
-impl<'a> Serializer for &'a mut Page {
+impl<'a> Serializer for &'a mut CanonicalSerializer {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Array<'a>;
-    type SerializeTuple = Array<'a>;
-    type SerializeTupleStruct = Array<'a>;
-    type SerializeTupleVariant = Array<'a>;
-    type SerializeMap = Object<'a>;
-    type SerializeStruct = Object<'a>;
-    type SerializeStructVariant = Object<'a>;
+    type SerializeSeq = ArraySerializer<'a>;
+    type SerializeTuple = ArraySerializer<'a>;
+    type SerializeTupleStruct = ArraySerializer<'a>;
+    type SerializeTupleVariant = ArraySerializer<'a>;
+    type SerializeMap = ObjectSerializer<'a>;
+    type SerializeStruct = ObjectSerializer<'a>;
+    type SerializeStructVariant = ObjectSerializer<'a>;
 
     plain! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32,
@@ -239,15 +242,19 @@ impl<'a> Serializer for &'a mut Page {
         Ok(())
     }
 
-    fn serialize_seq(self, _len: Option<usize>) -> Result<Array<'a>, Error> {
+    fn serialize_seq(self, _len: Option<usize>) -> Result<ArraySerializer<'a>, Error> {
         Ok(self.array(b"]"))
     }
 
-    fn serialize_tuple(self, _len: usize) -> Result<Array<'a>, Error> {
+    fn serialize_tuple(self, _len: usize) -> Result<ArraySerializer<'a>, Error> {
         Ok(self.array(b"]"))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _len: usize) -> Result<Array<'a>, Error> {
+    fn serialize_tuple_struct(
+        self,
+        _: &'static str,
+        _len: usize,
+    ) -> Result<ArraySerializer<'a>, Error> {
         Ok(self.array(b"]"))
     }
 
@@ -257,16 +264,16 @@ impl<'a> Serializer for &'a mut Page {
         _index: u32,
         variant: &'static str,
         _len: usize,
-    ) -> Result<Array<'a>, Error> {
+    ) -> Result<ArraySerializer<'a>, Error> {
         self.variant(variant)?;
         Ok(self.array(b"]}"))
     }
 
-    fn serialize_map(self, _len: Option<usize>) -> Result<Object<'a>, Error> {
+    fn serialize_map(self, _len: Option<usize>) -> Result<ObjectSerializer<'a>, Error> {
         Ok(self.object(b"}"))
     }
 
-    fn serialize_struct(self, _: &'static str, _len: usize) -> Result<Object<'a>, Error> {
+    fn serialize_struct(self, _: &'static str, _len: usize) -> Result<ObjectSerializer<'a>, Error> {
         Ok(self.object(b"}"))
     }
 
@@ -276,16 +283,16 @@ impl<'a> Serializer for &'a mut Page {
         _index: u32,
         variant: &'static str,
         _len: usize,
-    ) -> Result<Object<'a>, Error> {
+    ) -> Result<ObjectSerializer<'a>, Error> {
         self.variant(variant)?;
         Ok(self.object(b"}}"))
     }
 }
 
-/// Implements the array-like serializer traits for [`Array`].
+/// Implements the array-like serializer traits for [`ArraySerializer`].
 macro_rules! arrays {
     ($($guise:ident::$method:ident),*) => {
-        $(impl $guise for Array<'_> {
+        $(impl $guise for ArraySerializer<'_> {
             type Ok = ();
             type Error = Error;
 
@@ -294,7 +301,7 @@ macro_rules! arrays {
             }
 
             fn end(self) -> Result<(), Error> {
-                Array::end(self);
+                ArraySerializer::end(self);
                 Ok(())
             }
         })*
@@ -308,7 +315,7 @@ arrays!(
     SerializeTupleVariant::serialize_field
 );
 
-impl SerializeMap for Object<'_> {
+impl SerializeMap for ObjectSerializer<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -321,15 +328,15 @@ impl SerializeMap for Object<'_> {
     }
 
     fn end(self) -> Result<(), Error> {
-        Object::end(self);
+        ObjectSerializer::end(self);
         Ok(())
     }
 }
 
-/// Implements the object-like serializer traits for [`Object`].
+/// Implements the object-like serializer traits for [`ObjectSerializer`].
 macro_rules! objects {
     ($($guise:ident),*) => {
-        $(impl $guise for Object<'_> {
+        $(impl $guise for ObjectSerializer<'_> {
             type Ok = ();
             type Error = Error;
 
@@ -343,7 +350,7 @@ macro_rules! objects {
             }
 
             fn end(self) -> Result<(), Error> {
-                Object::end(self);
+                ObjectSerializer::end(self);
                 Ok(())
             }
         })*

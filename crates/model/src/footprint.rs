@@ -58,14 +58,15 @@ impl Footprint {
 
     /// Measures a value in memory.
     pub fn of(value: &Value) -> Self {
-        let mut meter = Meter { found: Self::default(), limits: ValueLimits::NONE, exceeded: None };
+        let mut meter =
+            FootprintMeter { found: Self::default(), limits: ValueLimits::NONE, exceeded: None };
         meter.value(value);
         meter.found
     }
 
     /// Measures the value of a JSON text without building it. Stops at the first exceeded limit.
     pub fn of_json(text: &[u8], limits: ValueLimits) -> Result<Self, Unmeasured> {
-        let mut meter = Meter { found: Self::default(), limits, exceeded: None };
+        let mut meter = FootprintMeter { found: Self::default(), limits, exceeded: None };
         let mut reader = serde_json::Deserializer::from_slice(text);
         let read = Measure(&mut meter).deserialize(&mut reader).and_then(|()| reader.end());
         match (meter.exceeded, read) {
@@ -126,13 +127,13 @@ pub enum Unmeasured {
 }
 
 /// The running total and the limits of a measurement.
-struct Meter {
+struct FootprintMeter {
     found: Footprint,
     limits: ValueLimits,
     exceeded: Option<TooLarge>,
 }
 
-impl Meter {
+impl FootprintMeter {
     /// Adds elements and memory. Returns true while the limits hold.
     fn add(&mut self, elements: usize, memory: usize) -> bool {
         self.found = self.found.and(Footprint { elements, memory });
@@ -184,7 +185,7 @@ fn heap(length: usize) -> usize {
 }
 
 /// Deserializes one value into its size only.
-struct Measure<'m>(&'m mut Meter);
+struct Measure<'m>(&'m mut FootprintMeter);
 
 impl Measure<'_> {
     fn go_on<E: serde::de::Error>(holds: bool) -> Result<(), E> {

@@ -18,11 +18,11 @@ const SEQUENCE_MAX: i64 = (1 << SEQUENCE_BITS) - 1;
 /// millisecond runs out of sequence numbers, the next one is used early.
 #[derive(Debug)]
 pub struct IdGenerator {
-    last: Mutex<Drawn>,
+    last: Mutex<LastId>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Drawn {
+struct LastId {
     machine: i64,
     millis: i64,
     sequence: i64,
@@ -31,13 +31,13 @@ struct Drawn {
 impl IdGenerator {
     /// Creates a generator; `machine` is taken modulo 1024.
     pub fn new(machine: u16) -> Self {
-        Self { last: Mutex::new(Drawn { machine: bits_of(machine), millis: 0, sequence: -1 }) }
+        Self { last: Mutex::new(LastId { machine: bits_of(machine), millis: 0, sequence: -1 }) }
     }
 
     /// Changes the machine number (modulo 1024); ids keep increasing.
     pub fn renumber(&self, machine: u16) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Drawn { machine: bits_of(machine), millis: last.millis + 1, sequence: -1 };
+        *last = LastId { machine: bits_of(machine), millis: last.millis + 1, sequence: -1 };
     }
 
     /// Returns the next id at `now`. A clock before 2024 counts as 2024.
@@ -45,11 +45,11 @@ impl IdGenerator {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let millis = (now.as_millis() - EPOCH_MS).max(0);
         *last = if millis > last.millis {
-            Drawn { millis, sequence: 0, ..*last }
+            LastId { millis, sequence: 0, ..*last }
         } else if last.sequence < SEQUENCE_MAX {
-            Drawn { sequence: last.sequence + 1, ..*last }
+            LastId { sequence: last.sequence + 1, ..*last }
         } else {
-            Drawn { millis: last.millis + 1, sequence: 0, ..*last }
+            LastId { millis: last.millis + 1, sequence: 0, ..*last }
         };
         (last.millis << (MACHINE_BITS + SEQUENCE_BITS))
             | (last.machine << SEQUENCE_BITS)

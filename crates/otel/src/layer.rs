@@ -26,7 +26,7 @@ pub struct Traces {
 }
 
 /// The recorded part of an open span.
-struct Open(Span);
+struct OpenSpan(Span);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traces {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
@@ -37,9 +37,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traces {
         let Some(span) = context.span(id) else { return };
         let mut fields = Fields::default();
         attributes.record(&mut fields);
-        let around = span
-            .parent()
-            .and_then(|parent| parent.extensions().get::<Open>().map(|Open(span)| span.context));
+        let around = span.parent().and_then(|parent| {
+            parent.extensions().get::<OpenSpan>().map(|OpenSpan(span)| span.context)
+        });
         let above = fields.context.or(around);
         let now = SystemTime::now();
         let open = Span {
@@ -50,13 +50,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traces {
             begun: now,
             ended: now,
         };
-        span.extensions_mut().insert(Open(open));
+        span.extensions_mut().insert(OpenSpan(open));
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut extensions = span.extensions_mut();
-        let Some(Open(open)) = extensions.get_mut::<Open>() else { return };
+        let Some(OpenSpan(open)) = extensions.get_mut::<OpenSpan>() else { return };
         let mut fields = Fields::default();
         values.record(&mut fields);
         open.attributes.append(&mut fields.attributes);
@@ -68,7 +68,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traces {
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
-        let Some(Open(mut closed)) = span.extensions_mut().remove::<Open>() else { return };
+        let Some(OpenSpan(mut closed)) = span.extensions_mut().remove::<OpenSpan>() else { return };
         if !closed.context.is_sampled {
             return;
         }

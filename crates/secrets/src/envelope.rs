@@ -21,7 +21,7 @@ pub enum OpenError {
 
 /// The row that a record is bound to (associated data of the encryption).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct BoundRow<'a> {
     pub(crate) table: SealedTable,
     pub(crate) key: &'a str,
     pub(crate) id: i64,
@@ -29,17 +29,17 @@ pub(crate) struct Place<'a> {
 
 /// The two ciphertexts of an envelope.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum EnvelopePart {
     Data,
     Key,
 }
 
-impl Place<'_> {
+impl BoundRow<'_> {
     /// Returns the row and part as bytes, distinct for all rows and parts.
-    fn bytes(&self, part: Part) -> Vec<u8> {
+    fn bytes(&self, part: EnvelopePart) -> Vec<u8> {
         let part = match part {
-            Part::Data => b'd',
-            Part::Key => b'k',
+            EnvelopePart::Data => b'd',
+            EnvelopePart::Key => b'k',
         };
         let mut bytes = vec![1, part];
         bytes.extend(self.table.as_str().as_bytes());
@@ -50,57 +50,57 @@ impl Place<'_> {
     }
 }
 
-pub(crate) fn seal(keyring: &Keyring, place: Place<'_>, plain: &[u8]) -> Sealed {
+pub(crate) fn seal(keyring: &Keyring, row: BoundRow<'_>, plain: &[u8]) -> Sealed {
     let own = Key::generate();
     Sealed {
         key_version: keyring.current().version(),
-        wrapped_key: encrypt(keyring.current(), own.bytes(), &place.bytes(Part::Key)),
-        ciphertext: encrypt(&own, plain, &place.bytes(Part::Data)),
+        wrapped_key: encrypt(keyring.current(), own.bytes(), &row.bytes(EnvelopePart::Key)),
+        ciphertext: encrypt(&own, plain, &row.bytes(EnvelopePart::Data)),
     }
 }
 
 pub(crate) fn open(
     keyring: &Keyring,
-    place: Place<'_>,
+    row: BoundRow<'_>,
     sealed: &Sealed,
 ) -> Result<Zeroizing<Vec<u8>>, OpenError> {
-    let own = unwrap(keyring, place, sealed)?;
-    decrypt(&own, &sealed.ciphertext, &place.bytes(Part::Data))
+    let own = unwrap(keyring, row, sealed)?;
+    decrypt(&own, &sealed.ciphertext, &row.bytes(EnvelopePart::Data))
 }
 
 /// Wraps the record's data key with the current key; the encrypted data does not change.
 pub(crate) fn rewrap(
     keyring: &Keyring,
-    place: Place<'_>,
+    row: BoundRow<'_>,
     sealed: &Sealed,
 ) -> Result<Vec<u8>, OpenError> {
-    let own = unwrap(keyring, place, sealed)?;
-    Ok(encrypt(keyring.current(), own.bytes(), &place.bytes(Part::Key)))
+    let own = unwrap(keyring, row, sealed)?;
+    Ok(encrypt(keyring.current(), own.bytes(), &row.bytes(EnvelopePart::Key)))
 }
 
-fn unwrap(keyring: &Keyring, place: Place<'_>, sealed: &Sealed) -> Result<Key, OpenError> {
+fn unwrap(keyring: &Keyring, row: BoundRow<'_>, sealed: &Sealed) -> Result<Key, OpenError> {
     let version = &sealed.key_version;
     let outer = keyring.find(version);
     let outer = outer.ok_or_else(|| OpenError::UnknownKey { version: version.clone() })?;
-    let own = decrypt(outer, &sealed.wrapped_key, &place.bytes(Part::Key))?;
+    let own = decrypt(outer, &sealed.wrapped_key, &row.bytes(EnvelopePart::Key))?;
     let own: [u8; 32] = own[..].try_into().map_err(|_| OpenError::Damaged)?;
     Ok(Key::from_bytes(own))
 }
 
 /// Returns the nonce followed by the ciphertext with its tag.
-fn encrypt(key: &Key, plain: &[u8], place: &[u8]) -> Vec<u8> {
+fn encrypt(key: &Key, plain: &[u8], row: &[u8]) -> Vec<u8> {
     let nonce: [u8; NONCE_BYTES] = random();
     let cipher = XChaCha20Poly1305::new(key.bytes().into());
-    let sealed = cipher.encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: place });
+    let sealed = cipher.encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: row });
     let mut bytes = nonce.to_vec();
     bytes.extend(sealed.expect("what fits into memory can be sealed"));
     bytes
 }
 
-fn decrypt(key: &Key, bytes: &[u8], place: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+fn decrypt(key: &Key, bytes: &[u8], row: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(OpenError::Damaged)?;
     let cipher = XChaCha20Poly1305::new(key.bytes().into());
-    let plain = cipher.decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: place });
+    let plain = cipher.decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: row });
     plain.map(Zeroizing::new).map_err(|_| OpenError::Damaged)
 }
 
@@ -108,7 +108,7 @@ fn decrypt(key: &Key, bytes: &[u8], place: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
 mod tests {
     use super::*;
 
-    const PG: Place<'static> = Place { table: SealedTable::Credential, key: "pg", id: 7 };
+    const PG: BoundRow<'static> = BoundRow { table: SealedTable::Credential, key: "pg", id: 7 };
 
     fn keyring() -> Keyring {
         Keyring::new(Key::generate(), Vec::new())
@@ -126,12 +126,12 @@ mod tests {
     fn a_record_that_was_moved_to_another_place_does_not_open() {
         let keyring = keyring();
         let sealed = seal(&keyring, PG, b"secret");
-        for place in [
-            Place { key: "pg2", ..PG },
-            Place { id: 8, ..PG },
-            Place { table: SealedTable::Keychain, ..PG },
+        for row in [
+            BoundRow { key: "pg2", ..PG },
+            BoundRow { id: 8, ..PG },
+            BoundRow { table: SealedTable::Keychain, ..PG },
         ] {
-            assert_eq!(open(&keyring, place, &sealed), Err(OpenError::Damaged), "{place:?}");
+            assert_eq!(open(&keyring, row, &sealed), Err(OpenError::Damaged), "{row:?}");
         }
     }
 

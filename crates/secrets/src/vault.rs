@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 pub use keychain::{KeychainSecret, NewKeychainSecret};
 pub use rotation::{Progress, Rotation};
 
-use crate::envelope::{self, OpenError, Place};
+use crate::envelope::{self, BoundRow, OpenError};
 use crate::key::Keyring;
 
 /// The largest size of a secret's JSON in bytes.
@@ -128,7 +128,7 @@ impl Vault {
             let known = self.records.credential(&CredentialKey::Name(new.name.clone())).await?;
             let now = self.now();
             let id = known.map_or_else(|| self.ids.next(now), |known| known.id);
-            let place = Place { table: SealedTable::Credential, key: &new.name, id };
+            let place = BoundRow { table: SealedTable::Credential, key: &new.name, id };
             let credential = Credential {
                 id,
                 name: new.name.clone(),
@@ -166,14 +166,18 @@ impl Vault {
         access: &Access,
     ) -> Result<Value, VaultError> {
         let Credential { id, name, sealed, .. } = credential;
-        let place = Place { table: SealedTable::Credential, key: name, id: *id };
+        let place = BoundRow { table: SealedTable::Credential, key: name, id: *id };
         let opened = self.opened(place, sealed);
         let outcome = if opened.is_ok() { "ok" } else { "unreadable" };
         self.note(name, operation, outcome, access).await?;
         opened
     }
 
-    fn opened(&self, place: Place<'_>, sealed: &noetl_store::Sealed) -> Result<Value, VaultError> {
+    fn opened(
+        &self,
+        place: BoundRow<'_>,
+        sealed: &noetl_store::Sealed,
+    ) -> Result<Value, VaultError> {
         let unreadable = |source| VaultError::Unreadable { name: place.key.to_owned(), source };
         let plain = envelope::open(&self.keyring, place, sealed).map_err(unreadable)?;
         serde_json::from_slice(&plain).map_err(|_| unreadable(OpenError::Damaged))

@@ -14,19 +14,19 @@ use crate::ledger::Ledger;
 
 /// A request for one execution.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct ExecutionRequest {
     pub(crate) path: String,
     pub(crate) payload: Map<String, Value>,
     pub(crate) error_mode: Option<ErrorMode>,
     /// The time of the request.
     pub(crate) at: Duration,
-    pub(crate) regret: Option<Regret>,
-    pub(crate) fork: Option<ForkWish>,
+    pub(crate) planned_end: Option<PlannedEnd>,
+    pub(crate) fork: Option<PlannedFork>,
 }
 
 /// A request to fork an execution.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ForkWish {
+pub(crate) struct PlannedFork {
     /// The delay after the start.
     pub(crate) after: Duration,
     /// The fork point, in percent of the events at that time.
@@ -35,25 +35,25 @@ pub(crate) struct ForkWish {
 
 /// A manual end of an execution, and its delay after the start.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Regret {
+pub(crate) struct PlannedEnd {
     pub(crate) after: Duration,
-    pub(crate) ending: Ending,
+    pub(crate) ending: ManualEnd,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ending {
+pub(crate) enum ManualEnd {
     Cancelled,
     Finalized(ExecutionStatus),
 }
 
-pub(crate) struct Client {
-    pub(crate) request: Request,
+pub(crate) struct SimulatedClient {
+    pub(crate) request: ExecutionRequest,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) ledger: Arc<Ledger>,
 }
 
-impl Client {
-    pub(crate) async fn insist(self) {
+impl SimulatedClient {
+    pub(crate) async fn run(self) {
         tokio::time::sleep(self.request.at).await;
         let execution = self.start().await;
         self.ledger.pages().started.insert(execution);
@@ -61,14 +61,14 @@ impl Client {
             tokio::time::sleep(wish.after).await;
             self.fork(execution, wish).await;
         }
-        if let Some(regret) = self.request.regret {
-            tokio::time::sleep(regret.after).await;
-            self.interrupt(execution, regret.ending).await;
+        if let Some(planned_end) = self.request.planned_end {
+            tokio::time::sleep(planned_end.after).await;
+            self.interrupt(execution, planned_end.ending).await;
         }
     }
 
     async fn start(&self) -> ExecutionId {
-        let Request { path, payload, error_mode, .. } = &self.request;
+        let ExecutionRequest { path, payload, error_mode, .. } = &self.request;
         loop {
             let playbook = PlaybookChoice::Path { path: path.clone(), version: None };
             let request = StartRequest {
@@ -83,7 +83,7 @@ impl Client {
     }
 
     /// Forks an execution, possibly more than once if an answer is lost.
-    async fn fork(&self, origin: ExecutionId, wish: ForkWish) {
+    async fn fork(&self, origin: ExecutionId, wish: PlannedFork) {
         loop {
             let forked = self
                 .fleet
@@ -119,18 +119,18 @@ impl Client {
         }
     }
 
-    async fn interrupt(&self, execution: ExecutionId, ending: Ending) {
+    async fn interrupt(&self, execution: ExecutionId, ending: ManualEnd) {
         let wanted = match ending {
-            Ending::Cancelled => ExecutionStatus::Cancelled,
-            Ending::Finalized(status) => status,
+            ManualEnd::Cancelled => ExecutionStatus::Cancelled,
+            ManualEnd::Finalized(status) => status,
         };
         let mut asked_before = false;
         loop {
             let answer = self
                 .fleet
                 .ask(async |control| match ending {
-                    Ending::Cancelled => control.cancel(execution, "no longer wanted").await,
-                    Ending::Finalized(status) => {
+                    ManualEnd::Cancelled => control.cancel(execution, "no longer wanted").await,
+                    ManualEnd::Finalized(status) => {
                         control.finalize(execution, status, "ended by hand").await
                     }
                 })

@@ -11,17 +11,17 @@ use noetl_model::{
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::{Map, Value};
 
-use crate::client::Request;
-use crate::playbooks::Plan;
+use crate::client::ExecutionRequest;
+use crate::playbooks::WorldPlan;
 
 /// The end of an execution, as far as it does not depend on timing.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum ExpectedResult {
     Completed(Value),
     Failed,
 }
 
-pub(crate) fn end_of(plan: &Plan, request: &Request) -> End {
+pub(crate) fn end_of(plan: &WorldPlan, request: &ExecutionRequest) -> ExpectedResult {
     let options = StoryOptions {
         payload: request.payload.clone(),
         error_mode: request.error_mode,
@@ -30,7 +30,7 @@ pub(crate) fn end_of(plan: &Plan, request: &Request) -> End {
     tell(plan, &request.path, options)
 }
 
-fn tell(plan: &Plan, path: &str, options: StoryOptions) -> End {
+fn tell(plan: &WorldPlan, path: &str, options: StoryOptions) -> ExpectedResult {
     let lenient = options.error_mode;
     let document = plan.document(path).expect("playbooks call playbooks of their plan");
     let mut story = Story::begin(&document.yaml, options);
@@ -52,8 +52,8 @@ fn tell(plan: &Plan, path: &str, options: StoryOptions) -> End {
         _ => None,
     });
     match (story.status(), last) {
-        (ExecutionStatus::Completed, Some(output)) => End::Completed((*output).clone()),
-        (ExecutionStatus::Failed, None) => End::Failed,
+        (ExecutionStatus::Completed, Some(output)) => ExpectedResult::Completed((*output).clone()),
+        (ExecutionStatus::Failed, None) => ExpectedResult::Failed,
         (status, _) => panic!("without faults, `{path}` is {status}:\n{}", story.history()),
     }
 }
@@ -84,10 +84,10 @@ fn wanted(story: &Story, command: CommandId) -> ChildRequest {
     }
 }
 
-fn ended(end: End) -> Ended {
+fn ended(end: ExpectedResult) -> Ended {
     match end {
-        End::Completed(output) => Ended::Completed { output: Payload::inline(output) },
-        End::Failed => {
+        ExpectedResult::Completed(output) => Ended::Completed { output: Payload::inline(output) },
+        ExpectedResult::Failed => {
             Ended::Failed { error: ToolError::new(ErrorKind::Child, "failed"), output: None }
         }
     }

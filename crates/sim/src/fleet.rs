@@ -27,7 +27,7 @@ const READING_MS_MAX: u64 = 1000;
 const CLOCK_SET_MS_MAX: u64 = 7_200_000;
 
 /// The parts that all servers of a world share.
-pub(crate) struct Ground {
+pub(crate) struct SharedParts {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) bus: Arc<dyn Bus>,
@@ -40,11 +40,11 @@ pub(crate) struct Ground {
 
 /// A set of servers, each up or down.
 pub(crate) struct Fleet {
-    ground: Ground,
-    slots: Mutex<Vec<Slot>>,
+    ground: SharedParts,
+    slots: Mutex<Vec<ServerSlot>>,
 }
 
-enum Slot {
+enum ServerSlot {
     Down,
     Up(Server),
 }
@@ -57,8 +57,8 @@ struct Server {
 }
 
 impl Fleet {
-    pub(crate) fn new(ground: Ground, size: usize) -> Arc<Self> {
-        let slots = (0..size).map(|_| Slot::Down).collect();
+    pub(crate) fn new(ground: SharedParts, size: usize) -> Arc<Self> {
+        let slots = (0..size).map(|_| ServerSlot::Down).collect();
         let fleet = Self { ground, slots: Mutex::new(slots) };
         (0..size).for_each(|slot| fleet.boot(slot));
         Arc::new(fleet)
@@ -78,7 +78,7 @@ impl Fleet {
 
     /// Returns a clock with a random error.
     pub(crate) fn skewed_clock(&self) -> SimulatedClock {
-        let Ground { clock, storm, skew_ms, .. } = &self.ground;
+        let SharedParts { clock, storm, skew_ms, .. } = &self.ground;
         let drawn = storm.millis(0..2 * skew_ms + 1).as_millis();
         let skew_ms =
             i64::try_from(drawn).expect("small") - i64::try_from(*skew_ms).expect("small");
@@ -128,7 +128,7 @@ impl Fleet {
     /// Restores backups of the store and sets its clock until the storm is over. Returns the number
     /// of restores.
     pub(crate) async fn tend_store(self: Arc<Self>) -> u64 {
-        let Ground { storm, store, clock, ledger, .. } = &self.ground;
+        let SharedParts { storm, store, clock, ledger, .. } = &self.ground;
         let (mut restored, mut furthest_ms) = (0, 0);
         loop {
             let backup = (storm.rates.restored > 0).then(|| store.backup());
@@ -158,7 +158,7 @@ impl Fleet {
     pub(crate) async fn stop(&self, patience: Duration) -> bool {
         let mut all_stopped = true;
         for slot in 0..self.size() {
-            if let Slot::Up(server) = self.vacate(slot) {
+            if let ServerSlot::Up(server) = self.vacate(slot) {
                 server.stop.cancel();
                 let stopped = tokio::time::timeout(patience, server.loops).await;
                 all_stopped &= matches!(stopped, Ok(Ok(())));
@@ -169,7 +169,7 @@ impl Fleet {
 
     /// Takes a server down: mostly by a crash, sometimes by a graceful stop.
     async fn take_down(&self, slot: usize) {
-        let Slot::Up(server) = self.vacate(slot) else { return };
+        let ServerSlot::Up(server) = self.vacate(slot) else { return };
         if self.storm().chance(75) {
             server.dead.cancel();
         } else {
@@ -180,7 +180,7 @@ impl Fleet {
     }
 
     fn boot(&self, slot: usize) {
-        let Ground { store, bus, storm, settings, ledger, clock, .. } = &self.ground;
+        let SharedParts { store, bus, storm, settings, ledger, clock, .. } = &self.ground;
         let dead = CancellationToken::new();
         // A server reads the store's clock before anything else; the answer takes a while.
         let (asked, way) = (Instant::now(), storm.millis(0..READING_MS_MAX));
@@ -206,7 +206,7 @@ impl Fleet {
             let (control, stop) = (control.clone(), stop.clone());
             async move { control.run(stop).await }
         });
-        self.slots()[slot] = Slot::Up(Server { control, dead, stop, loops });
+        self.slots()[slot] = ServerSlot::Up(Server { control, dead, stop, loops });
     }
 
     fn any(&self) -> Option<(Control, CancellationToken)> {
@@ -214,8 +214,8 @@ impl Fleet {
         let up: Vec<&Server> = slots
             .iter()
             .filter_map(|slot| match slot {
-                Slot::Up(server) => Some(server),
-                Slot::Down => None,
+                ServerSlot::Up(server) => Some(server),
+                ServerSlot::Down => None,
             })
             .collect();
         if up.is_empty() {
@@ -225,11 +225,11 @@ impl Fleet {
         Some((server.control.clone(), server.dead.clone()))
     }
 
-    fn vacate(&self, slot: usize) -> Slot {
-        std::mem::replace(&mut self.slots()[slot], Slot::Down)
+    fn vacate(&self, slot: usize) -> ServerSlot {
+        std::mem::replace(&mut self.slots()[slot], ServerSlot::Down)
     }
 
-    fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
+    fn slots(&self) -> MutexGuard<'_, Vec<ServerSlot>> {
         self.slots.lock().expect("nothing panics while it holds the servers")
     }
 }

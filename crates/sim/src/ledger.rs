@@ -17,16 +17,16 @@ pub(crate) type AttemptKey = (ExecutionId, CommandId, Attempt);
 
 /// A run of a tool.
 #[derive(Debug, Clone)]
-pub(crate) struct Ran {
+pub(crate) struct ToolRun {
     pub(crate) worker: WorkerId,
     pub(crate) outcome: Outcome,
 }
 
 /// The records of one world.
 #[derive(Debug, Default)]
-pub(crate) struct Pages {
+pub(crate) struct LedgerRecords {
     /// The runs of each attempt: one, unless the store was restored from a backup.
-    pub(crate) runs: BTreeMap<AttemptKey, Vec<Ran>>,
+    pub(crate) runs: BTreeMap<AttemptKey, Vec<ToolRun>>,
     /// The first answer to each report.
     pub(crate) answers: BTreeMap<AttemptKey, ReportAnswer>,
     /// The executions whose start was acknowledged.
@@ -49,11 +49,11 @@ pub(crate) struct Pages {
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    pages: Mutex<Pages>,
+    pages: Mutex<LedgerRecords>,
 }
 
 impl Ledger {
-    pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
+    pub(crate) fn pages(&self) -> MutexGuard<'_, LedgerRecords> {
         self.pages.lock().expect("nothing panics while it writes")
     }
 
@@ -67,12 +67,12 @@ impl Ledger {
     }
 
     /// Returns all records.
-    pub(crate) fn close(&self) -> Pages {
+    pub(crate) fn close(&self) -> LedgerRecords {
         std::mem::take(&mut self.pages())
     }
 }
 
-impl Pages {
+impl LedgerRecords {
     /// Records the summaries of written appends.
     pub(crate) fn written(&mut self, batch: &[Append], outcomes: &[Result<(), AppendError>]) {
         for (append, outcome) in batch.iter().zip(outcomes) {

@@ -28,7 +28,7 @@ use thiserror::Error;
 
 /// Counts of the faults and executions of a world, to check that it exercised something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct WorldCounts {
     /// The digest of all logs, to compare two worlds.
     pub logs: Digest,
     pub executions: u64,
@@ -52,7 +52,7 @@ pub struct Tally {
 
 /// An execution of a world after everything has ended.
 #[derive(Debug, Clone)]
-pub struct History {
+pub struct ExecutionLog {
     pub summary: Summary,
     /// All events of the execution, including shared ones of a fork's origin.
     pub log: Vec<Recorded>,
@@ -67,16 +67,16 @@ pub struct Violation {
 }
 
 /// Runs a world and checks the rules.
-pub fn run(seed: u64) -> Result<Tally, Violation> {
+pub fn run(seed: u64) -> Result<WorldCounts, Violation> {
     lived(seed).map(|(tally, _)| tally)
 }
 
 /// Runs a world and returns its executions, oldest first.
-pub fn histories(seed: u64) -> Result<Vec<History>, Violation> {
+pub fn histories(seed: u64) -> Result<Vec<ExecutionLog>, Violation> {
     lived(seed).map(|(_, histories)| histories)
 }
 
-fn lived(seed: u64) -> Result<(Tally, Vec<History>), Violation> {
+fn lived(seed: u64) -> Result<(WorldCounts, Vec<ExecutionLog>), Violation> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)

@@ -18,57 +18,59 @@ use noetl_store::{
 };
 use serde_json::Value;
 
-use crate::ledger::Pages;
-use crate::playbooks::Plan;
-use crate::{History, Tally};
-use log::{Account, Applied};
+use crate::ledger::LedgerRecords;
+use crate::playbooks::WorldPlan;
+use crate::{ExecutionLog, WorldCounts};
+use log::{CommandAccount, ReportedEnd};
 
 /// An execution as found in the store.
-pub(crate) struct Found {
+pub(crate) struct StoredExecution {
     pub(crate) summary: Summary,
     pub(crate) log: Vec<Recorded>,
-    account: Account,
+    account: CommandAccount,
 }
 
 /// A world after its end.
-pub(crate) struct Remains<'a> {
+pub(crate) struct EndedWorld<'a> {
     pub(crate) store: &'a MemoryStore,
     /// A new control plane on the same store, without faults and caches.
     pub(crate) control: &'a Control,
-    pub(crate) plan: &'a Plan,
-    pub(crate) pages: &'a Pages,
+    pub(crate) plan: &'a WorldPlan,
+    pub(crate) pages: &'a LedgerRecords,
 }
 
 /// Checks all rules. Returns the first violation as the error.
-pub(crate) async fn examine(remains: &Remains<'_>) -> Result<(Tally, Vec<History>), String> {
-    if let Some(complaint) = remains.pages.complaints.first() {
+pub(crate) async fn examine(
+    ended: &EndedWorld<'_>,
+) -> Result<(WorldCounts, Vec<ExecutionLog>), String> {
+    if let Some(complaint) = ended.pages.complaints.first() {
         return Err(complaint.clone());
     }
     let mut found = BTreeMap::new();
-    for summary in summaries(remains.store).await {
+    for summary in summaries(ended.store).await {
         let execution = summary.execution;
-        let examined = remains.execution(summary).await;
+        let examined = ended.execution(summary).await;
         let examined = examined.map_err(|problem| format!("execution {execution}: {problem}"))?;
         found.insert(execution, examined);
     }
     one_child_each(&found)?;
     // Promises from before and during a restore may be lost.
-    if !remains.pages.restored {
-        remains.promises(&found)?;
+    if !ended.pages.restored {
+        ended.promises(&found)?;
     }
-    remains.nothing_is_left(&found).await?;
+    ended.nothing_is_left(&found).await?;
     // The outcome of a tool depends on its number of earlier runs, which a restore changes.
-    let compared = match remains.pages.restored {
+    let compared = match ended.pages.restored {
         true => 0,
-        false => results::compare(remains, &found).await?,
+        false => results::compare(ended, &found).await?,
     };
-    let tally = Tally { forks: remains.pages.forks, ..tally(&found, compared) };
-    let history = |Found { summary, log, account: _ }| History { summary, log };
+    let tally = WorldCounts { forks: ended.pages.forks, ..tally(&found, compared) };
+    let history = |StoredExecution { summary, log, account: _ }| ExecutionLog { summary, log };
     Ok((tally, found.into_values().map(history).collect()))
 }
 
 /// Checks that a command has at most one child.
-fn one_child_each(found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
+fn one_child_each(found: &BTreeMap<ExecutionId, StoredExecution>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for (child, known) in found {
         let parent = known.summary.parent.and_then(Parent::command);
@@ -101,11 +103,12 @@ async fn log_of(store: &MemoryStore, execution: ExecutionId) -> Vec<Recorded> {
 }
 
 /// Counts the faults and executions of a world.
-fn tally(found: &BTreeMap<ExecutionId, Found>, compared: u64) -> Tally {
+fn tally(found: &BTreeMap<ExecutionId, StoredExecution>, compared: u64) -> WorldCounts {
     let logs: Vec<&Vec<Recorded>> = found.values().map(|found| &found.log).collect();
     let text = serde_json::to_vec(&logs).expect("events have a stored form");
-    let count = |of: fn(&Account) -> u64| found.values().map(|found| of(&found.account)).sum();
-    Tally {
+    let count =
+        |of: fn(&CommandAccount) -> u64| found.values().map(|found| of(&found.account)).sum();
+    WorldCounts {
         logs: Digest::of(&text),
         executions: u64::try_from(found.len()).expect("a count in memory fits"),
         compared,
@@ -119,12 +122,12 @@ fn tally(found: &BTreeMap<ExecutionId, Found>, compared: u64) -> Tally {
     }
 }
 
-impl Remains<'_> {
+impl EndedWorld<'_> {
     /// Checks one execution: its log is legal and agrees with its row, its snapshot and its fold.
-    async fn execution(&self, summary: Summary) -> Result<Found, String> {
+    async fn execution(&self, summary: Summary) -> Result<StoredExecution, String> {
         let execution = summary.execution;
         let log = log_of(self.store, execution).await;
-        let account = Account::of(&log)?;
+        let account = CommandAccount::of(&log)?;
         let state = replay(execution, log.clone())
             .map_err(|illegal| format!("the log cannot be folded: {illegal}"))?
             .ok_or("the log is empty")?;
@@ -139,7 +142,7 @@ impl Remains<'_> {
         self.past(execution, &log).await?;
         self.runs(&self.lineage(&summary).await, &account).await?;
         self.proof(execution).await?;
-        Ok(Found { summary, log, account })
+        Ok(StoredExecution { summary, log, account })
     }
 
     /// Returns an execution and the origins whose events it shares.
@@ -169,7 +172,7 @@ impl Remains<'_> {
     }
 
     /// Checks that every outcome comes from a run by the worker that held the command.
-    async fn runs(&self, lineage: &[ExecutionId], account: &Account) -> Result<(), String> {
+    async fn runs(&self, lineage: &[ExecutionId], account: &CommandAccount) -> Result<(), String> {
         for (&(command, attempt), (worker, applied)) in &account.outcomes {
             let ran_for = |execution| self.pages.runs.get(&(execution, command, attempt));
             let ran = lineage.iter().find_map(|execution| ran_for(*execution));
@@ -185,10 +188,10 @@ impl Remains<'_> {
         Ok(())
     }
 
-    async fn outcome(&self, applied: &Applied) -> Result<Outcome, String> {
+    async fn outcome(&self, applied: &ReportedEnd) -> Result<Outcome, String> {
         Ok(match applied {
-            Applied::Completed(output) => Outcome::completed(self.value(output).await?),
-            Applied::Failed { error, output } => {
+            ReportedEnd::Completed(output) => Outcome::completed(self.value(output).await?),
+            ReportedEnd::Failed { error, output } => {
                 let output = match output {
                     Some(output) => Some(Arc::new(self.value(output).await?)),
                     None => None,
@@ -209,7 +212,7 @@ impl Remains<'_> {
     }
 
     /// Checks that every acknowledged request is in the log.
-    fn promises(&self, found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
+    fn promises(&self, found: &BTreeMap<ExecutionId, StoredExecution>) -> Result<(), String> {
         for execution in &self.pages.started {
             if !found.contains_key(execution) {
                 return Err(format!("execution {execution} was started and is not there"));
@@ -242,7 +245,10 @@ impl Remains<'_> {
     }
 
     /// Checks that no command is open, no timer is set and no message is pending.
-    async fn nothing_is_left(&self, found: &BTreeMap<ExecutionId, Found>) -> Result<(), String> {
+    async fn nothing_is_left(
+        &self,
+        found: &BTreeMap<ExecutionId, StoredExecution>,
+    ) -> Result<(), String> {
         for (&execution, known) in found {
             for (&command, &attempt) in &known.account.attempts {
                 let held = [Held { execution, command, attempt }];

@@ -7,16 +7,16 @@ use std::time::Duration;
 use noetl_model::{ErrorMode, ExecutionStatus};
 use serde_json::json;
 
-use crate::client::{Ending, ForkWish, Regret, Request};
+use crate::client::{ExecutionRequest, ManualEnd, PlannedEnd, PlannedFork};
 use crate::rng::Rng;
-use sketch::Sketch;
+use sketch::PlaybookWriter;
 
 /// The length of a value that is too large to be stored inline.
 const BLOB_LEN: usize = 17_000;
 
 /// A playbook of a world.
 #[derive(Debug, Clone)]
-pub(crate) struct Document {
+pub(crate) struct GeneratedPlaybook {
     pub(crate) path: String,
     pub(crate) yaml: String,
     /// True if the result depends on timing.
@@ -25,15 +25,16 @@ pub(crate) struct Document {
 
 /// The playbooks and requests of a world.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) playbooks: Vec<Document>,
-    pub(crate) requests: Vec<Request>,
+pub(crate) struct WorldPlan {
+    pub(crate) playbooks: Vec<GeneratedPlaybook>,
+    pub(crate) requests: Vec<ExecutionRequest>,
 }
 
-impl Plan {
+impl WorldPlan {
     pub(crate) fn drawn(rng: &mut Rng) -> Self {
-        let leaves: Vec<Document> = (0..2).map(|n| drawn(rng, format!("leaf{n}"), &[])).collect();
-        let roots: Vec<Document> =
+        let leaves: Vec<GeneratedPlaybook> =
+            (0..2).map(|n| drawn(rng, format!("leaf{n}"), &[])).collect();
+        let roots: Vec<GeneratedPlaybook> =
             (0..2).map(|n| drawn(rng, format!("root{n}"), &leaves)).collect();
         let count = rng.between(1..5);
         let requests = (0..count).map(|n| {
@@ -44,38 +45,39 @@ impl Plan {
         Self { playbooks: [leaves, roots].concat(), requests }
     }
 
-    pub(crate) fn document(&self, path: &str) -> Option<&Document> {
+    pub(crate) fn document(&self, path: &str) -> Option<&GeneratedPlaybook> {
         self.playbooks.iter().find(|document| document.path == path)
     }
 }
 
-fn request(rng: &mut Rng, number: u64, path: String) -> Request {
+fn request(rng: &mut Rng, number: u64, path: String) -> ExecutionRequest {
     let blob = if rng.chance(15) { "x".repeat(BLOB_LEN) } else { "x".to_owned() };
     let payload = json!({ "request": number, "n": rng.between(0..10), "blob": blob });
-    let regret = rng.chance(20).then(|| Regret {
+    let planned_end = rng.chance(20).then(|| PlannedEnd {
         after: rng.millis(0..20_000),
         ending: *rng.pick(&[
-            Ending::Cancelled,
-            Ending::Cancelled,
-            Ending::Finalized(ExecutionStatus::Completed),
-            Ending::Finalized(ExecutionStatus::Failed),
+            ManualEnd::Cancelled,
+            ManualEnd::Cancelled,
+            ManualEnd::Finalized(ExecutionStatus::Completed),
+            ManualEnd::Finalized(ExecutionStatus::Failed),
         ]),
     });
-    let fork =
-        rng.chance(25).then(|| ForkWish { after: rng.millis(0..30_000), at: rng.between(0..101) });
-    Request {
+    let fork = rng
+        .chance(25)
+        .then(|| PlannedFork { after: rng.millis(0..30_000), at: rng.between(0..101) });
+    ExecutionRequest {
         path,
         payload: payload.as_object().expect("a map").clone(),
         error_mode: rng.chance(20).then_some(ErrorMode::Lenient),
         at: Duration::from_millis(rng.between(0..15_000)),
-        regret,
+        planned_end,
         fork,
     }
 }
 
 /// Generates a playbook of a few consecutive parts.
-fn drawn(rng: &mut Rng, path: String, leaves: &[Document]) -> Document {
-    let mut sketch = Sketch::new(leaves);
+fn drawn(rng: &mut Rng, path: String, leaves: &[GeneratedPlaybook]) -> GeneratedPlaybook {
+    let mut sketch = PlaybookWriter::new(leaves);
     if rng.chance(8) {
         sketch.time_limit(rng.between(1..30));
     }

@@ -22,14 +22,14 @@ const SLOTS_MAX: usize = 3;
 const WAIT: Duration = Duration::from_secs(2);
 
 /// A worker slot: when a worker crashes, another takes its place.
-pub(crate) struct Bench {
+pub(crate) struct WorkerSlot {
     pub(crate) name: String,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) closing: CancellationToken,
 }
 
-struct Worker {
+struct SimulatedWorker {
     id: WorkerId,
     fleet: Arc<Fleet>,
     ledger: Arc<Ledger>,
@@ -37,22 +37,22 @@ struct Worker {
 }
 
 /// The state of a worker after a command.
-enum Fate {
-    Lives,
-    Dies,
+enum WorkerState {
+    Alive,
+    Crashed,
 }
 
-impl Bench {
+impl WorkerSlot {
     /// Runs one worker after another until there is no more work.
-    pub(crate) async fn occupy(self) {
+    pub(crate) async fn run(self) {
         for life in 1u32.. {
-            let worker = Worker {
+            let worker = SimulatedWorker {
                 id: WorkerId::new(format!("{}-{life}", self.name)),
                 fleet: Arc::clone(&self.fleet),
                 ledger: Arc::clone(&self.ledger),
                 closing: self.closing.clone(),
             };
-            worker.live().await;
+            worker.run_until_crash().await;
             if self.closing.is_cancelled() {
                 return;
             }
@@ -61,8 +61,8 @@ impl Bench {
     }
 }
 
-impl Worker {
-    async fn live(self) {
+impl SimulatedWorker {
+    async fn run_until_crash(self) {
         while !self.closing.is_cancelled() {
             let leases = self
                 .fleet
@@ -77,36 +77,37 @@ impl Worker {
                 join_all(leases.iter().take(1).map(|lease| self.run(lease))).await;
                 return;
             }
-            let fates = join_all(leases.into_iter().map(|lease| self.carry_out(lease))).await;
-            if fates.iter().any(|fate| matches!(fate, Fate::Dies)) {
+            let states =
+                join_all(leases.into_iter().map(|lease| self.run_command_chain(lease))).await;
+            if states.iter().any(|state| matches!(state, WorkerState::Crashed)) {
                 return;
             }
         }
     }
 
     /// Runs a command, and the commands that the worker is given with its reports.
-    async fn carry_out(&self, lease: Lease) -> Fate {
+    async fn run_command_chain(&self, lease: Lease) -> WorkerState {
         let mut lease = Some(lease);
         while let Some(command) = lease.take() {
-            match self.carry_out_one(&command, &mut lease).await {
-                Fate::Lives => {}
-                Fate::Dies => return Fate::Dies,
+            match self.run_command(&command, &mut lease).await {
+                WorkerState::Alive => {}
+                WorkerState::Crashed => return WorkerState::Crashed,
             }
         }
-        Fate::Lives
+        WorkerState::Alive
     }
 
-    async fn carry_out_one(&self, lease: &Lease, next: &mut Option<Lease>) -> Fate {
+    async fn run_command(&self, lease: &Lease, next: &mut Option<Lease>) -> WorkerState {
         let storm = self.fleet.storm();
         if storm.strikes(storm.rates.worker_naps) {
             let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
             tokio::time::sleep(storm.millis(lease_ms / 2..3 * lease_ms)).await;
-        } else if !self.toil(lease).await {
-            return Fate::Lives;
+        } else if !self.work(lease).await {
+            return WorkerState::Alive;
         }
-        let Some(outcome) = self.run(lease).await else { return Fate::Lives };
+        let Some(outcome) = self.run(lease).await else { return WorkerState::Alive };
         if storm.strikes(storm.rates.worker_dies) {
-            return Fate::Dies;
+            return WorkerState::Crashed;
         }
         let report = Report {
             execution: lease.execution,
@@ -128,11 +129,11 @@ impl Worker {
                 self.ledger.pages().complaints.push(complaint.to_owned());
             }
         }
-        Fate::Lives
+        WorkerState::Alive
     }
 
     /// Simulates the duration of the work, with heartbeats. Returns false if the work should stop.
-    async fn toil(&self, lease: &Lease) -> bool {
+    async fn work(&self, lease: &Lease) -> bool {
         let storm = self.fleet.storm();
         let long = storm.chance(5);
         let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
@@ -171,7 +172,7 @@ impl Worker {
             Payload::Ref(reference) => Arc::clone(&values[&reference.digest]),
         });
         let key = (lease.execution, lease.command, lease.attempt);
-        let ran = ledger::Ran { worker: self.id.clone(), outcome: outcome.clone() };
+        let ran = ledger::ToolRun { worker: self.id.clone(), outcome: outcome.clone() };
         let runs = pages.runs.entry(key).or_default();
         runs.push(ran);
         if runs.len() > 1 && !pages.restored {

@@ -14,16 +14,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::FaultyBus;
-use crate::client::{Client, Request};
+use crate::client::{ExecutionRequest, SimulatedClient};
 use crate::clock::SimulatedClock;
-use crate::fleet::{Fleet, Ground};
+use crate::fleet::{Fleet, SharedParts};
 use crate::ledger::Ledger;
-use crate::oracle::{self, Remains};
-use crate::playbooks::Plan;
+use crate::oracle::{self, EndedWorld};
+use crate::playbooks::WorldPlan;
 use crate::rng::Rng;
 use crate::storm::Storm;
-use crate::worker::Bench;
-use crate::{History, Tally};
+use crate::worker::WorkerSlot;
+use crate::{ExecutionLog, WorldCounts};
 
 /// The time after the storm within which everything must end.
 const CALM_MAX: Duration = Duration::from_secs(900);
@@ -36,20 +36,20 @@ const EVENTS_MAX: u64 = 1000;
 const RUNS_MAX: u64 = 1000;
 
 /// Runs the world of a seed. Returns a violated rule as the error.
-pub(crate) async fn live(seed: u64) -> Result<(Tally, Vec<History>), String> {
+pub(crate) async fn live(seed: u64) -> Result<(WorldCounts, Vec<ExecutionLog>), String> {
     let mut rng = Rng::new(seed);
-    let world = World::made(&mut rng).await?;
-    let life = world.populate(&mut rng);
-    let (deaths, restored) = world.settle(life).await?;
-    let World { store, observer, plan, ledger, .. } = &world;
+    let world = SimulatedWorld::made(&mut rng).await?;
+    let tasks = world.populate(&mut rng);
+    let (deaths, restored) = world.settle(tasks).await?;
+    let SimulatedWorld { store, observer, plan, ledger, .. } = &world;
     let pages = ledger.close();
-    let remains = Remains { store, control: observer, plan, pages: &pages };
-    let (tally, histories) = oracle::examine(&remains).await?;
-    Ok((Tally { deaths, restored, ..tally }, histories))
+    let ended = EndedWorld { store, control: observer, plan, pages: &pages };
+    let (tally, histories) = oracle::examine(&ended).await?;
+    Ok((WorldCounts { deaths, restored, ..tally }, histories))
 }
 
-struct World {
-    plan: Plan,
+struct SimulatedWorld {
+    plan: WorldPlan,
     store: Arc<MemoryStore>,
     /// A control plane that reads the store and runs nothing.
     observer: Control,
@@ -60,21 +60,21 @@ struct World {
 }
 
 /// The tasks of a world.
-struct Life {
+struct WorldTasks {
     /// The tasks that take servers down, which return how often they did.
-    tending: Vec<JoinHandle<u64>>,
+    server_faults: Vec<JoinHandle<u64>>,
     /// The task that restores the store, which returns the number of restores.
     store: JoinHandle<u64>,
     clients: Vec<JoinHandle<()>>,
-    benches: Vec<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
 }
 
-impl World {
+impl SimulatedWorld {
     async fn made(rng: &mut Rng) -> Result<Self, String> {
         let clock = SimulatedClock::right(Instant::now());
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
         let observer = observer(&store, clock.clone());
-        let plan = Plan::drawn(rng);
+        let plan = WorldPlan::drawn(rng);
         for document in &plan.playbooks {
             let registered = observer.register(&document.path, &document.yaml).await;
             registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
@@ -82,7 +82,7 @@ impl World {
         let storm_end = Instant::now() + rng.millis(15_000..60_000);
         let storm = Arc::new(Storm::drawn(rng.fork(), storm_end));
         let ledger = Arc::<Ledger>::default();
-        let ground = Ground {
+        let ground = SharedParts {
             ledger: Arc::clone(&ledger),
             store: Arc::clone(&store),
             bus: Arc::new(FaultyBus { bus: LocalBus::new(), storm: Arc::clone(&storm) }),
@@ -96,40 +96,40 @@ impl World {
         Ok(Self { plan, store, observer, fleet, ledger, storm_end, closing })
     }
 
-    fn populate(&self, rng: &mut Rng) -> Life {
+    fn populate(&self, rng: &mut Rng) -> WorldTasks {
         let tend = |slot| tokio::spawn(Arc::clone(&self.fleet).tend(slot));
-        let insist = |request: &Request| {
-            let client = Client {
+        let run_client = |request: &ExecutionRequest| {
+            let client = SimulatedClient {
                 request: request.clone(),
                 fleet: Arc::clone(&self.fleet),
                 ledger: Arc::clone(&self.ledger),
             };
-            tokio::spawn(client.insist())
+            tokio::spawn(client.run())
         };
-        let occupy = |number| {
-            let bench = Bench {
+        let run_worker = |number| {
+            let slot = WorkerSlot {
                 name: format!("w{number}"),
                 fleet: Arc::clone(&self.fleet),
                 ledger: Arc::clone(&self.ledger),
                 closing: self.closing.clone(),
             };
-            tokio::spawn(bench.occupy())
+            tokio::spawn(slot.run())
         };
-        Life {
-            tending: (0..self.fleet.size()).map(tend).collect(),
+        WorldTasks {
+            server_faults: (0..self.fleet.size()).map(tend).collect(),
             store: tokio::spawn(Arc::clone(&self.fleet).tend_store()),
-            clients: self.plan.requests.iter().map(insist).collect(),
-            benches: (0..=rng.index(WORKERS_MAX)).map(occupy).collect(),
+            clients: self.plan.requests.iter().map(run_client).collect(),
+            workers: (0..=rng.index(WORKERS_MAX)).map(run_worker).collect(),
         }
     }
 
     /// Waits until everything has ended and all tasks have stopped. Returns how often servers went
     /// down and the store was restored.
-    async fn settle(&self, life: Life) -> Result<(u64, u64), String> {
+    async fn settle(&self, tasks: WorldTasks) -> Result<(u64, u64), String> {
         let settled = async {
-            join_all(life.clients).await;
-            let deaths = join_all(life.tending).await;
-            let restored = life.store.await.expect("it does not panic");
+            join_all(tasks.clients).await;
+            let deaths = join_all(tasks.server_faults).await;
+            let restored = tasks.store.await.expect("it does not panic");
             while !at_rest(&self.store).await {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -138,7 +138,7 @@ impl World {
         let settled = tokio::time::timeout_at(self.storm_end + CALM_MAX, settled).await;
         let settled = settled.map_err(|_| "not everything has come to its end".to_owned())?;
         self.closing.cancel();
-        let closed = tokio::time::timeout(CLOSING_MAX, join_all(life.benches)).await;
+        let closed = tokio::time::timeout(CLOSING_MAX, join_all(tasks.workers)).await;
         closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
         if self.fleet.stop(CLOSING_MAX).await {
             Ok(settled)

@@ -12,18 +12,18 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-type Received = Arc<Mutex<Vec<(Option<String>, Value)>>>;
+type ReceivedSpans = Arc<Mutex<Vec<(Option<String>, Value)>>>;
 
 /// A collector on its own port until the end of the process.
 pub struct Collector {
     address: SocketAddr,
-    received: Received,
+    received: ReceivedSpans,
 }
 
 impl Collector {
     /// Starts a collector on a free local port.
     pub fn start() -> Self {
-        let received = Received::default();
+        let received = ReceivedSpans::default();
         let router = Router::new().route("/v1/traces", post(take)).with_state(received.clone());
         let (found, address) = std::sync::mpsc::channel();
         // The thread ends with the process.
@@ -61,7 +61,7 @@ impl Collector {
 }
 
 async fn take(
-    State(received): State<Received>,
+    State(received): State<ReceivedSpans>,
     headers: HeaderMap,
     Json(batch): Json<Value>,
 ) -> Json<Value> {

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use failures::{Attempts, Window};
+use failures::{PageRequests, RateWindow};
 use probe::Probe;
 
 /// The default number of requests a second on the patient records and flow routes.
@@ -73,15 +73,15 @@ impl Drop for MockApi {
 
 /// The state of the service between requests.
 #[derive(Default)]
-struct Memory {
-    attempts: Mutex<Attempts>,
+struct MockState {
+    attempts: Mutex<PageRequests>,
     probe: Mutex<Probe>,
-    limited: Mutex<Window>,
-    records: Mutex<Window>,
-    flow: Mutex<Window>,
+    limited: Mutex<RateWindow>,
+    records: Mutex<RateWindow>,
+    flow: Mutex<RateWindow>,
 }
 
-type Shared = axum::extract::State<Arc<Memory>>;
+type SharedMockState = axum::extract::State<Arc<MockState>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -114,25 +114,25 @@ fn router() -> Router {
         .route("/api/v1/pft/batch/{data_type}", get(pft::batch))
         .route("/api/internal/callback", post(lists::health))
         .route("/api/internal/callback/async", post(lists::health))
-        .fallback(|| async { Reply::detail(StatusCode::NOT_FOUND, "Not Found") })
+        .fallback(|| async { MockResponse::detail(StatusCode::NOT_FOUND, "Not Found") })
         .method_not_allowed_fallback(|| async {
-            Reply::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+            MockResponse::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
         })
         .with_state(Arc::default())
 }
 
 /// A JSON response with a status and an optional `Retry-After`.
 #[derive(Debug)]
-struct Reply {
+struct MockResponse {
     status: StatusCode,
     retry_after: Option<i64>,
     body: Value,
 }
 
 /// The result of a handler; an error response ends it early.
-type Answer = Result<Reply, Reply>;
+type HandlerResult = Result<MockResponse, MockResponse>;
 
-impl Reply {
+impl MockResponse {
     fn new(status: StatusCode, body: Value) -> Self {
         Self { status, retry_after: None, body }
     }
@@ -147,13 +147,13 @@ impl Reply {
     }
 }
 
-impl From<Value> for Reply {
+impl From<Value> for MockResponse {
     fn from(body: Value) -> Self {
         Self::new(StatusCode::OK, body)
     }
 }
 
-impl IntoResponse for Reply {
+impl IntoResponse for MockResponse {
     fn into_response(self) -> Response {
         let mut response = (self.status, axum::Json(self.body)).into_response();
         if let Some(seconds) = self.retry_after {

@@ -43,9 +43,9 @@ done
 /// A running server.
 pub struct PostgresServer {
     directory: PathBuf,
-    sharing: Sharing,
-    owner: Owner,
-    reach: Reach,
+    sharing: ServerUse,
+    owner: ServerOwner,
+    reach: ListenAddress,
     /// Settings that override [`SETTINGS`].
     settings: &'static [&'static str],
     /// The file with a shared lock, held while this value lives.
@@ -54,14 +54,14 @@ pub struct PostgresServer {
 
 /// The users of a server.
 #[derive(Debug, Clone, Copy)]
-enum Sharing {
+enum ServerUse {
     Shared,
     Private,
 }
 
 /// The address of a server.
 #[derive(Debug, Clone, Copy)]
-enum Reach {
+enum ListenAddress {
     /// Only the socket in its directory.
     Socket,
     /// Also this local port.
@@ -76,34 +76,40 @@ impl PostgresServer {
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<PostgresServer> = OnceLock::new();
         SERVER.get_or_init(|| {
-            let owner = Owner::of_this_process();
+            let owner = ServerOwner::of_this_process();
             let name = format!("noetl-test-postgres-{}", owner.uid);
-            Self::join(env::temp_dir().join(name), Sharing::Shared, owner, Reach::Socket, &[])
+            Self::join(
+                env::temp_dir().join(name),
+                ServerUse::Shared,
+                owner,
+                ListenAddress::Socket,
+                &[],
+            )
         })
     }
 
     /// Starts a private server with durable commits.
     pub fn private() -> Self {
-        Self::private_reached(Reach::Socket, &[])
+        Self::private_reached(ListenAddress::Socket, &[])
     }
 
     /// Starts a private server with settings such as `autovacuum=on`, which override the defaults.
     pub fn private_with(settings: &'static [&'static str]) -> Self {
-        Self::private_reached(Reach::Socket, settings)
+        Self::private_reached(ListenAddress::Socket, settings)
     }
 
     /// Starts a private server that listens on a port, for programs without socket support.
     pub fn private_on_a_port() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        Self::private_reached(Reach::Port(free.expect("there is a free port").port()), &[])
+        Self::private_reached(ListenAddress::Port(free.expect("there is a free port").port()), &[])
     }
 
-    fn private_reached(reach: Reach, settings: &'static [&'static str]) -> Self {
+    fn private_reached(reach: ListenAddress, settings: &'static [&'static str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("noetl-test-postgres-p{}-{number}", std::process::id());
         let directory = env::temp_dir().join(name);
-        Self::join(directory, Sharing::Private, Owner::of_this_process(), reach, settings)
+        Self::join(directory, ServerUse::Private, ServerOwner::of_this_process(), reach, settings)
     }
 
     /// Returns the local port of the server.
@@ -113,8 +119,8 @@ impl PostgresServer {
     /// If the server only listens on its socket.
     pub fn port(&self) -> u16 {
         match self.reach {
-            Reach::Port(port) => port,
-            Reach::Socket => panic!("it is only reached through its socket"),
+            ListenAddress::Port(port) => port,
+            ListenAddress::Socket => panic!("it is only reached through its socket"),
         }
     }
 
@@ -131,8 +137,8 @@ impl PostgresServer {
         let directory = self.directory.display();
         let user = Self::USER;
         let port = match self.reach {
-            Reach::Socket => String::new(),
-            Reach::Port(port) => format!("&port={port}"),
+            ListenAddress::Socket => String::new(),
+            ListenAddress::Port(port) => format!("&port={port}"),
         };
         format!("postgres://{user}@localhost/{database}?host={directory}{port}")
     }
@@ -140,8 +146,8 @@ impl PostgresServer {
     /// Returns the path of the socket.
     pub fn socket(&self) -> PathBuf {
         let port = match self.reach {
-            Reach::Socket => 5432,
-            Reach::Port(port) => port,
+            ListenAddress::Socket => 5432,
+            ListenAddress::Port(port) => port,
         };
         self.directory.join(format!(".s.PGSQL.{port}"))
     }
@@ -229,9 +235,9 @@ impl PostgresServer {
 
     fn join(
         directory: PathBuf,
-        sharing: Sharing,
-        owner: Owner,
-        reach: Reach,
+        sharing: ServerUse,
+        owner: ServerOwner,
+        reach: ListenAddress,
         settings: &'static [&'static str],
     ) -> Self {
         fs::create_dir_all(&directory).expect("a directory can be made");
@@ -276,14 +282,14 @@ impl PostgresServer {
 
     fn start(&self) {
         let careless = match self.sharing {
-            Sharing::Shared => CARELESS,
-            Sharing::Private => &[],
+            ServerUse::Shared => CARELESS,
+            ServerUse::Private => &[],
         };
         let all = SETTINGS.iter().chain(careless).chain(self.settings);
         let settings: Vec<String> = all.map(|setting| format!("-c {setting}")).collect();
         let listening = match self.reach {
-            Reach::Socket => "-c listen_addresses=".to_owned(),
-            Reach::Port(port) => format!("-c listen_addresses=127.0.0.1 -p {port}"),
+            ListenAddress::Socket => "-c listen_addresses=".to_owned(),
+            ListenAddress::Port(port) => format!("-c listen_addresses=127.0.0.1 -p {port}"),
         };
         let settings = settings.join(" ");
         let options = format!("-k {} {listening} {settings}", self.directory.display());
@@ -294,8 +300,8 @@ impl PostgresServer {
 
     fn watch(&self) {
         let sharing = match self.sharing {
-            Sharing::Shared => "shared",
-            Sharing::Private => "private",
+            ServerUse::Shared => "shared",
+            ServerUse::Private => "private",
         };
         let mut watch = self.owner.command(Path::new("setsid"));
         watch.args(["--fork", "sh", "-c", WATCH, "sh"]).arg(&self.directory);
@@ -343,14 +349,14 @@ fn programs() -> PathBuf {
 
 /// The owner of the server: the user of this process or, since PostgreSQL refuses to run as root,
 /// another one.
-struct Owner {
+struct ServerOwner {
     uid: u32,
     gid: u32,
     /// True if the owner is not the user of this process.
     other: bool,
 }
 
-impl Owner {
+impl ServerOwner {
     fn of_this_process() -> Self {
         let own = fs::metadata("/proc/self").expect("a process knows itself");
         if own.uid() != 0 {

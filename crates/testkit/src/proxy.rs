@@ -13,13 +13,13 @@ use tokio::task::AbortHandle;
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    network: watch::Sender<Network>,
+    network: watch::Sender<NetworkState>,
     accepting: AbortHandle,
 }
 
 /// The state of the network.
 #[derive(Debug, Clone, Copy)]
-struct Network {
+struct NetworkState {
     is_silent: bool,
     /// The number of losses; connections opened before the last loss stay silent for ever.
     losses: u64,
@@ -34,7 +34,7 @@ impl Proxy {
     pub async fn to(socket: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
         let address = listener.local_addr().expect("it listens");
-        let network = watch::Sender::new(Network { is_silent: false, losses: 0 });
+        let network = watch::Sender::new(NetworkState { is_silent: false, losses: 0 });
         let (socket, states) = (socket.to_owned(), network.clone());
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -70,7 +70,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn connect(client: TcpStream, socket: PathBuf, network: watch::Receiver<Network>) {
+async fn connect(client: TcpStream, socket: PathBuf, network: watch::Receiver<NetworkState>) {
     let Ok(server) = UnixStream::connect(socket).await else { return };
     let losses = network.borrow().losses;
     let (from_client, to_client) = client.into_split();
@@ -84,12 +84,12 @@ async fn connect(client: TcpStream, socket: PathBuf, network: watch::Receiver<Ne
 async fn pass_on(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut network: watch::Receiver<Network>,
+    mut network: watch::Receiver<NetworkState>,
     losses: u64,
 ) {
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
-        let passes = |state: &Network| !state.is_silent && state.losses == losses;
+        let passes = |state: &NetworkState| !state.is_silent && state.losses == losses;
         // The proxy was dropped.
         let is_gone = network.wait_for(passes).await.is_err();
         if is_gone || to.write_all(&bytes[..count]).await.is_err() {

@@ -62,10 +62,10 @@ fn error_of(fail: &Value) -> ToolError {
 
 /// Returns the configuration of a lease with its templates rendered, `input` first.
 pub fn rendered(lease: &Lease, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Result<Value, String> {
-    let mut variables = Bound(
+    let mut variables = BoundValues(
         lease.bindings.0.iter().map(|(name, payload)| (name.clone(), resolve(payload))).collect(),
     );
-    let render = |value: Value, variables: &Bound| {
+    let render = |value: Value, variables: &BoundValues| {
         let template = Template::parse(value).map_err(|error| error.to_string())?;
         template.render(variables).map_err(|error| error.to_string())
     };
@@ -86,9 +86,9 @@ pub fn rendered(lease: &Lease, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Resu
     Ok(config)
 }
 
-struct Bound(BTreeMap<String, Arc<Value>>);
+struct BoundValues(BTreeMap<String, Arc<Value>>);
 
-impl Variables for Bound {
+impl Variables for BoundValues {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }

@@ -1,15 +1,15 @@
 //! Checks of comments: no history, no issues, no postponed work; doc comments name the thing first.
 
-use super::Fault;
-use super::rust::Scan;
-use super::tree::{Tree, file_name};
+use super::TidyFault;
+use super::rust::RustScan;
+use super::tree::{SourceTree, file_name};
 
-pub(super) fn comments_tell_no_history(tree: &Tree) -> Vec<Fault> {
+pub(super) fn comments_tell_no_history(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for (path, text) in tree.files() {
         for (line, comment) in comments(path, text) {
             if let Some(what) = history(&comment) {
-                faults.push(Fault::at(path, line, what));
+                faults.push(TidyFault::at(path, line, what));
             }
         }
     }
@@ -23,7 +23,7 @@ const VAGUE: &[&str] = &[
     "This", "It", "Its", "They", "Their",
 ];
 
-pub(super) fn doc_comments_name_the_thing_first(tree: &Tree) -> Vec<Fault> {
+pub(super) fn doc_comments_name_the_thing_first(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".rs")) {
         let mut before = None;
@@ -36,7 +36,7 @@ pub(super) fn doc_comments_name_the_thing_first(tree: &Tree) -> Vec<Fault> {
             before = mark;
             if let Some(word) = first.filter(|word| VAGUE.contains(word)) {
                 let what = format!("a doc comment begins with \"{word}\": name the thing first");
-                faults.push(Fault::at(path, index + 1, what));
+                faults.push(TidyFault::at(path, index + 1, what));
             }
         }
     }
@@ -52,7 +52,7 @@ fn comments(path: &str, text: &str) -> Vec<(usize, String)> {
             .collect()
     };
     match file_name(path).rsplit_once('.') {
-        Some((_, "rs")) => Scan::of(text).comments,
+        Some((_, "rs")) => RustScan::of(text).comments,
         Some((_, "sql")) => starting_with("--"),
         Some((_, "toml" | "yaml" | "yml" | "py")) => starting_with("#"),
         _ if path.starts_with(".ci/") => starting_with("#"),

@@ -1,14 +1,14 @@
 //! Checks that every rule of docs/compatibility.md names tests that exist.
 
-use super::Fault;
-use super::tree::Tree;
+use super::TidyFault;
+use super::tree::SourceTree;
 
 const COMPATIBILITY: &str = "docs/compatibility.md";
 /// The number of rules in the list.
 const RULES: usize = 63;
 
 /// Checks that every rule of the list has a row and that each row names tests that exist.
-pub(super) fn every_rule_is_held_up_by_a_test(tree: &Tree) -> Vec<Fault> {
+pub(super) fn every_rule_is_held_up_by_a_test(tree: &SourceTree) -> Vec<TidyFault> {
     let Some(text) = tree.get(COMPATIBILITY) else { return Vec::new() };
     let mut faults = Vec::new();
     let mut numbers = Vec::new();
@@ -22,19 +22,26 @@ pub(super) fn every_rule_is_held_up_by_a_test(tree: &Tree) -> Vec<Fault> {
         let tests: Vec<&str> =
             held_up.split('`').skip(1).step_by(2).filter(|it| is_test(it)).collect();
         if tests.is_empty() {
-            faults.push(Fault::at(COMPATIBILITY, index + 1, format!("no test holds {number} up")));
+            faults.push(TidyFault::at(
+                COMPATIBILITY,
+                index + 1,
+                format!("no test holds {number} up"),
+            ));
         }
         for test in tests {
             let name = test.rsplit("::").next().unwrap_or(test);
             let function = format!("fn {name}(");
             if !tree.rust("").any(|(_, text)| text.contains(&function)) {
                 let what = format!("no test is called `{test}`");
-                faults.push(Fault::at(COMPATIBILITY, index + 1, what));
+                faults.push(TidyFault::at(COMPATIBILITY, index + 1, what));
             }
         }
     }
     if numbers != (1..=RULES).collect::<Vec<usize>>() {
-        faults.push(Fault::of(COMPATIBILITY, format!("has not the rules 1 to {RULES}, each once")));
+        faults.push(TidyFault::of(
+            COMPATIBILITY,
+            format!("has not the rules 1 to {RULES}, each once"),
+        ));
     }
     faults
 }

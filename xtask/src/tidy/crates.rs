@@ -1,7 +1,7 @@
 //! Checks that every crate has a header, the workspace lints and a row in ARCHITECTURE.md.
 
-use super::Fault;
-use super::tree::{Tree, file_name, is_test_file};
+use super::TidyFault;
+use super::tree::{SourceTree, file_name, is_test_file};
 
 /// The limit for ARCHITECTURE.md, so that it can be read at one sitting.
 const ARCHITECTURE_LINES_MAX: usize = 300;
@@ -9,27 +9,27 @@ const ARCHITECTURE_LINES_MAX: usize = 300;
 /// The crate that calls a C library: it repeats the workspace lints, except the ban on unsafe code.
 const OWN_LINTS: &str = "crates/duckdb";
 
-pub(super) fn crates_are_complete(tree: &Tree) -> Vec<Fault> {
+pub(super) fn crates_are_complete(tree: &SourceTree) -> Vec<TidyFault> {
     let architecture = tree.get("ARCHITECTURE.md").unwrap_or_default();
     let mut faults = Vec::new();
     for directory in tree.crates() {
         let manifest = format!("{directory}/Cargo.toml");
         if directory != OWN_LINTS && !has_lints(tree.get(&manifest).unwrap_or_default()) {
-            faults.push(Fault::of(&manifest, "has no `[lints] workspace = true`"));
+            faults.push(TidyFault::of(&manifest, "has no `[lints] workspace = true`"));
         }
         for (path, text) in tree.rust(directory) {
             if !is_test_file(path) && !text.starts_with("//! ") {
-                faults.push(Fault::at(path, 1, "begins without a `//!` header"));
+                faults.push(TidyFault::at(path, 1, "begins without a `//!` header"));
             }
         }
         if !has_row(architecture, file_name(directory)) {
-            faults.push(Fault::of(directory, "has no row in ARCHITECTURE.md"));
+            faults.push(TidyFault::of(directory, "has no row in ARCHITECTURE.md"));
         }
     }
     let lines = architecture.lines().count();
     if lines >= ARCHITECTURE_LINES_MAX {
         let what = format!("{lines} lines, fewer than {ARCHITECTURE_LINES_MAX} wanted");
-        faults.push(Fault::of("ARCHITECTURE.md", what));
+        faults.push(TidyFault::of("ARCHITECTURE.md", what));
     }
     faults
 }

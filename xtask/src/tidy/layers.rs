@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::Fault;
+use super::TidyFault;
 use crate::cargo::cargo;
 
 /// The workspace crates that a crate may depend on, dev-dependencies aside.
@@ -79,21 +79,22 @@ pub(super) fn metadata() -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("read the packages")
 }
 
-pub(super) fn dependencies_point_inwards(metadata: &Value) -> Result<Vec<Fault>> {
+pub(super) fn dependencies_point_inwards(metadata: &Value) -> Result<Vec<TidyFault>> {
     let packages = metadata["packages"].as_array().context("the packages are a list")?;
     let ours: BTreeSet<&str> = packages.iter().filter_map(|it| it["name"].as_str()).collect();
     let mut faults = Vec::new();
     for package in packages {
         let name = package["name"].as_str().context("a package has a name")?;
         let Some((_, allowed)) = LAYERS.iter().find(|(listed, _)| *listed == name) else {
-            faults.push(Fault::of(name, "has no layer: add it to LAYERS and to ARCHITECTURE.md"));
+            faults
+                .push(TidyFault::of(name, "has no layer: add it to LAYERS and to ARCHITECTURE.md"));
             continue;
         };
         let dependencies = package["dependencies"].as_array().context("dependencies are a list")?;
         for dependency in dependencies.iter().filter(|it| it["kind"] != "dev") {
             let on = dependency["name"].as_str().context("a dependency has a name")?;
             if ours.contains(on) && !may_depend(name, allowed, on) {
-                faults.push(Fault::of(name, format!("must not depend on {on}")));
+                faults.push(TidyFault::of(name, format!("must not depend on {on}")));
             }
         }
     }
@@ -116,7 +117,7 @@ mod tests {
     fn check(packages: &Value, expected: &[&str]) {
         let metadata = json!({ "packages": packages });
         let faults = dependencies_point_inwards(&metadata).expect("packages have the right shape");
-        assert_eq!(faults.iter().map(Fault::to_string).collect::<Vec<_>>(), expected);
+        assert_eq!(faults.iter().map(TidyFault::to_string).collect::<Vec<_>>(), expected);
     }
 
     fn package(name: &str, dependencies: &[&str], kind: Option<&str>) -> Value {

@@ -1,27 +1,27 @@
 //! Checks the lengths of functions and files.
 
-use super::Fault;
-use super::rust::Scan;
-use super::tree::{Tree, is_test_file};
+use super::TidyFault;
+use super::rust::RustScan;
+use super::tree::{SourceTree, is_test_file};
 
 /// The most lines of code in a function's body.
 const FUNCTION_LINES_MAX: usize = 70;
 /// The most lines in a file, the tests at its end aside.
 const FILE_LINES_MAX: usize = 800;
 
-pub(super) fn functions_and_files_are_short(tree: &Tree) -> Vec<Fault> {
+pub(super) fn functions_and_files_are_short(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for (path, text) in tree.rust("").filter(|(path, _)| !is_test_file(path)) {
-        let scan = Scan::of(text);
+        let scan = RustScan::of(text);
         let code = &scan.code[..scan.lines_before_tests()];
         if code.len() > FILE_LINES_MAX {
             let what = format!("{} lines, at most {FILE_LINES_MAX}", code.len());
-            faults.push(Fault::of(path, what));
+            faults.push(TidyFault::of(path, what));
         }
         for (start, lines) in functions(code) {
             if lines > FUNCTION_LINES_MAX && !is_excused(&code[..start]) {
                 let what = format!("a function of {lines} lines, at most {FUNCTION_LINES_MAX}");
-                faults.push(Fault::at(path, start + 1, what));
+                faults.push(TidyFault::at(path, start + 1, what));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Checks that every Rust file is compiled.
 
-use super::Fault;
-use super::rust::Scan;
-use super::tree::{Tree, file_name};
+use super::TidyFault;
+use super::rust::RustScan;
+use super::tree::{SourceTree, file_name};
 
-pub(super) fn every_file_is_a_module(tree: &Tree) -> Vec<Fault> {
+pub(super) fn every_file_is_a_module(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for directory in tree.crates() {
         for (path, _) in tree.rust(directory) {
@@ -15,7 +15,7 @@ pub(super) fn every_file_is_a_module(tree: &Tree) -> Vec<Fault> {
             let parents = parents(path);
             let name = file_name(path).trim_end_matches(".rs");
             if !parents.iter().any(|parent| declares(tree.get(parent).unwrap_or_default(), name)) {
-                faults.push(Fault::of(path, "no `mod` mentions it"));
+                faults.push(TidyFault::of(path, "no `mod` mentions it"));
             }
         }
     }
@@ -50,7 +50,7 @@ fn parents(path: &str) -> Vec<String> {
 
 fn declares(source: &str, name: &str) -> bool {
     let declaration = format!("mod {name};");
-    Scan::of(source).code.iter().any(|line| {
+    RustScan::of(source).code.iter().any(|line| {
         let line = line.trim();
         line == declaration || line.ends_with(&format!(" {declaration}"))
     })

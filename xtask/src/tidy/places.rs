@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Fault;
-use super::tree::Tree;
+use super::TidyFault;
+use super::tree::SourceTree;
 
 /// The entries allowed at the root.
 const ROOT_ENTRIES: &[&str] = &[
@@ -26,34 +26,34 @@ const ROOT_ENTRIES: &[&str] = &[
     "xtask",
 ];
 
-pub(super) fn everything_has_its_place(tree: &Tree) -> Vec<Fault> {
+pub(super) fn everything_has_its_place(tree: &SourceTree) -> Vec<TidyFault> {
     let entries: BTreeSet<&str> =
         tree.files().map(|(path, _)| path.split('/').next().unwrap_or(path)).collect();
     entries
         .into_iter()
         .filter(|entry| !ROOT_ENTRIES.contains(entry))
-        .map(|entry| Fault::of(entry, "does not belong at the root"))
+        .map(|entry| TidyFault::of(entry, "does not belong at the root"))
         .collect()
 }
 
-pub(super) fn examples_say_what_they_show(tree: &Tree) -> Vec<Fault> {
+pub(super) fn examples_say_what_they_show(tree: &SourceTree) -> Vec<TidyFault> {
     let says = |text: &str| {
         let first = text.lines().next().unwrap_or_default();
         first.strip_prefix("# ").is_some_and(|comment| !comment.trim().is_empty())
     };
     tree.below("examples")
         .filter(|(path, text)| path.ends_with(".yaml") && !says(text))
-        .map(|(path, _)| Fault::at(path, 1, "begins without a comment that says what it shows"))
+        .map(|(path, _)| TidyFault::at(path, 1, "begins without a comment that says what it shows"))
         .collect()
 }
 
-pub(super) fn links_lead_somewhere(tree: &Tree) -> Vec<Fault> {
+pub(super) fn links_lead_somewhere(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         for (index, line) in text.lines().enumerate() {
             for link in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
                 if !link.contains("://") && !leads_somewhere(tree, path, link) {
-                    faults.push(Fault::at(path, index + 1, format!("`{link}` leads nowhere")));
+                    faults.push(TidyFault::at(path, index + 1, format!("`{link}` leads nowhere")));
                 }
             }
         }
@@ -62,7 +62,7 @@ pub(super) fn links_lead_somewhere(tree: &Tree) -> Vec<Fault> {
 }
 
 /// True if a link in a file leads to another file, or to a directory with files.
-fn leads_somewhere(tree: &Tree, from: &str, link: &str) -> bool {
+fn leads_somewhere(tree: &SourceTree, from: &str, link: &str) -> bool {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in link.split('#').next().unwrap_or_default().trim_end_matches('/').split('/') {
@@ -78,14 +78,14 @@ fn leads_somewhere(tree: &Tree, from: &str, link: &str) -> bool {
 }
 
 /// Checks that every test named in `docs/guarantees.md` exists.
-pub(super) fn guarantees_name_tests_that_exist(tree: &Tree) -> Vec<Fault> {
+pub(super) fn guarantees_name_tests_that_exist(tree: &SourceTree) -> Vec<TidyFault> {
     const GUARANTEES: &str = "docs/guarantees.md";
     let mut faults = Vec::new();
     for (index, line) in tree.get(GUARANTEES).unwrap_or_default().lines().enumerate() {
         for name in line.split('`').skip(1).step_by(2).filter(|name| is_test_name(name)) {
             let test = format!("fn {name}(");
             if !tree.rust("").any(|(_, text)| text.contains(&test)) {
-                faults.push(Fault::at(
+                faults.push(TidyFault::at(
                     GUARANTEES,
                     index + 1,
                     format!("no test is called `{name}`"),

@@ -1,7 +1,7 @@
 //! Splits Rust source into code, comments and literals, as far as the checks need it.
 
 /// A Rust file, line by line, with its comments separated from its code.
-pub(super) struct Scan {
+pub(super) struct RustScan {
     /// The code of each line, without comments. A literal is reduced to one quotation mark per
     /// line.
     pub(super) code: Vec<String>,
@@ -9,13 +9,13 @@ pub(super) struct Scan {
     pub(super) comments: Vec<(usize, String)>,
 }
 
-enum Token {
+enum RustToken {
     Comment,
     Literal,
     Code,
 }
 
-impl Scan {
+impl RustScan {
     pub(super) fn of(source: &str) -> Self {
         let mut code = vec![String::new()];
         let mut comments = Vec::new();
@@ -32,9 +32,9 @@ impl Scan {
                 let number = code.len();
                 let current = code.last_mut().expect("there is a first line");
                 match token {
-                    Token::Comment => comments.push((number, line.to_owned())),
-                    Token::Literal => current.push('"'),
-                    Token::Code => current.push_str(line),
+                    RustToken::Comment => comments.push((number, line.to_owned())),
+                    RustToken::Literal => current.push('"'),
+                    RustToken::Code => current.push_str(line),
                 }
             }
             rest = remaining;
@@ -52,23 +52,23 @@ impl Scan {
 }
 
 /// Returns the kind and the length of the first token of a non-empty text.
-fn first_token(text: &str, after_word: bool) -> (Token, usize) {
+fn first_token(text: &str, after_word: bool) -> (RustToken, usize) {
     if text.starts_with("//") {
-        return (Token::Comment, text.find('\n').unwrap_or(text.len()));
+        return (RustToken::Comment, text.find('\n').unwrap_or(text.len()));
     }
     if text.starts_with("/*") {
-        return (Token::Comment, block_comment_length(text));
+        return (RustToken::Comment, block_comment_length(text));
     }
     if !after_word && let Some(length) = raw_string_length(text) {
-        return (Token::Literal, length);
+        return (RustToken::Literal, length);
     }
     if text.starts_with('"') {
-        return (Token::Literal, closed_by(text, '"'));
+        return (RustToken::Literal, closed_by(text, '"'));
     }
     if let Some(length) = char_length(text) {
-        return (Token::Literal, length);
+        return (RustToken::Literal, length);
     }
-    (Token::Code, text.chars().next().map_or(0, char::len_utf8))
+    (RustToken::Code, text.chars().next().map_or(0, char::len_utf8))
 }
 
 /// Returns the length of a block comment; block comments nest.
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn check(source: &str, code: &str, comments: &[&str]) {
-        let scan = Scan::of(source);
+        let scan = RustScan::of(source);
         let found: Vec<&str> = scan.comments.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!((scan.code.join("\n").as_str(), found.as_slice()), (code, comments));
     }
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn the_tests_at_the_end_are_told_apart() {
-        let scan = Scan::of("fn f() {}\n\n#[cfg(test)]\nmod tests {\n}\n");
+        let scan = RustScan::of("fn f() {}\n\n#[cfg(test)]\nmod tests {\n}\n");
         assert_eq!(scan.lines_before_tests(), 2);
-        assert_eq!(Scan::of("a\n#[cfg(test)]\nmod tests;\nb").lines_before_tests(), 4);
+        assert_eq!(RustScan::of("a\n#[cfg(test)]\nmod tests;\nb").lines_before_tests(), 4);
     }
 }

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Fault;
-use super::rust::Scan;
-use super::tree::{Tree, file_name, is_test_file};
+use super::TidyFault;
+use super::rust::RustScan;
+use super::tree::{SourceTree, file_name, is_test_file};
 
 /// Checks that each store has exactly one statement that inserts events: order and uniqueness
 /// depend on that statement. Migrations do not count: the functions they created are dropped.
-pub(super) fn events_are_inserted_in_one_place(tree: &Tree) -> Vec<Fault> {
+pub(super) fn events_are_inserted_in_one_place(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for store in stores(tree) {
         let places: Vec<String> = tree
@@ -20,18 +20,18 @@ pub(super) fn events_are_inserted_in_one_place(tree: &Tree) -> Vec<Fault> {
             .collect();
         match places.as_slice() {
             [_] => {}
-            [] => faults.push(Fault::of(store, "nothing inserts into the event table")),
+            [] => faults.push(TidyFault::of(store, "nothing inserts into the event table")),
             several => {
                 let what =
                     format!("events are inserted in {}, not in one place", several.join(", "));
-                faults.push(Fault::of(store, what));
+                faults.push(TidyFault::of(store, what));
             }
         }
     }
     faults
 }
 
-pub(super) fn migrations_have_the_same_names(tree: &Tree) -> Vec<Fault> {
+pub(super) fn migrations_have_the_same_names(tree: &SourceTree) -> Vec<TidyFault> {
     let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for store in stores(tree) {
         let directory = format!("{store}/migrations");
@@ -46,13 +46,13 @@ pub(super) fn migrations_have_the_same_names(tree: &Tree) -> Vec<Fault> {
     for (store, present) in &names {
         for absent in all.difference(present) {
             let what = format!("lacks the migration {absent} that another store has");
-            faults.push(Fault::of(store, what));
+            faults.push(TidyFault::of(store, what));
         }
     }
     faults
 }
 
-pub(super) fn statements_are_used_and_prepared(tree: &Tree) -> Vec<Fault> {
+pub(super) fn statements_are_used_and_prepared(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for directory in tree.crates() {
         let statements: Vec<&str> = tree
@@ -64,19 +64,19 @@ pub(super) fn statements_are_used_and_prepared(tree: &Tree) -> Vec<Fault> {
         for path in &statements {
             let below = path.strip_prefix(&format!("{directory}/")).unwrap_or(path);
             if !used.contains(&format!("{below}\"")) {
-                faults.push(Fault::of(path, "no `include_str!` mentions it"));
+                faults.push(TidyFault::of(path, "no `include_str!` mentions it"));
             }
         }
         let prepares =
             |text: &str| ["\"sql\"", "read_dir", "prepare"].iter().all(|word| text.contains(word));
         if !statements.is_empty() && !tree.rust(directory).any(|(_, text)| prepares(text)) {
-            faults.push(Fault::of(directory, "no test prepares every file of sql/"));
+            faults.push(TidyFault::of(directory, "no test prepares every file of sql/"));
         }
     }
     faults
 }
 
-fn stores(tree: &Tree) -> Vec<&str> {
+fn stores(tree: &SourceTree) -> Vec<&str> {
     let mut stores = tree.crates();
     stores.retain(|directory| directory.starts_with("crates/store-"));
     stores
@@ -85,7 +85,7 @@ fn stores(tree: &Tree) -> Vec<&str> {
 /// Returns the lines of a file without the tests at its end.
 fn untested<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
     let count =
-        if path.ends_with(".rs") { Scan::of(text).lines_before_tests() } else { usize::MAX };
+        if path.ends_with(".rs") { RustScan::of(text).lines_before_tests() } else { usize::MAX };
     text.lines().take(count).collect()
 }
 

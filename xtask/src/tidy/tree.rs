@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 
 /// Every text file by its path from the root, with slashes. Ignored top-level entries are left out.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct SourceTree {
     files: BTreeMap<String, String>,
 }
 
-impl Tree {
+impl SourceTree {
     pub(super) fn read(root: &Path) -> Result<Self> {
         let ignored = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
         let mut skipped: BTreeSet<&str> =

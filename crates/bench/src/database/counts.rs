@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use sqlx::{PgConnection, Row as _};
 
-use crate::machine::Usage;
+use crate::machine::ProcessUsage;
 use crate::numbers::number;
 use crate::sheet::Sheet;
 
@@ -39,7 +39,7 @@ impl Counts {
             u32::from_ne_bytes(bytes)
         };
         ensure!(word(0) == INDEX_VERSION, "the index of SQLite's log has another form");
-        let bytes = Usage::of(server)?.written;
+        let bytes = ProcessUsage::of(server)?.written;
         Ok(Self { transactions: word(8).into(), statements: None, bytes })
     }
 

@@ -19,12 +19,12 @@ const COLOURS: [&str; 5] = ["#f4a261", "#e9c46a", "#e76f51", "#f2b880", "#eab676
 
 /// Samples as a call tree.
 #[derive(Debug, Default)]
-pub(super) struct Flames {
+pub(super) struct CallTree {
     samples: u64,
-    callees: BTreeMap<String, Flames>,
+    callees: BTreeMap<String, CallTree>,
 }
 
-impl Flames {
+impl CallTree {
     /// Counts a stack, from the outermost caller in.
     pub(super) fn add(&mut self, stack: &[impl AsRef<str>]) {
         let mut here = self;
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_function_is_as_wide_as_its_share_of_the_samples() {
-        let mut flames = Flames::default();
+        let mut flames = CallTree::default();
         flames.add(&["noetl", "decide"]);
         flames.add(&["noetl", "append<T>"]);
         flames.add(&["postgres"]);

@@ -41,9 +41,9 @@ const OTHERS: &str = "others";
 
 /// Samples by layer.
 #[derive(Debug, Default)]
-pub(super) struct Layers(BTreeMap<&'static str, u64>);
+pub(super) struct LayerSamples(BTreeMap<&'static str, u64>);
 
-impl Layers {
+impl LayerSamples {
     /// Counts the running function.
     pub(super) fn add(&mut self, function: &str) {
         let fits = |(_, parts): &&(&str, &[&str])| parts.iter().any(|part| function.contains(part));
@@ -52,7 +52,7 @@ impl Layers {
     }
 }
 
-impl fmt::Display for Layers {
+impl fmt::Display for LayerSamples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = number(self.0.values().sum());
         let mut layers: Vec<(&str, u64)> =
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_function_counts_for_the_first_layer_it_fits() {
-        let mut layers = Layers::default();
+        let mut layers = LayerSamples::default();
         for function in [
             "tcp_sendmsg_[k]",
             "__libc_malloc",

@@ -9,12 +9,12 @@ use noetl_store::Store;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Setting;
-use crate::database::Database;
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
 use crate::numbers::{median, micros, number, percentile, ratio};
 use crate::playbooks::{NOTHING, chain_of, fanout};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker, now};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation, now};
 
 const ITEMS: u64 = 200_000;
 const SMALL: u64 = 100;
@@ -25,10 +25,10 @@ const BEGUN: u64 = 500;
 const SLOWER_MAX: f64 = 5.0;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
-    let database = Database::new(setting.store, setting.directory).await?;
-    let system = System::start(&database, Worker::InProcess).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
+    let system = MeasuredSystem::start(&database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
     let small = system.register(&chain_of(1, "bench/small", NOTHING)).await?;
     latencies(&system, &*store, small, WARM_UP).await?;
@@ -52,14 +52,18 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     }
     sheet.figure("events of the loop by then", number(summary.seq.0), "");
     let slower = ratio(median(&beside), median(&alone));
-    sheet.goal("latency beside the loop to latency alone", slower, Bound::AtMost(SLOWER_MAX));
+    sheet.goal(
+        "latency beside the loop to latency alone",
+        slower,
+        AcceptedRange::AtMost(SLOWER_MAX),
+    );
     Ok(sheet)
 }
 
 /// Runs executions one after another; returns the time from each request to the end of its
 /// execution.
 async fn latencies(
-    system: &System,
+    system: &MeasuredSystem,
     store: &dyn Store,
     playbook: AnyId,
     count: u64,

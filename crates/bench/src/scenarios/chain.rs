@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::Setting;
-use crate::database::{Database, log};
+use super::ScenarioParameters;
+use crate::database::{MeasuredDatabase, log};
 use crate::numbers::{Runs, median, micros, number, percentile, ratio};
 use crate::playbooks::{NOTHING, chain_of};
-use crate::plot::{Line, Plot, Shape};
-use crate::sheet::{Bound, Sheet, Table};
-use crate::system::{System, Worker, completions, fresh};
+use crate::plot::{Plot, PlotLine, PlotStyle};
+use crate::sheet::{AcceptedRange, FigureTable, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation, completions, fresh};
 
 const STEPS: u64 = 1000;
 const RUNS: usize = 5;
@@ -26,48 +26,54 @@ const ROW: usize = 100;
 const FLAT_MAX: f64 = 1.1;
 
 /// The measurements with the worker in one location.
-struct Found {
+struct ChainMeasurements {
     /// The latency of each step but the first, for each run.
     latencies: Vec<Vec<Duration>>,
     /// The durations of single-row commits, measured after each run.
     commits: Vec<Duration>,
 }
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let mut lines = Vec::new();
     let mut commits = Vec::new();
-    for (worker, commits_max) in [(Worker::InProcess, 2.5), (Worker::Separate, 5.0)] {
+    for (worker, commits_max) in [(WorkerLocation::InProcess, 2.5), (WorkerLocation::Separate, 5.0)]
+    {
         let found = chains(setting, worker, &mut sheet).await?;
         tell(&mut sheet, worker, &found, commits_max);
         let points = by_row(&found).into_iter().map(|row| (row[0], row[1])).collect();
-        lines.push(Line { name: worker.name().to_owned(), points });
-        sheet.table(Table { columns: vec!["up to step", "median us"], rows: by_row(&found) });
+        lines.push(PlotLine { name: worker.name().to_owned(), points });
+        sheet.table(FigureTable { columns: vec!["up to step", "median us"], rows: by_row(&found) });
         commits.extend(found.commits);
     }
     let commit = micros(median(&commits));
     let points = vec![(0.0, commit), (number(STEPS), commit)];
-    lines.push(Line { name: "a row committed".to_owned(), points });
+    lines.push(PlotLine { name: "a row committed".to_owned(), points });
     sheet.plot(Plot {
         title: format!("A chain on {}", setting.store.title()),
         x: "step",
         y: "median latency, us",
-        shape: Shape::Lines,
+        shape: PlotStyle::Lines,
         lines,
     });
     Ok(sheet)
 }
 
-async fn chains(setting: &Setting<'_>, worker: Worker, sheet: &mut Sheet) -> Result<Found> {
+async fn chains(
+    setting: &ScenarioParameters<'_>,
+    worker: WorkerLocation,
+    sheet: &mut Sheet,
+) -> Result<ChainMeasurements> {
     let home = fresh(setting.directory, worker.name())?;
-    let database = Database::new(setting.store, &home).await?;
-    let system = System::start(&database, worker).await?;
+    let database = MeasuredDatabase::new(setting.store, &home).await?;
+    let system = MeasuredSystem::start(&database, worker).await?;
     let store = database.store().await?;
     let steps = setting.size.of(STEPS);
     let playbook = chain_of(steps, "bench/chain", NOTHING);
     let warm_up = chain_of(steps / 5, "bench/warm_up", NOTHING);
     system.run(&database, &*store, &warm_up, &[json!({})]).await?;
-    let mut found = Found { latencies: Vec::new(), commits: database.single_commits().await? };
+    let mut found =
+        ChainMeasurements { latencies: Vec::new(), commits: database.single_commits().await? };
     let mut cpu = Runs::default();
     for run in 0..setting.size.runs(RUNS) {
         let ran = system.run(&database, &*store, &playbook, &[json!({})]).await?;
@@ -88,7 +94,7 @@ async fn chains(setting: &Setting<'_>, worker: Worker, sheet: &mut Sheet) -> Res
     Ok(found)
 }
 
-fn tell(sheet: &mut Sheet, worker: Worker, found: &Found, commits_max: f64) {
+fn tell(sheet: &mut Sheet, worker: WorkerLocation, found: &ChainMeasurements, commits_max: f64) {
     let name = worker.name();
     let runs = &found.latencies;
     let commit = median(&found.commits);
@@ -105,9 +111,13 @@ fn tell(sheet: &mut Sheet, worker: Worker, found: &Found, commits_max: f64) {
     sheet.figure(format!("{name}: a step around the 10th from the end"), micros(last), "us");
     sheet.figure(format!("{name}: a single row committed, median"), micros(commit), "us");
     let in_commits = steps.median() / micros(commit);
-    sheet.goal(format!("{name}: a step, in commits"), in_commits, Bound::AtMost(commits_max));
+    sheet.goal(
+        format!("{name}: a step, in commits"),
+        in_commits,
+        AcceptedRange::AtMost(commits_max),
+    );
     let goal = format!("{name}: a late step to an early one");
-    sheet.goal(goal, ratio(last, first), Bound::AtMost(FLAT_MAX));
+    sheet.goal(goal, ratio(last, first), AcceptedRange::AtMost(FLAT_MAX));
 }
 
 fn first(latencies: &[Duration]) -> &[Duration] {
@@ -121,7 +131,7 @@ fn last(latencies: &[Duration]) -> &[Duration] {
 }
 
 /// Returns the medians of each hundred steps, over all runs.
-fn by_row(found: &Found) -> Vec<Vec<f64>> {
+fn by_row(found: &ChainMeasurements) -> Vec<Vec<f64>> {
     let steps = found.latencies.first().map_or(0, Vec::len);
     let rows = (0..steps).step_by(ROW).zip(1u32..);
     rows.map(|(from, row)| {

@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result, ensure};
 use noetl_model::Recorded;
 use serde_json::{Value, json};
 
-use super::{Setting, many};
-use crate::database::{Database, log};
+use super::{ScenarioParameters, many};
+use crate::database::{MeasuredDatabase, log};
 use crate::numbers::{Runs, len, mebibytes, micros, number};
 use crate::playbooks::fanout;
-use crate::plot::{Line, Plot, Shape};
-use crate::sheet::{Bound, Sheet, Table};
-use crate::system::{Ran, System, Worker, completions};
+use crate::plot::{Plot, PlotLine, PlotStyle};
+use crate::sheet::{AcceptedRange, FigureTable, Sheet};
+use crate::system::{MeasuredExecutions, MeasuredSystem, WorkerLocation, completions};
 
 /// The numbers of items and of repetitions.
 const LOOPS: [(u64, usize); 3] = [(1000, 5), (10_000, 3), (100_000, 1)];
@@ -21,10 +21,10 @@ const ITEMS_PER_SECOND_MIN: f64 = 5000.0;
 const FLAT_MAX: f64 = 1.3;
 const PEAK_MAX: f64 = 200.0;
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
-    let database = Database::new(setting.store, setting.directory).await?;
-    let system = System::start(&database, Worker::InProcess).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
+    let system = MeasuredSystem::start(&database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
     let payload = |items: u64| json!({ "items": (0..items).collect::<Value>() });
     let playbook = fanout();
@@ -33,7 +33,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     let mut lines = Vec::new();
     for (full, runs) in LOOPS {
         let items = setting.size.of(full);
-        let mut found = Loops::default();
+        let mut found = LoopMeasurements::default();
         for _ in 0..setting.size.runs(runs) {
             system.forget_peak()?;
             let ran = system.run(&database, &*store, &playbook, &[payload(items)]).await?;
@@ -44,10 +44,10 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
         }
         found.tell(&mut sheet, items);
         rows.push(found.row(items));
-        lines.push(Line { name: format!("{items} items"), points: found.points });
+        lines.push(PlotLine { name: format!("{items} items"), points: found.points });
     }
     system.stop()?;
-    sheet.table(Table {
+    sheet.table(FigureTable {
         columns: vec![
             "items",
             "items/s",
@@ -64,7 +64,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
         title: format!("A loop in parallel on {}", setting.store.title()),
         x: "% of the items",
         y: "us each",
-        shape: Shape::Lines,
+        shape: PlotStyle::Lines,
         lines,
     });
     Ok(sheet)
@@ -72,7 +72,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
 
 /// The measurements of loops of one length.
 #[derive(Default)]
-struct Loops {
+struct LoopMeasurements {
     items_per_second: Runs,
     events_per_second: Runs,
     raw: Runs,
@@ -86,8 +86,14 @@ struct Loops {
     counts: Option<crate::database::Counts>,
 }
 
-impl Loops {
-    fn add(&mut self, items: u64, ran: &Ran, log: &[Recorded], raw: f64) -> Result<()> {
+impl LoopMeasurements {
+    fn add(
+        &mut self,
+        items: u64,
+        ran: &MeasuredExecutions,
+        log: &[Recorded],
+        raw: f64,
+    ) -> Result<()> {
         let done = completions(log);
         ensure!(len(&done) == number(items), "{} items ran", done.len());
         let seconds = ran.wall().as_secs_f64();
@@ -117,11 +123,15 @@ impl Loops {
         }
         let ratio = self.last.median() / self.first.median();
         let goal = name("an item of the last tenth to one of the first");
-        sheet.goal(goal, ratio, Bound::AtMost(FLAT_MAX));
-        sheet.goal(name("memory of the server, MiB"), self.peak.most(), Bound::AtMost(PEAK_MAX));
+        sheet.goal(goal, ratio, AcceptedRange::AtMost(FLAT_MAX));
+        sheet.goal(
+            name("memory of the server, MiB"),
+            self.peak.most(),
+            AcceptedRange::AtMost(PEAK_MAX),
+        );
         if items == LOOPS[1].0 {
             let rate = self.items_per_second.median();
-            sheet.goal(name("a second"), rate, Bound::AtLeast(ITEMS_PER_SECOND_MIN));
+            sheet.goal(name("a second"), rate, AcceptedRange::AtLeast(ITEMS_PER_SECOND_MIN));
         }
     }
 

@@ -9,13 +9,13 @@ use noetl_store::Store;
 use reqwest::Method;
 use serde_json::json;
 
-use super::Setting;
-use crate::database::Database;
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
 use crate::numbers::{mebibytes, median, micros, number, percentile};
 use crate::playbooks::PAUSED;
-use crate::plot::{Line, Plot, Shape};
-use crate::sheet::{Bound, Sheet, Table};
-use crate::system::{System, Worker};
+use crate::plot::{Plot, PlotLine, PlotStyle};
+use crate::sheet::{AcceptedRange, FigureTable, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation};
 
 /// The approximate number of events of each execution before it is loaded. The shortest has nearly
 /// the maximum number of events since its last snapshot.
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The measurements of an execution of one length.
-struct Found {
+struct HistoryMeasurements {
     events: u64,
     loads: Vec<Duration>,
     /// The peak memory of the server while the execution grew.
@@ -43,14 +43,14 @@ struct Found {
     loading: f64,
 }
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
-    let database = Database::new(setting.store, setting.directory).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
     let mut all = Vec::new();
     for events in EVENTS {
         all.push(of_length(setting, &database, setting.size.of(events)).await?);
     }
-    let row = |found: &Found| {
+    let row = |found: &HistoryMeasurements| {
         vec![
             number(found.events),
             micros(median(&found.loads)),
@@ -65,13 +65,13 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
         title: format!("Loading an execution on {}", setting.store.title()),
         x: "events it has had",
         y: "us",
-        shape: Shape::Lines,
+        shape: PlotStyle::Lines,
         lines: vec![
-            Line { name: "median".to_owned(), points: column(&rows, 1) },
-            Line { name: "p99".to_owned(), points: column(&rows, 2) },
+            PlotLine { name: "median".to_owned(), points: column(&rows, 1) },
+            PlotLine { name: "p99".to_owned(), points: column(&rows, 2) },
         ],
     });
-    sheet.table(Table { columns, rows });
+    sheet.table(FigureTable { columns, rows });
     tell(&mut sheet, &all)?;
     Ok(sheet)
 }
@@ -80,24 +80,28 @@ fn column(rows: &[Vec<f64>], column: usize) -> Vec<(f64, f64)> {
     rows.iter().map(|row| (row[0], row[column])).collect()
 }
 
-fn tell(sheet: &mut Sheet, all: &[Found]) -> Result<()> {
+fn tell(sheet: &mut Sheet, all: &[HistoryMeasurements]) -> Result<()> {
     let short = all.first().context("there is a shortest")?;
     for long in all.iter().skip(1) {
         let events = long.events;
         let loads = micros(median(&long.loads)) / micros(median(&short.loads));
         let goal = format!("loading {events} events, to {}", short.events);
-        sheet.goal(goal, loads, Bound::AtMost(RATIO_MAX));
+        sheet.goal(goal, loads, AcceptedRange::AtMost(RATIO_MAX));
         let goal = format!("memory while loading {events} events, to {}", short.events);
-        sheet.goal(goal, long.loading / short.loading, Bound::AtMost(MEMORY_RATIO_MAX));
+        sheet.goal(goal, long.loading / short.loading, AcceptedRange::AtMost(MEMORY_RATIO_MAX));
         let goal = format!("memory while growing to {events} events, to {}", short.events);
-        sheet.goal(goal, long.growing / short.growing, Bound::AtMost(MEMORY_RATIO_MAX));
+        sheet.goal(goal, long.growing / short.growing, AcceptedRange::AtMost(MEMORY_RATIO_MAX));
     }
     Ok(())
 }
 
 /// Grows an execution by running items, and loads it in another server while it is paused.
-async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> Result<Found> {
-    let system = System::start(database, Worker::InProcess).await?;
+async fn of_length(
+    setting: &ScenarioParameters<'_>,
+    database: &MeasuredDatabase,
+    events: u64,
+) -> Result<HistoryMeasurements> {
+    let system = MeasuredSystem::start(database, WorkerLocation::InProcess).await?;
     let playbook = system.register(PAUSED).await?;
     let items = events / EVENTS_OF_ITEM;
     let rounds = items.div_ceil(ITEMS_MAX);
@@ -109,7 +113,7 @@ async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> R
     let growing = mebibytes(system.server().usage()?.peak);
     system.stop()?;
 
-    let system = System::start(database, Worker::None).await?;
+    let system = MeasuredSystem::start(database, WorkerLocation::None).await?;
     let path = format!("api/vars/{execution}");
     let mut loads = Vec::new();
     for _ in 0..setting.size.runs(LOADS) {
@@ -120,7 +124,7 @@ async fn of_length(setting: &Setting<'_>, database: &Database, events: u64) -> R
     let loading = mebibytes(system.server().usage()?.peak);
     system.client().cancel(execution, "measured", Below::default()).await?;
     system.stop()?;
-    Ok(Found { events, loads, growing, loading })
+    Ok(HistoryMeasurements { events, loads, growing, loading })
 }
 
 /// Waits until an execution waits for its timer. Returns its number of events.

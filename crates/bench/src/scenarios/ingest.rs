@@ -10,13 +10,13 @@ use futures::StreamExt as _;
 use noetl_model::ExecutionStatus;
 use noetl_testkit::{NatsServer, Publisher};
 
-use super::Setting;
+use super::ScenarioParameters;
 use super::outbox::published;
-use crate::database::Database;
+use crate::database::MeasuredDatabase;
 use crate::numbers::{mebibytes, micros, number};
-use crate::plot::{Line, Plot, Shape};
+use crate::plot::{Plot, PlotLine, PlotStyle};
 use crate::sheet::Sheet;
-use crate::system::{System, Worker};
+use crate::system::{MeasuredSystem, WorkerLocation};
 
 const MESSAGES: u64 = 100_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ spec:
   limits: {max_in_flight: 2000}
 ";
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let count = setting.size.of(MESSAGES);
     let nats = NatsServer::start();
@@ -61,8 +61,8 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     let publisher = Publisher::connect(&nats.url()).await;
     publisher.make_consumer(STREAM, "drain", ACK_WAIT).await;
 
-    let database = Database::new(setting.store, setting.directory).await?;
-    let system = System::start(&database, Worker::InProcess).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
+    let system = MeasuredSystem::start(&database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
     system.register(PLAYBOOK).await?;
     let before = system.moment(&database).await?;
@@ -97,12 +97,13 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     sheet.figure("CPU time of the process that fetches", cpu, "us/message");
     sheet.figure("memory of the server, most", mebibytes(peak), "MiB");
     (after.counts - before.counts).tell(&mut sheet, "a message and its step", "each", count);
-    let line = |name: &str, value: f64| Line { name: name.to_owned(), points: vec![(0.0, value)] };
+    let line =
+        |name: &str, value: f64| PlotLine { name: name.to_owned(), points: vec![(0.0, value)] };
     sheet.plot(Plot {
         title: format!("Messages of JetStream on {}", setting.store.title()),
         x: "",
         y: "messages a second",
-        shape: Shape::Bars(&["100,000 messages"]),
+        shape: PlotStyle::Bars(&["100,000 messages"]),
         lines: vec![line("started", rate(taken)), line("ended", rate(ended))],
     });
     Ok(sheet)

@@ -7,14 +7,14 @@ use noetl_model::ExecutionId;
 use noetl_store::Store;
 use serde_json::{Value, json};
 
-use super::Setting;
-use crate::database::{Counts, Database, log};
+use super::ScenarioParameters;
+use crate::database::{Counts, MeasuredDatabase, log};
 use crate::limits::RawRow;
 use crate::numbers::{Runs, len, mebibytes, micros, number};
 use crate::playbooks::{NOTHING, chain_of};
-use crate::plot::{Line, Plot, Shape};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker, fresh};
+use crate::plot::{Plot, PlotLine, PlotStyle};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation, fresh};
 
 const EXECUTIONS: u64 = 2000;
 const STEPS: u64 = 5;
@@ -24,7 +24,7 @@ const SHARE_MIN: f64 = 0.25;
 const STEPS_PER_SECOND_MIN: f64 = 5000.0;
 
 #[derive(Default)]
-struct Found {
+struct ThroughputMeasurements {
     steps: Runs,
     events: Runs,
     raw: Runs,
@@ -37,31 +37,36 @@ struct Found {
     all_steps: f64,
 }
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let mut points = (Vec::new(), Vec::new());
-    for (place, worker) in [Worker::InProcess, Worker::Separate].into_iter().enumerate() {
+    for (place, worker) in
+        [WorkerLocation::InProcess, WorkerLocation::Separate].into_iter().enumerate()
+    {
         let found = executions(setting, worker).await?;
         tell(&mut sheet, setting, worker, &found);
         let place = number(u64::try_from(place)?);
         points.0.push((place, found.events.median()));
         points.1.push((place, found.raw.median()));
     }
-    let line = |name: &str, points| Line { name: name.to_owned(), points };
+    let line = |name: &str, points| PlotLine { name: name.to_owned(), points };
     sheet.plot(Plot {
         title: format!("Many executions at once on {}", setting.store.title()),
         x: "",
         y: "events a second",
-        shape: Shape::Bars(&["worker in the server", "worker apart"]),
+        shape: PlotStyle::Bars(&["worker in the server", "worker apart"]),
         lines: vec![line("noetl", points.0), line("raw inserts", points.1)],
     });
     Ok(sheet)
 }
 
-async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
+async fn executions(
+    setting: &ScenarioParameters<'_>,
+    worker: WorkerLocation,
+) -> Result<ThroughputMeasurements> {
     let home = fresh(setting.directory, worker.name())?;
-    let database = Database::new(setting.store, &home).await?;
-    let system = System::start(&database, worker).await?;
+    let database = MeasuredDatabase::new(setting.store, &home).await?;
+    let system = MeasuredSystem::start(&database, worker).await?;
     let store = database.store().await?;
     let count = usize::try_from(setting.size.of(EXECUTIONS))?;
     let payloads: Vec<Value> = vec![json!({}); count];
@@ -71,7 +76,10 @@ async fn executions(setting: &Setting<'_>, worker: Worker) -> Result<Found> {
         database.look_into_functions().await?;
     }
     system.run(&database, &*store, &playbook, warm_up).await?;
-    let mut found = Found { all_steps: len(warm_up) * number(STEPS), ..Found::default() };
+    let mut found = ThroughputMeasurements {
+        all_steps: len(warm_up) * number(STEPS),
+        ..ThroughputMeasurements::default()
+    };
     for _ in 0..setting.size.runs(RUNS) {
         let ran = system.run(&database, &*store, &playbook, &payloads).await?;
         let rows = rows_of(&*store, &ran.executions).await?;
@@ -104,7 +112,12 @@ pub(super) async fn rows_of(store: &dyn Store, executions: &[ExecutionId]) -> Re
     Ok(rows)
 }
 
-fn tell(sheet: &mut Sheet, setting: &Setting<'_>, worker: Worker, found: &Found) {
+fn tell(
+    sheet: &mut Sheet,
+    setting: &ScenarioParameters<'_>,
+    worker: WorkerLocation,
+    found: &ThroughputMeasurements,
+) {
     let name = worker.name();
     sheet.runs(format!("{name}: steps"), found.steps.clone(), "steps/s");
     sheet.runs(format!("{name}: events"), found.events.clone(), "events/s");
@@ -121,13 +134,13 @@ fn tell(sheet: &mut Sheet, setting: &Setting<'_>, worker: Worker, found: &Found)
     }
     let share = found.events.median() / found.raw.median();
     match worker {
-        Worker::InProcess => {
+        WorkerLocation::InProcess => {
             let goal = "events a second, as a share of the raw rate";
-            sheet.goal(goal, share, Bound::AtLeast(SHARE_MIN));
+            sheet.goal(goal, share, AcceptedRange::AtLeast(SHARE_MIN));
             let goal = "durable steps a second";
-            sheet.goal(goal, found.steps.median(), Bound::AtLeast(STEPS_PER_SECOND_MIN));
+            sheet.goal(goal, found.steps.median(), AcceptedRange::AtLeast(STEPS_PER_SECOND_MIN));
         }
-        Worker::Separate | Worker::None => {
+        WorkerLocation::Separate | WorkerLocation::None => {
             sheet.figure(format!("{name}: share of the raw rate"), share, "");
         }
     }

@@ -9,13 +9,13 @@ use async_nats::jetstream::consumer::pull;
 use futures::StreamExt as _;
 use noetl_testkit::NatsServer;
 
-use super::Setting;
-use crate::database::Database;
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
 use crate::generated;
 use crate::numbers::{len, number};
-use crate::plot::{Line, Plot, Shape};
+use crate::plot::{Plot, PlotLine, PlotStyle};
 use crate::sheet::Sheet;
-use crate::system::{System, Worker};
+use crate::system::{MeasuredSystem, WorkerLocation};
 
 const MESSAGES: u64 = 100_000;
 /// The number of messages in flight when they are only published.
@@ -25,19 +25,20 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The stream to which the same messages are published directly.
 const RAW: &str = "RAW";
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let count = setting.size.of(MESSAGES);
-    let database = Database::new(setting.store, setting.directory).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
     let store = database.writer().await?;
-    generated::owe(&*store, count).await?;
+    generated::fill_outbox(&*store, count).await?;
     drop(store);
     let nats = NatsServer::start();
     let jetstream = jetstream::new(async_nats::connect(nats.url()).await?);
 
     let begun = Instant::now();
     let url = nats.url();
-    let system = System::start_with(&database, Worker::None, &["--nats", &url]).await?;
+    let system =
+        MeasuredSystem::start_with(&database, WorkerLocation::None, &["--nats", &url]).await?;
     let ready = begun.elapsed();
     let stream = drained(&jetstream, count, begun).await?;
     let sent = begun.elapsed();
@@ -53,12 +54,13 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     sheet.figure("share of that rate", rate / raw, "");
     let cpu = usage.cpu.as_secs_f64() * 1e6 / number(count);
     sheet.figure("CPU time of the server", cpu, "us/message");
-    let line = |name: &str, value: f64| Line { name: name.to_owned(), points: vec![(0.0, value)] };
+    let line =
+        |name: &str, value: f64| PlotLine { name: name.to_owned(), points: vec![(0.0, value)] };
     sheet.plot(Plot {
         title: format!("Owed messages to JetStream on {}", setting.store.title()),
         x: "",
         y: "messages a second",
-        shape: Shape::Bars(&["100,000 messages"]),
+        shape: PlotStyle::Bars(&["100,000 messages"]),
         lines: vec![line("outbox", rate), line("raw publish", raw)],
     });
     Ok(sheet)

@@ -10,12 +10,12 @@ use noetl_store::Store;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::Setting;
-use crate::database::Database;
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
 use crate::numbers::{len, median, micros, number, percentile};
 use crate::playbooks::{NOTHING, chain_of};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker, now};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation, now};
 
 const CLIENTS: u64 = 64;
 const STEPS: u64 = 5;
@@ -32,15 +32,15 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The answers one client got.
 #[derive(Default)]
-struct Answers {
+struct StartAnswers {
     started: Vec<ExecutionId>,
     refused: u64,
 }
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
-    let database = Database::new(setting.store, setting.directory).await?;
-    let system = System::start(&database, Worker::InProcess).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
+    let system = MeasuredSystem::start(&database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
     let playbook = chain_of(STEPS, "bench/overload", NOTHING);
     let payloads: Vec<Value> = vec![json!({}); usize::try_from(setting.size.of(EXECUTIONS))?];
@@ -80,18 +80,22 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     );
     sheet.figure("start to end: median", micros(median(&latencies)) / 1e3, "ms");
     let goal = "goodput under overload, as a share of the rate without";
-    sheet.goal(goal, goodput / capacity, Bound::AtLeast(GOODPUT_MIN));
+    sheet.goal(goal, goodput / capacity, AcceptedRange::AtLeast(GOODPUT_MIN));
     let p99 = micros(percentile(&latencies, 99)) / 1e3;
-    sheet.goal("start to end at the 99th percentile, ms", p99, Bound::AtMost(LATENCY_MAX));
+    sheet.goal("start to end at the 99th percentile, ms", p99, AcceptedRange::AtMost(LATENCY_MAX));
     Ok(sheet)
 }
 
 /// Starts one execution after another until `end`, and waits as told after a refusal.
-async fn start_until(system: &System, playbook: ExecutionId, end: Instant) -> Result<Answers> {
+async fn start_until(
+    system: &MeasuredSystem,
+    playbook: ExecutionId,
+    end: Instant,
+) -> Result<StartAnswers> {
     let http = reqwest::Client::new();
     let url = format!("{}/api/execute", system.url());
     let body = json!({ "catalog_id": playbook.to_string(), "payload": {} });
-    let mut answers = Answers::default();
+    let mut answers = StartAnswers::default();
     while Instant::now() < end {
         let answer = http.post(&url).json(&body).send().await.context("start an execution")?;
         if answer.status() == StatusCode::TOO_MANY_REQUESTS {

@@ -8,12 +8,12 @@ use noetl_model::{Digest, Recorded};
 use reqwest::Method;
 use serde_json::json;
 
-use super::Setting;
-use crate::database::{Database, log};
+use super::ScenarioParameters;
+use crate::database::{MeasuredDatabase, log};
 use crate::numbers::{len, ratio};
 use crate::playbooks::{NOTHING, chain_of};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation};
 
 const STEPS: u64 = 1000;
 /// The number of passes over the whole log.
@@ -21,10 +21,10 @@ const TIMES: u32 = 50;
 /// The largest accepted share of a run's CPU time that digests take.
 const SHARE_MAX: f64 = 0.05;
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
-    let database = Database::new(setting.store, setting.directory).await?;
-    let system = System::start(&database, Worker::InProcess).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
+    let system = MeasuredSystem::start(&database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
     let playbook = chain_of(setting.size.of(STEPS), "bench/proof", NOTHING);
     let ran = system.run(&database, &*store, &playbook, &[json!({})]).await?;
@@ -47,7 +47,7 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
     sheet.figure("digest, to JSON and SHA-256", ratio(digest, written + hashed), "times");
     let share = digest.as_secs_f64() * count / ran.cpu().as_secs_f64();
     let goal = "digests, share of the processor time of the run";
-    sheet.goal(goal, share, Bound::AtMost(SHARE_MAX));
+    sheet.goal(goal, share, AcceptedRange::AtMost(SHARE_MAX));
 
     let begun = Instant::now();
     let path = format!("api/executions/{execution}/verify");

@@ -7,13 +7,13 @@ use noetl_model::{ExecutionId, Seq};
 use noetl_store::{READ_EVENTS_MAX, Store};
 use reqwest::Method;
 
-use super::Setting;
-use crate::database::Database;
-use crate::generated::{Generated, path_of};
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
+use crate::generated::{GeneratedStore, path_of};
 use crate::numbers::{megabytes, micros, number, percentile};
-use crate::plot::{Line, Plot, Shape};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker, fresh};
+use crate::plot::{Plot, PlotLine, PlotStyle};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation, fresh};
 
 /// The number of events in the large store, and the factor by which the other is smaller.
 const EVENTS: u64 = 3_200_000;
@@ -77,7 +77,7 @@ impl Question {
 
     /// Returns the path of the n-th request. The limit of a list is a number of rows that even the
     /// small store has for each filter.
-    fn path(self, of: &Generated, time: usize) -> String {
+    fn path(self, of: &GeneratedStore, time: usize) -> String {
         // Distant executions, so that they are not all in the same pages.
         let execution = of.executions[time * 7919 % of.executions.len()];
         let longest = of.longest;
@@ -94,7 +94,7 @@ impl Question {
         }
     }
 
-    async fn measure(self, system: &System, of: &Generated) -> Result<Vec<Duration>> {
+    async fn measure(self, system: &MeasuredSystem, of: &GeneratedStore) -> Result<Vec<Duration>> {
         let mut durations = Vec::with_capacity(TIMES);
         for time in 0..WARM_UP + TIMES {
             let path = self.path(of, time);
@@ -109,31 +109,32 @@ impl Question {
 }
 
 /// A filled store, and a server on it.
-struct Filled {
-    database: Database,
-    system: System,
-    content: Generated,
+struct FilledStore {
+    database: MeasuredDatabase,
+    system: MeasuredSystem,
+    content: GeneratedStore,
     events: u64,
     took: Duration,
 }
 
-impl Filled {
-    async fn of(setting: &Setting<'_>, name: &str, events: u64) -> Result<Self> {
-        let database = Database::new(setting.store, &fresh(setting.directory, name)?).await?;
+impl FilledStore {
+    async fn of(setting: &ScenarioParameters<'_>, name: &str, events: u64) -> Result<Self> {
+        let database =
+            MeasuredDatabase::new(setting.store, &fresh(setting.directory, name)?).await?;
         let begun = Instant::now();
-        let content = Generated::fill(&*database.writer().await?, events).await?;
+        let content = GeneratedStore::fill(&*database.writer().await?, events).await?;
         let took = begun.elapsed();
         database.analyze().await?;
-        let system = System::start(&database, Worker::None).await?;
+        let system = MeasuredSystem::start(&database, WorkerLocation::None).await?;
         Ok(Self { database, system, content, events, took })
     }
 }
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let events = setting.size.of(EVENTS).max(EVENTS_MIN);
-    let small = Filled::of(setting, "small", events / SMALLER).await?;
-    let large = Filled::of(setting, "large", events).await?;
+    let small = FilledStore::of(setting, "small", events / SMALLER).await?;
+    let large = FilledStore::of(setting, "large", events).await?;
     sheet.figure("events in the store", number(large.events), "events");
     let rate = number(large.events) / large.took.as_secs_f64();
     sheet.figure("written in batches", rate, "events/s");
@@ -149,16 +150,16 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
         let late = micros(percentile(&before, 99));
         sheet.figure(format!("{name}, p99 with 1/{SMALLER} stored"), late, "us");
         let goal = format!("{name}, p50 to that");
-        sheet.goal(goal, micros(many) / micros(few), Bound::AtMost(RATIO_MAX));
+        sheet.goal(goal, micros(many) / micros(few), AcceptedRange::AtMost(RATIO_MAX));
         points.0.push((place, micros(few)));
         points.1.push((place, micros(many)));
     }
-    let line = |events: u64, points| Line { name: format!("{events} events"), points };
+    let line = |events: u64, points| PlotLine { name: format!("{events} events"), points };
     sheet.plot(Plot {
         title: format!("Answers on {}, by what is stored", setting.store.title()),
         x: "",
         y: "p50, us",
-        shape: Shape::Bars(Question::NAMES),
+        shape: PlotStyle::Bars(Question::NAMES),
         lines: vec![line(small.events, points.0), line(large.events, points.1)],
     });
     small.system.stop()?;
@@ -167,8 +168,8 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
 }
 
 /// Measures the longest execution: replayed by the server, and only read from the store.
-async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
-    let Filled { database, system, content, .. } = large;
+async fn replays(sheet: &mut Sheet, large: FilledStore) -> Result<()> {
+    let FilledStore { database, system, content, .. } = large;
     let events = number(content.length);
     let execution = replay(&system, &content, "projection=execution").await?;
     let again = replay(&system, &content, "projection=execution").await?;
@@ -192,28 +193,32 @@ async fn replays(sheet: &mut Sheet, large: Filled) -> Result<()> {
         (" with every command, twice at once", two),
     ] {
         let goal = format!("memory while it is replayed{what}, MB");
-        sheet.goal(goal, peak, Bound::AtMost(REPLAY_PEAK_MAX));
+        sheet.goal(goal, peak, AcceptedRange::AtMost(REPLAY_PEAK_MAX));
     }
     let share = again.took.as_secs_f64() / execution.took.as_secs_f64();
-    sheet.goal("replayed again, to the first time", share, Bound::AtMost(AGAIN_MAX));
+    sheet.goal("replayed again, to the first time", share, AcceptedRange::AtMost(AGAIN_MAX));
     system.stop()
 }
 
 /// The cost of a replay by the server.
-struct Replayed {
+struct ReplayCost {
     took: Duration,
     /// The peak memory of the server during the replay, in MB.
     peak: f64,
 }
 
 /// Returns the peak memory of the server during two concurrent replays with all commands, in MB.
-async fn replays_at_once(system: &System, of: &Generated) -> Result<f64> {
+async fn replays_at_once(system: &MeasuredSystem, of: &GeneratedStore) -> Result<f64> {
     let one = || replay(system, of, "projection=all");
     let (one, other) = futures::try_join!(one(), one())?;
     Ok(one.peak.max(other.peak))
 }
 
-async fn replay(system: &System, of: &Generated, projection: &str) -> Result<Replayed> {
+async fn replay(
+    system: &MeasuredSystem,
+    of: &GeneratedStore,
+    projection: &str,
+) -> Result<ReplayCost> {
     system.forget_peak()?;
     let (longest, limit) = (of.longest, of.length + 1);
     let path = format!("api/replay/state?execution_id={longest}&{projection}&limit={limit}");
@@ -221,7 +226,7 @@ async fn replay(system: &System, of: &Generated, projection: &str) -> Result<Rep
     let answer = system.ask(Method::GET, &path, None).await?;
     let took = begun.elapsed();
     ensure!(answer["event_count"] == of.length, "the replay was cut short");
-    Ok(Replayed { took, peak: megabytes(system.server().usage()?.peak) })
+    Ok(ReplayCost { took, peak: megabytes(system.server().usage()?.peak) })
 }
 
 async fn read_all(store: &dyn Store, execution: ExecutionId) -> Result<Duration> {

@@ -4,12 +4,12 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::Setting;
-use crate::database::Database;
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
 use crate::numbers::{Runs, len, number};
 use crate::playbooks::{NOTHING, chain_of, fanout_of};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker, fresh};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation, fresh};
 
 const EXECUTIONS: u64 = 2000;
 const STEPS: u64 = 5;
@@ -23,7 +23,7 @@ const ITEM_NOTHING: &str = "{kind: noop, result: '{{ item }}'}";
 const ITEM_SCRIPT: &str = "{kind: rhai, input: {item: '{{ item }}'}, code: 'item + 1'}";
 
 /// A playbook in two variants that differ only in the tool of their steps.
-struct Pair {
+struct PlaybookPair {
     name: &'static str,
     noop: String,
     rhai: String,
@@ -31,19 +31,19 @@ struct Pair {
     steps: f64,
 }
 
-pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
     let (executions, items) = (setting.size.of(EXECUTIONS), setting.size.of(ITEMS));
     let payloads = vec![json!({}); usize::try_from(executions)?];
     let pairs = [
-        Pair {
+        PlaybookPair {
             name: "many",
             noop: chain_of(STEPS, "bench/noop", NOTHING),
             rhai: chain_of(STEPS, "bench/rhai", SCRIPT),
             steps: len(&payloads) * number(STEPS),
             payloads,
         },
-        Pair {
+        PlaybookPair {
             name: "fanout",
             noop: fanout_of("bench/noop_loop", ITEM_NOTHING),
             rhai: fanout_of("bench/rhai_loop", ITEM_SCRIPT),
@@ -58,10 +58,14 @@ pub(super) async fn measure(setting: &Setting<'_>) -> Result<Sheet> {
 }
 
 /// Runs both variants alternately, so that changes of the machine's load affect both.
-async fn compare(setting: &Setting<'_>, pair: &Pair, sheet: &mut Sheet) -> Result<()> {
+async fn compare(
+    setting: &ScenarioParameters<'_>,
+    pair: &PlaybookPair,
+    sheet: &mut Sheet,
+) -> Result<()> {
     let home = fresh(setting.directory, pair.name)?;
-    let database = Database::new(setting.store, &home).await?;
-    let system = System::start(&database, Worker::InProcess).await?;
+    let database = MeasuredDatabase::new(setting.store, &home).await?;
+    let system = MeasuredSystem::start(&database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
     let (mut noop, mut rhai) = (Runs::default(), Runs::default());
     for run in 0..=setting.size.runs(RUNS) {
@@ -78,6 +82,6 @@ async fn compare(setting: &Setting<'_>, pair: &Pair, sheet: &mut Sheet) -> Resul
     sheet.runs(format!("{name}: noop"), noop, "steps/s");
     sheet.runs(format!("{name}: rhai"), rhai, "steps/s");
     let goal = format!("{name}: rate of rhai steps, as a share of that of noop steps");
-    sheet.goal(goal, share, Bound::AtLeast(SHARE_MIN));
+    sheet.goal(goal, share, AcceptedRange::AtLeast(SHARE_MIN));
     Ok(())
 }

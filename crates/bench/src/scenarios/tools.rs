@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use super::Setting;
-use crate::database::Database;
-use crate::machine::Usage;
+use super::ScenarioParameters;
+use crate::database::MeasuredDatabase;
+use crate::machine::ProcessUsage;
 use crate::numbers::{Runs, micros, number};
 use crate::playbooks::chain_of;
-use crate::plot::{Line, Plot, Shape};
-use crate::sheet::{Bound, Sheet};
-use crate::system::{System, Worker};
+use crate::plot::{Plot, PlotLine, PlotStyle};
+use crate::sheet::{AcceptedRange, Sheet};
+use crate::system::{MeasuredSystem, WorkerLocation};
 
 const STEPS: u64 = 1000;
 const WARM_UP: u64 = 50;
@@ -32,26 +32,26 @@ const CPU_MAX: f64 = 1000.0;
 
 /// The cost of a call, in microseconds.
 #[derive(Default)]
-struct Cost {
+struct CallCost {
     wall: Runs,
     cpu: Runs,
 }
 
-impl Cost {
+impl CallCost {
     fn add(&mut self, wall: Duration, cpu: Duration, calls: u64) {
         self.wall.push(micros(wall) / number(calls));
         self.cpu.push(micros(cpu) / number(calls));
     }
 }
 
-pub(super) async fn measure(setting: &Setting<'_>, tool: ToolKind) -> Result<Sheet> {
+pub(super) async fn measure(setting: &ScenarioParameters<'_>, tool: ToolKind) -> Result<Sheet> {
     let mut sheet = setting.sheet();
-    let database = Database::new(setting.store, setting.directory).await?;
+    let database = MeasuredDatabase::new(setting.store, setting.directory).await?;
     // The services that the tool calls are kept until the end.
     let (_postgres, service);
     let config = match tool {
         ToolKind::Http => {
-            service = Service::start()?;
+            service = WebServiceProcess::start()?;
             json!({ "url": format!("{}/api/v1/users?page=1", service.url), "method": "GET" })
         }
         ToolKind::Postgres => {
@@ -72,9 +72,9 @@ pub(super) async fn measure(setting: &Setting<'_>, tool: ToolKind) -> Result<She
     sheet.runs("a step, CPU", engine.cpu.clone(), "us");
     sheet.figure("the tool by itself, CPU", bare_cpu, "us");
     let (wall, cpu) = (engine.wall.median() - bare_wall, engine.cpu.median() - bare_cpu);
-    sheet.goal("wall time the engine adds to a step, us", wall, Bound::AtMost(WALL_MAX));
-    sheet.goal("CPU time the engine adds to a step, us", cpu, Bound::AtMost(CPU_MAX));
-    let line = |name: &str, values: [f64; 2]| Line {
+    sheet.goal("wall time the engine adds to a step, us", wall, AcceptedRange::AtMost(WALL_MAX));
+    sheet.goal("CPU time the engine adds to a step, us", cpu, AcceptedRange::AtMost(CPU_MAX));
+    let line = |name: &str, values: [f64; 2]| PlotLine {
         name: name.to_owned(),
         points: (0u32..).map(f64::from).zip(values).collect(),
     };
@@ -82,7 +82,7 @@ pub(super) async fn measure(setting: &Setting<'_>, tool: ToolKind) -> Result<She
         title: format!("Steps of {tool} on {}", setting.store.title()),
         x: "",
         y: "us",
-        shape: Shape::Bars(&["wall", "CPU"]),
+        shape: PlotStyle::Bars(&["wall", "CPU"]),
         lines: vec![
             line("a step", [engine.wall.median(), engine.cpu.median()]),
             line("the tool alone", [bare_wall, bare_cpu]),
@@ -92,7 +92,12 @@ pub(super) async fn measure(setting: &Setting<'_>, tool: ToolKind) -> Result<She
 }
 
 /// Calls the tool like a worker, without a server.
-async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64) -> Result<Cost> {
+async fn bare(
+    setting: &ScenarioParameters<'_>,
+    tool: ToolKind,
+    config: &Value,
+    calls: u64,
+) -> Result<CallCost> {
     let registry = Registry::standard(Settings::from_environment(std::env::vars()));
     let lease = Lease {
         execution: ExecutionId(1),
@@ -110,10 +115,10 @@ async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64)
         trace: None,
     };
     let own = std::process::id();
-    let mut cost = Cost::default();
+    let mut cost = CallCost::default();
     for run in 0..=setting.size.runs(RUNS) {
         let calls = if run == 0 { WARM_UP } else { calls };
-        let (begun, before) = (Instant::now(), Usage::of(own)?);
+        let (begun, before) = (Instant::now(), ProcessUsage::of(own)?);
         for _ in 0..calls {
             let (used, cancel) = (UsedCredentials::default(), CancellationToken::new());
             let memory = registry.memory().call();
@@ -121,7 +126,7 @@ async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64)
             let is_good = matches!(ended.outcome, Outcome::Completed { .. });
             ensure!(is_good, "the tool failed: {:?}", ended.outcome);
         }
-        let (wall, after) = (begun.elapsed(), Usage::of(own)?);
+        let (wall, after) = (begun.elapsed(), ProcessUsage::of(own)?);
         if run > 0 {
             cost.add(wall, after.cpu.saturating_sub(before.cpu), calls);
         }
@@ -131,17 +136,17 @@ async fn bare(setting: &Setting<'_>, tool: ToolKind, config: &Value, calls: u64)
 
 /// Runs the tool as the steps of a chain.
 async fn steps_of(
-    setting: &Setting<'_>,
-    database: &Database,
+    setting: &ScenarioParameters<'_>,
+    database: &MeasuredDatabase,
     tool: ToolKind,
     config: &Value,
     steps: u64,
-) -> Result<Cost> {
+) -> Result<CallCost> {
     let mut config = config.clone();
     config["kind"] = json!(tool.to_string());
-    let system = System::start(database, Worker::InProcess).await?;
+    let system = MeasuredSystem::start(database, WorkerLocation::InProcess).await?;
     let store = database.store().await?;
-    let mut cost = Cost::default();
+    let mut cost = CallCost::default();
     for run in 0..=setting.size.runs(RUNS) {
         let steps = if run == 0 { WARM_UP } else { steps };
         let playbook = chain_of(steps, "bench/tool", &config.to_string());
@@ -155,13 +160,13 @@ async fn steps_of(
 }
 
 /// A web service in a separate process, so that its CPU time does not count as the tool's.
-struct Service {
+struct WebServiceProcess {
     child: Child,
     url: String,
     _output: BufReader<ChildStdout>,
 }
 
-impl Service {
+impl WebServiceProcess {
     fn start() -> Result<Self> {
         let own = std::env::current_exe().context("find this binary")?;
         let mut command = Command::new(own);
@@ -175,7 +180,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for WebServiceProcess {
     fn drop(&mut self) {
         // The process may already have ended.
         let _ended = self.child.kill();

@@ -48,12 +48,12 @@ impl Load {
 }
 
 /// A control plane on a store, with its loops.
-pub(crate) struct Plane {
+pub(crate) struct CountedControl {
     control: Control,
     stop: CancellationToken,
 }
 
-impl Plane {
+impl CountedControl {
     pub(crate) fn on(store: Arc<dyn Store>) -> Self {
         let ids = Arc::new(IdGenerator::new(machine_id_of("gate")));
         let bus = Arc::new(LocalBus::new());
@@ -90,7 +90,7 @@ impl Plane {
     }
 }
 
-impl Drop for Plane {
+impl Drop for CountedControl {
     fn drop(&mut self) {
         self.stop.cancel();
     }

@@ -15,7 +15,7 @@ use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, registry};
 
-use crate::counted::{Load, Plane};
+use crate::counted::{CountedControl, Load};
 use crate::counts::check;
 
 /// The lock held during a count: the bytes written by a process include those of all its tests.
@@ -102,7 +102,7 @@ async fn a_step_does_no_more_on_sqlite_than_expected() {
     let home = tempfile::tempdir().expect("a directory");
     let path = home.path().join("noetl.db");
     let store = SqliteStore::open(&path, Arc::new(SystemClock)).await.expect("it opens");
-    let plane = Plane::on(Arc::new(store));
+    let plane = CountedControl::on(Arc::new(store));
     let work = || Work {
         transactions: commits(&path),
         statements: told.statements.load(Ordering::Relaxed),
@@ -171,7 +171,7 @@ async fn a_step_does_no_more_on_postgresql_than_expected() {
     for load in Load::ALL {
         let before = asked(&mut connection).await;
         let store = Arc::new(open().await);
-        let plane = Plane::on(store.clone());
+        let plane = CountedControl::on(store.clone());
         plane.run(load).await;
         drop(plane);
         store.close().await;

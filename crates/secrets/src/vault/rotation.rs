@@ -6,7 +6,7 @@
 use noetl_store::{PAGE_MAX, Rewrap, SealedTable};
 
 use super::{Vault, VaultError};
-use crate::envelope::{self, Place};
+use crate::envelope::{self, BoundRow};
 
 /// The progress of a rotation in one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Vault {
             let rows = self.records.sealed_otherwise(table, &version, &after, batch).await?;
             for row in &rows {
                 progress.processed += 1;
-                let place = Place { table, key: &row.key, id: row.id };
+                let place = BoundRow { table, key: &row.key, id: row.id };
                 let Ok(wrapped_key) = envelope::rewrap(&self.keyring, place, &row.sealed) else {
                     progress.failed += 1;
                     continue;

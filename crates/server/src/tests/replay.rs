@@ -4,7 +4,7 @@ use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
 use noetl_engine::{begin, evolve};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
 use noetl_replay::Projection;
-use noetl_sim::History;
+use noetl_sim::ExecutionLog;
 use noetl_store::conformance::given::told_log;
 use noetl_store::{Append, ReplayBound, SavedReplay};
 use serde_json::{Value, json};
@@ -160,7 +160,7 @@ async fn who_does_not_read_a_replay_does_not_keep_others_from_theirs() {
 }
 
 /// Converts a whole execution to one append.
-fn written(history: &History) -> Append {
+fn written(history: &ExecutionLog) -> Append {
     let expected = history.summary.fork.map_or(Seq::ZERO, |fork| fork.seq);
     Append {
         execution: history.summary.execution,
@@ -176,13 +176,13 @@ fn written(history: &History) -> Append {
 }
 
 /// Returns the executions of a simulated world with all kinds of faults.
-fn histories(seed: u64) -> Vec<History> {
+fn histories(seed: u64) -> Vec<ExecutionLog> {
     let world = std::thread::spawn(move || noetl_sim::histories(seed));
     world.join().expect("it does not panic").expect("a world in order")
 }
 
 /// Replays the events of an execution directly.
-fn expected(history: &History, cutoff: Cutoff, projection: Projection) -> Value {
+fn expected(history: &ExecutionLog, cutoff: Cutoff, projection: Projection) -> Value {
     let mut replayer = Replayer::new(&ReplayQuestion {
         execution: history.summary.execution,
         tenant: DEFAULT_TENANT.to_owned(),
@@ -200,7 +200,7 @@ fn expected(history: &History, cutoff: Cutoff, projection: Projection) -> Value 
 }
 
 /// Checks that the served state equals the direct replay at every cutoff.
-async fn is_the_same_at_every_cutoff(server: &Server, history: &History) {
+async fn is_the_same_at_every_cutoff(server: &Server, history: &ExecutionLog) {
     let execution = history.summary.execution;
     let mut folded = None;
     for (place, recorded) in history.log.iter().enumerate() {

@@ -9,19 +9,19 @@ use noetl_model::{
 
 /// The end of a command as its worker reported it.
 #[derive(Debug, Clone)]
-pub(super) enum Applied {
+pub(super) enum ReportedEnd {
     Completed(Payload),
     Failed { error: ToolError, output: Option<Payload> },
 }
 
 /// The commands of one log.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct CommandAccount {
     /// The number of claims of each command.
     pub(super) attempts: BTreeMap<CommandId, Attempt>,
     claims: BTreeMap<(CommandId, Attempt), WorkerId>,
     /// The outcomes that workers reported.
-    pub(super) outcomes: BTreeMap<(CommandId, Attempt), (WorkerId, Applied)>,
+    pub(super) outcomes: BTreeMap<(CommandId, Attempt), (WorkerId, ReportedEnd)>,
     /// Commands that ended without a report: cancelled, or out of attempts.
     pub(super) given_up: BTreeSet<CommandId>,
     ended: BTreeSet<CommandId>,
@@ -39,7 +39,7 @@ pub(super) struct Account {
     over: bool,
 }
 
-impl Account {
+impl CommandAccount {
     /// Reads a whole log. Returns the first violation as the error.
     pub(super) fn of(log: &[Recorded]) -> Result<Self, String> {
         let mut account = Self::default();
@@ -74,11 +74,11 @@ impl Account {
                 self.claimed(*command, *attempt, worker)
             }
             Event::CommandCompleted { command, attempt, output, .. } => {
-                self.ended(*command, *attempt, Applied::Completed(output.clone()))
+                self.ended(*command, *attempt, ReportedEnd::Completed(output.clone()))
             }
             Event::CommandFailed { command, attempt, error, output, .. } => {
                 let (error, output) = (error.clone(), output.clone());
-                self.ended(*command, *attempt, Applied::Failed { error, output })
+                self.ended(*command, *attempt, ReportedEnd::Failed { error, output })
             }
             Event::CommandCancelled { command, .. } => {
                 self.given_up.insert(*command);
@@ -167,13 +167,13 @@ impl Account {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        applied: Applied,
+        applied: ReportedEnd,
     ) -> Result<(), String> {
         self.end_once(command)?;
         if self.for_children.contains(&command) {
             return Ok(());
         }
-        if let Applied::Failed { error, .. } = &applied
+        if let ReportedEnd::Failed { error, .. } = &applied
             && error.kind == ErrorKind::WorkerLost
         {
             self.lost += 1;

@@ -4,12 +4,12 @@
 use noetl_engine::{Execution, begin, evolve};
 use noetl_model::{Cutoff, ExecutionId, Recorded};
 
-use super::Remains;
+use super::EndedWorld;
 
 /// The length of the checksum at the start of a snapshot.
 const CHECKSUM_LEN: usize = 32;
 
-impl Remains<'_> {
+impl EndedWorld<'_> {
     pub(super) async fn past(
         &self,
         execution: ExecutionId,

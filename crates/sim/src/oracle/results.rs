@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use noetl_model::{Event, ExecutionId};
 use serde_json::Value;
 
-use super::{Found, Remains};
-use crate::client::Request;
-use crate::expected::{End, end_of};
+use super::{EndedWorld, StoredExecution};
+use crate::client::ExecutionRequest;
+use crate::expected::{ExpectedResult, end_of};
 
 /// Checks that executions without timing limits, cancellations and lost commands end as they do
 /// without faults. Returns their number.
 pub(super) async fn compare(
-    remains: &Remains<'_>,
-    found: &BTreeMap<ExecutionId, Found>,
+    ended: &EndedWorld<'_>,
+    found: &BTreeMap<ExecutionId, StoredExecution>,
 ) -> Result<u64, String> {
     let maimed = maimed(found);
     let mut compared = 0;
@@ -21,12 +21,12 @@ pub(super) async fn compare(
         if known.summary.parent.is_some() || maimed.contains(&execution) {
             continue;
         }
-        let request = request_of(remains, known).await?;
-        let timed = remains.plan.document(&request.path).is_none_or(|document| document.timed);
-        if timed || request.regret.is_some() {
+        let request = request_of(ended, known).await?;
+        let timed = ended.plan.document(&request.path).is_none_or(|document| document.timed);
+        if timed || request.planned_end.is_some() {
             continue;
         }
-        let (end, expected) = (end(remains, known).await?, end_of(remains.plan, request));
+        let (end, expected) = (end(ended, known).await?, end_of(ended.plan, request));
         if end != expected {
             return Err(format!(
                 "execution {execution} of `{}` ended with {end:?}, without faults with {expected:?}",
@@ -39,7 +39,7 @@ pub(super) async fn compare(
 }
 
 /// Returns the executions that lost a command to crashing workers, in themselves or in a child.
-fn maimed(found: &BTreeMap<ExecutionId, Found>) -> BTreeSet<ExecutionId> {
+fn maimed(found: &BTreeMap<ExecutionId, StoredExecution>) -> BTreeSet<ExecutionId> {
     let mut maimed = BTreeSet::new();
     for (execution, known) in found.iter().filter(|(_, known)| known.account.lost > 0) {
         maimed.insert(*execution);
@@ -52,24 +52,27 @@ fn maimed(found: &BTreeMap<ExecutionId, Found>) -> BTreeSet<ExecutionId> {
     maimed
 }
 
-async fn request_of<'a>(remains: &Remains<'a>, known: &Found) -> Result<&'a Request, String> {
+async fn request_of<'a>(
+    ended: &EndedWorld<'a>,
+    known: &StoredExecution,
+) -> Result<&'a ExecutionRequest, String> {
     let Some(Event::ExecutionStarted { workload, .. }) = known.log.first().map(|it| &it.event)
     else {
         return Err("the log does not begin with a start".to_owned());
     };
-    let number = remains.value(workload).await?.get("request").and_then(Value::as_u64);
+    let number = ended.value(workload).await?.get("request").and_then(Value::as_u64);
     number
-        .and_then(|number| remains.plan.requests.get(usize::try_from(number).ok()?))
+        .and_then(|number| ended.plan.requests.get(usize::try_from(number).ok()?))
         .ok_or_else(|| format!("nobody asked for execution {}", known.summary.execution))
 }
 
-async fn end(remains: &Remains<'_>, known: &Found) -> Result<End, String> {
+async fn end(ended: &EndedWorld<'_>, known: &StoredExecution) -> Result<ExpectedResult, String> {
     for recorded in &known.log {
         match &recorded.event {
             Event::ExecutionCompleted { output } => {
-                return Ok(End::Completed(remains.value(output).await?));
+                return Ok(ExpectedResult::Completed(ended.value(output).await?));
             }
-            Event::ExecutionFailed { .. } => return Ok(End::Failed),
+            Event::ExecutionFailed { .. } => return Ok(ExpectedResult::Failed),
             Event::ExecutionCancelled { reason, .. } => return Err(format!("cancelled: {reason}")),
             _ => {}
         }

@@ -5,12 +5,12 @@
 
 use std::fmt::{Arguments, Write as _};
 
-use super::Document;
+use super::GeneratedPlaybook;
 use crate::rng::Rng;
 
 /// A group of steps with one entry and one exit.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum PlaybookPart {
     Plain,
     FanOut,
     Choice,
@@ -27,31 +27,31 @@ pub(super) enum Part {
 }
 
 /// The parts that need no other playbook.
-const OWN_PARTS: [Part; 11] = [
-    Part::Plain,
-    Part::FanOut,
-    Part::Choice,
-    Part::Loop,
-    Part::Pipeline,
-    Part::Flaky,
-    Part::Cycle,
-    Part::Handled,
-    Part::Broken,
-    Part::Large,
-    Part::Timeout,
+const OWN_PARTS: [PlaybookPart; 11] = [
+    PlaybookPart::Plain,
+    PlaybookPart::FanOut,
+    PlaybookPart::Choice,
+    PlaybookPart::Loop,
+    PlaybookPart::Pipeline,
+    PlaybookPart::Flaky,
+    PlaybookPart::Cycle,
+    PlaybookPart::Handled,
+    PlaybookPart::Broken,
+    PlaybookPart::Large,
+    PlaybookPart::Timeout,
 ];
 
-pub(super) struct Sketch<'a> {
+pub(super) struct PlaybookWriter<'a> {
     yaml: String,
     timed: bool,
     /// The step whose number the next part starts from.
     last: String,
-    leaves: &'a [Document],
+    leaves: &'a [GeneratedPlaybook],
 }
 
-impl<'a> Sketch<'a> {
+impl<'a> PlaybookWriter<'a> {
     /// Creates a playbook that may call `leaves`.
-    pub(super) fn new(leaves: &'a [Document]) -> Self {
+    pub(super) fn new(leaves: &'a [GeneratedPlaybook]) -> Self {
         Self { yaml: String::new(), timed: false, last: "start".into(), leaves }
     }
 
@@ -65,18 +65,18 @@ impl<'a> Sketch<'a> {
         self.step("start", "{n: '{{ workload.n }}'}", "s0");
     }
 
-    pub(super) fn choose(&self, rng: &mut Rng) -> Part {
+    pub(super) fn choose(&self, rng: &mut Rng) -> PlaybookPart {
         if !self.leaves.is_empty() && rng.chance(30) {
-            return *rng.pick(&[Part::Child, Part::Children]);
+            return *rng.pick(&[PlaybookPart::Child, PlaybookPart::Children]);
         }
         match rng.pick(&OWN_PARTS) {
             // Most playbooks should succeed.
-            Part::Broken | Part::Timeout if rng.chance(60) => Part::Plain,
+            PlaybookPart::Broken | PlaybookPart::Timeout if rng.chance(60) => PlaybookPart::Plain,
             part => *part,
         }
     }
 
-    pub(super) fn close(mut self, path: String) -> Document {
+    pub(super) fn close(mut self, path: String) -> GeneratedPlaybook {
         let last = &self.last;
         let end =
             format!("  - {{step: end, tool: {{kind: noop, result: {{n: '{{{{ {last}.n }}}}'}}}}}}");
@@ -85,41 +85,41 @@ impl<'a> Sketch<'a> {
             "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {path}, path: {path}}}\n{}",
             self.yaml
         );
-        Document { path, yaml, timed: self.timed }
+        GeneratedPlaybook { path, yaml, timed: self.timed }
     }
 
     /// Writes a part with the entry `name` that leads to `next`.
-    pub(super) fn add(&mut self, rng: &mut Rng, part: Part, name: &str, next: &str) {
+    pub(super) fn add(&mut self, rng: &mut Rng, part: PlaybookPart, name: &str, next: &str) {
         let last = self.last.clone();
         let exit = format!("{name}x");
         match part {
-            Part::Plain => self.count(name, &format!("{last}.n + 1"), &exit),
-            Part::FanOut => self.fan_out(rng, name, &exit),
-            Part::Choice => self.choice(name, &exit),
-            Part::Loop => self.repeat(rng, name, &exit),
-            Part::Pipeline => self.pipeline(rng, name, &exit),
-            Part::Flaky => self.flaky(rng, name, &exit),
-            Part::Cycle => self.cycle(rng, name, &exit),
-            Part::Handled => self.handled(name, &exit),
-            Part::Broken => self.broken(name, &exit),
-            Part::Large => self.step(name, "{n: 1, blob: '{{ workload.blob }}!'}", &exit),
-            Part::Timeout => self.timeout(rng, name, &exit),
-            Part::Child => self.child(rng, name, &exit),
-            Part::Children => self.children(rng, name, &exit),
+            PlaybookPart::Plain => self.count(name, &format!("{last}.n + 1"), &exit),
+            PlaybookPart::FanOut => self.fan_out(rng, name, &exit),
+            PlaybookPart::Choice => self.choice(name, &exit),
+            PlaybookPart::Loop => self.repeat(rng, name, &exit),
+            PlaybookPart::Pipeline => self.pipeline(rng, name, &exit),
+            PlaybookPart::Flaky => self.flaky(rng, name, &exit),
+            PlaybookPart::Cycle => self.cycle(rng, name, &exit),
+            PlaybookPart::Handled => self.handled(name, &exit),
+            PlaybookPart::Broken => self.broken(name, &exit),
+            PlaybookPart::Large => self.step(name, "{n: 1, blob: '{{ workload.blob }}!'}", &exit),
+            PlaybookPart::Timeout => self.timeout(rng, name, &exit),
+            PlaybookPart::Child => self.child(rng, name, &exit),
+            PlaybookPart::Children => self.children(rng, name, &exit),
         }
         let number = match part {
-            Part::Plain | Part::Flaky => format!("{name}.n"),
-            Part::FanOut => format!("{name}a.n + {name}b.n"),
-            Part::Choice | Part::Handled => {
+            PlaybookPart::Plain | PlaybookPart::Flaky => format!("{name}.n"),
+            PlaybookPart::FanOut => format!("{name}a.n + {name}b.n"),
+            PlaybookPart::Choice | PlaybookPart::Handled => {
                 format!("({name}a.n | default(0)) + ({name}b.n | default(0))")
             }
-            Part::Loop => format!("{last}.n + {name}r.n"),
-            Part::Pipeline => format!("{last}.n + {name}.page"),
-            Part::Cycle => format!("{last}.n + ctx.{name}"),
-            Part::Broken | Part::Timeout => format!("{last}.n"),
-            Part::Large => format!("{last}.n + ({name}.blob | length)"),
-            Part::Child => format!("{last}.n + ({name}.n | default(0))"),
-            Part::Children => format!("{last}.n + {name}.stats.completed"),
+            PlaybookPart::Loop => format!("{last}.n + {name}r.n"),
+            PlaybookPart::Pipeline => format!("{last}.n + {name}.page"),
+            PlaybookPart::Cycle => format!("{last}.n + ctx.{name}"),
+            PlaybookPart::Broken | PlaybookPart::Timeout => format!("{last}.n"),
+            PlaybookPart::Large => format!("{last}.n + ({name}.blob | length)"),
+            PlaybookPart::Child => format!("{last}.n + ({name}.n | default(0))"),
+            PlaybookPart::Children => format!("{last}.n + {name}.stats.completed"),
         };
         self.count(&exit, &number, next);
         self.last = exit;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use noetl_sim::{Tally, Violation, run};
+use noetl_sim::{Violation, WorldCounts, run};
 
 /// The number of worlds in every test run.
 const SEEDS: u64 = 500;
@@ -23,7 +23,7 @@ fn seeds() -> RangeInclusive<u64> {
 }
 
 /// Runs the seeds on all processors, in order, until the first violation.
-fn live_through(seeds: RangeInclusive<u64>) -> Result<Vec<Tally>, Violation> {
+fn live_through(seeds: RangeInclusive<u64>) -> Result<Vec<WorldCounts>, Violation> {
     let next = AtomicU64::new(*seeds.start());
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let live = || {
@@ -53,7 +53,7 @@ fn everything_comes_to_its_one_right_end_whatever_fails() {
         println!("{tallies:#?}");
         return;
     }
-    let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&WorldCounts) -> u64| tallies.iter().map(of).sum::<u64>();
     let seen = [
         ("executions", sum(|tally| tally.executions)),
         ("results compared", sum(|tally| tally.compared)),

@@ -5,43 +5,43 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::query::Asked;
-use super::{Answer, Reply};
+use super::query::QueryParameters;
+use super::{HandlerResult, MockResponse};
 
 const RECORD_MAX: i64 = 20_000;
 
 /// The part of the reference chain in a response.
 #[derive(Debug, Clone, Copy)]
-enum Mode {
+enum ChainForm {
     Linked,
     Windowed(i64),
     Expanded,
 }
 
-impl Mode {
-    fn of(asked: &Asked, window_max: i64) -> Result<Self, Reply> {
+impl ChainForm {
+    fn of(asked: &QueryParameters, window_max: i64) -> Result<Self, MockResponse> {
         let window = asked.int("chain_window", 2)?.clamp(1, window_max);
         Ok(match asked.text("ref_mode").unwrap_or_default() {
-            "windowed" => Mode::Windowed(window),
-            "expanded" => Mode::Expanded,
-            _ => Mode::Linked,
+            "windowed" => ChainForm::Windowed(window),
+            "expanded" => ChainForm::Expanded,
+            _ => ChainForm::Linked,
         })
     }
 
     fn name(self) -> &'static str {
         match self {
-            Mode::Linked => "linked",
-            Mode::Windowed(_) => "windowed",
-            Mode::Expanded => "expanded",
+            ChainForm::Linked => "linked",
+            ChainForm::Windowed(_) => "windowed",
+            ChainForm::Expanded => "expanded",
         }
     }
 
     /// Returns the references that end with number `last`.
     fn chain(self, word: &str, last: i64) -> Vec<String> {
         let first = match self {
-            Mode::Linked => last - 1,
-            Mode::Windowed(window) => last - window + 1,
-            Mode::Expanded => 1,
+            ChainForm::Linked => last - 1,
+            ChainForm::Windowed(window) => last - window + 1,
+            ChainForm::Expanded => 1,
         };
         (first.max(1)..=last).map(|number| reference(word, number)).collect()
     }
@@ -55,13 +55,13 @@ fn before(word: &str, number: i64) -> Option<String> {
     (number > 1).then(|| reference(word, number - 1))
 }
 
-pub(super) async fn items(asked: Asked) -> Answer {
+pub(super) async fn items(asked: QueryParameters) -> HandlerResult {
     let size = asked.int("pageSize", 25)?.clamp(1, 200);
     let total = asked.int("total", 382)?.clamp(1, RECORD_MAX);
     let payload_kb = asked.int("payload_kb", 1)?.clamp(0, 256);
     let pages = (total + size - 1) / size;
     let page = asked.int("page", 1)?.clamp(1, pages);
-    let mode = Mode::of(&asked, 50)?;
+    let mode = ChainForm::of(&asked, 50)?;
     let records: Vec<Value> = ((page - 1) * size + 1..=(page * size).min(total))
         .map(|id| {
             json!({
@@ -96,16 +96,16 @@ pub(super) async fn items(asked: Asked) -> Answer {
     .into())
 }
 
-pub(super) async fn detail(Path(id): Path<i64>, asked: Asked) -> Answer {
+pub(super) async fn detail(Path(id): Path<i64>, asked: QueryParameters) -> HandlerResult {
     if id <= 0 {
-        return Err(Reply::detail(StatusCode::NOT_FOUND, "record not found"));
+        return Err(MockResponse::detail(StatusCode::NOT_FOUND, "record not found"));
     }
     if RECORD_MAX < id {
         let text = format!("record_id exceeds max supported value ({RECORD_MAX})");
-        return Err(Reply::detail(StatusCode::BAD_REQUEST, &text));
+        return Err(MockResponse::detail(StatusCode::BAD_REQUEST, &text));
     }
     let payload_kb = asked.int("payload_kb", 2)?.clamp(0, 256);
-    let mode = Mode::of(&asked, 100)?;
+    let mode = ChainForm::of(&asked, 100)?;
     let chain = mode.chain("detail", id);
     let parent = asked.text("parent_ref").filter(|parent| !parent.is_empty());
     Ok(json!({

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::lists::{ITEMS, PAGE_SIZE, ids};
-use super::query::{Asked, refused};
-use super::{Answer, Reply, Shared, lock};
+use super::query::{QueryParameters, refused};
+use super::{HandlerResult, MockResponse, SharedMockState, lock};
 
 /// The delay of the response that comes too late.
 const LATE: Duration = Duration::from_secs(30);
@@ -17,13 +17,13 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// The number of requests for each page.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(BTreeMap<i64, u64>);
+pub(super) struct PageRequests(BTreeMap<i64, u64>);
 
 /// The times of the accepted requests during the last second.
 #[derive(Debug, Default)]
-pub(super) struct Window(VecDeque<Instant>);
+pub(super) struct RateWindow(VecDeque<Instant>);
 
-impl Window {
+impl RateWindow {
     /// Accepts a request unless `limit` were accepted within a second. Returns the count, as an
     /// error if the request is rejected.
     pub(super) fn take(&mut self, limit: i64) -> Result<usize, usize> {
@@ -40,7 +40,7 @@ impl Window {
     }
 }
 
-pub(super) async fn flaky(State(memory): Shared, asked: Asked) -> Answer {
+pub(super) async fn flaky(State(memory): SharedMockState, asked: QueryParameters) -> HandlerResult {
     let page = asked.int("page", 1)?;
     let mut failing = Vec::new();
     for part in asked.text("fail_on").unwrap_or_default().split(',') {
@@ -55,7 +55,7 @@ pub(super) async fn flaky(State(memory): Shared, asked: Asked) -> Answer {
     let count = attempts.0.entry(page).or_default();
     *count += 1;
     if failing.contains(&page) && *count == 1 {
-        return Err(Reply::detail(StatusCode::INTERNAL_SERVER_ERROR, "Simulated failure"));
+        return Err(MockResponse::detail(StatusCode::INTERNAL_SERVER_ERROR, "Simulated failure"));
     }
     Ok(good(page).into())
 }
@@ -69,37 +69,41 @@ fn good(page: i64) -> Value {
     json!({ "data": data, "paging": { "hasMore": has_more, "page": page, "pageSize": PAGE_SIZE } })
 }
 
-pub(super) async fn reset(State(memory): Shared) -> Reply {
+pub(super) async fn reset(State(memory): SharedMockState) -> MockResponse {
     lock(&memory.attempts).0.clear();
     json!({ "status": "reset", "message": "Flaky endpoint counters cleared" }).into()
 }
 
-pub(super) async fn stats(State(memory): Shared) -> Reply {
+pub(super) async fn stats(State(memory): SharedMockState) -> MockResponse {
     let attempts = &lock(&memory.attempts).0;
     let pages: serde_json::Map<String, Value> =
         attempts.iter().map(|(page, count)| (page.to_string(), json!(count))).collect();
     json!({ "attempts": pages }).into()
 }
 
-pub(super) async fn errors(asked: Asked) -> Answer {
+pub(super) async fn errors(asked: QueryParameters) -> HandlerResult {
     let (page, retry_after) = (asked.int("page", 1)?, asked.int("retry_after", 5)?);
     let told = |error: &str, message: &str| json!({ "error": error, "message": message });
     Err(match asked.text("error_type").unwrap_or_default() {
         "429" => {
             let body = told("Too Many Requests", "Rate limit exceeded");
-            Reply::new(StatusCode::TOO_MANY_REQUESTS, body).retry_after(retry_after)
+            MockResponse::new(StatusCode::TOO_MANY_REQUESTS, body).retry_after(retry_after)
         }
         "503" => {
             let body = told("Service Unavailable", "Server temporarily unavailable");
-            Reply::new(StatusCode::SERVICE_UNAVAILABLE, body).retry_after(retry_after)
+            MockResponse::new(StatusCode::SERVICE_UNAVAILABLE, body).retry_after(retry_after)
         }
         "500" => {
             let text = "Internal Server Error - simulated";
-            Reply::detail(StatusCode::INTERNAL_SERVER_ERROR, text)
+            MockResponse::detail(StatusCode::INTERNAL_SERVER_ERROR, text)
         }
-        "auth" => Reply::detail(StatusCode::UNAUTHORIZED, "Unauthorized - invalid credentials"),
-        "403" => Reply::detail(StatusCode::FORBIDDEN, "Forbidden - insufficient permissions"),
-        "404" => Reply::detail(StatusCode::NOT_FOUND, "Not Found - resource does not exist"),
+        "auth" => {
+            MockResponse::detail(StatusCode::UNAUTHORIZED, "Unauthorized - invalid credentials")
+        }
+        "403" => {
+            MockResponse::detail(StatusCode::FORBIDDEN, "Forbidden - insufficient permissions")
+        }
+        "404" => MockResponse::detail(StatusCode::NOT_FOUND, "Not Found - resource does not exist"),
         "timeout" => {
             tokio::time::sleep(LATE).await;
             json!({ "data": [], "simulated": "timeout" }).into()
@@ -108,12 +112,15 @@ pub(super) async fn errors(asked: Asked) -> Answer {
     })
 }
 
-pub(super) async fn rate_limited(State(memory): Shared, asked: Asked) -> Answer {
+pub(super) async fn rate_limited(
+    State(memory): SharedMockState,
+    asked: QueryParameters,
+) -> HandlerResult {
     let (page, limit) = (asked.int("page", 1)?, asked.int("requests_per_second", 2)?);
     let count = lock(&memory.limited).take(limit).map_err(|count| {
         let body =
             json!({ "error": "Rate limit exceeded", "requests_in_window": count, "limit": limit });
-        Reply::new(StatusCode::TOO_MANY_REQUESTS, body).retry_after(1)
+        MockResponse::new(StatusCode::TOO_MANY_REQUESTS, body).retry_after(1)
     })?;
     let mut body = good(page);
     for item in body["data"].as_array_mut().into_iter().flatten() {

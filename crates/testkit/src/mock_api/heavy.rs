@@ -4,13 +4,13 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use serde_json::{Value, json};
 
-use super::query::Asked;
-use super::{Answer, Reply};
+use super::query::QueryParameters;
+use super::{HandlerResult, MockResponse};
 
 const ITEMS: i64 = 100;
 const CATEGORIES: [&str; 4] = ["finance", "technology", "healthcare", "education"];
 
-pub(super) async fn heavy(asked: Asked) -> Answer {
+pub(super) async fn heavy(asked: QueryParameters) -> HandlerResult {
     let (page, size) = (asked.int("page", 1)?, asked.int("pageSize", 10)?);
     let payload_kb = asked.int("payload_kb", 10)?;
     let start = (page - 1) * size;
@@ -56,7 +56,7 @@ fn letters(kb: i64) -> String {
     blocks.take(length).map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect()
 }
 
-pub(super) async fn stats() -> Reply {
+pub(super) async fn stats() -> MockResponse {
     let urls = [1, 10, 100].map(|kb| format!("/api/v1/heavy?payload_kb={kb}"));
     json!({
         "total_items": ITEMS, "default_payload_kb": 10, "max_recommended_payload_kb": 1000,

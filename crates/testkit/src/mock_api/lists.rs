@@ -4,19 +4,19 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::query::Asked;
-use super::{Answer, Reply};
+use super::query::QueryParameters;
+use super::{HandlerResult, MockResponse};
 
 /// The number of items in each list.
 pub(super) const ITEMS: i64 = 35;
 /// The default page size.
 pub(super) const PAGE_SIZE: i64 = 10;
 
-pub(super) async fn health() -> Reply {
+pub(super) async fn health() -> MockResponse {
     json!({ "status": "ok" }).into()
 }
 
-pub(super) async fn assessments(asked: Asked) -> Answer {
+pub(super) async fn assessments(asked: QueryParameters) -> HandlerResult {
     let (page, size) = (asked.int("page", 1)?, asked.int("pageSize", PAGE_SIZE)?);
     let start = (page - 1) * size;
     let data: Vec<Value> = ids(start, start + size)
@@ -28,7 +28,7 @@ pub(super) async fn assessments(asked: Asked) -> Answer {
     Ok(json!({ "data": data, "paging": paging }).into())
 }
 
-pub(super) async fn users(asked: Asked) -> Answer {
+pub(super) async fn users(asked: QueryParameters) -> HandlerResult {
     let (offset, limit) = (asked.int("offset", 0)?, asked.int("limit", PAGE_SIZE)?);
     let users: Vec<Value> = ids(offset, offset + limit)
         .map(|id| {
@@ -43,7 +43,7 @@ pub(super) async fn users(asked: Asked) -> Answer {
     .into())
 }
 
-pub(super) async fn events(asked: Asked) -> Answer {
+pub(super) async fn events(asked: QueryParameters) -> HandlerResult {
     let limit = asked.int("limit", PAGE_SIZE)?;
     let page = asked.text("cursor").and_then(page_of).unwrap_or(1);
     let start = (page - 1) * limit;

@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::query::Asked;
-use super::{Answer, RATE_LIMIT, Reply, Shared, chosen, lock};
+use super::query::QueryParameters;
+use super::{HandlerResult, MockResponse, RATE_LIMIT, SharedMockState, chosen, lock};
 
 const PAGES_MIN: u128 = 2;
 const PAGES_MAX: u128 = 5;
@@ -16,7 +16,11 @@ const DELAY_MAX: f64 = 4.0;
 const PAYLOAD_KB: i64 = 100;
 const SYSTEM: &str = "http://www.nlm.nih.gov/research/umls/rxnorm";
 
-pub(super) async fn records(State(memory): Shared, headers: HeaderMap, asked: Asked) -> Answer {
+pub(super) async fn records(
+    State(memory): SharedMockState,
+    headers: HeaderMap,
+    asked: QueryParameters,
+) -> HandlerResult {
     let patient = asked.required("patientId")?;
     let page = asked.at_least("page", 1, 1)?;
     let size = asked.at_least("pageSize", 10, 1)?;
@@ -26,7 +30,7 @@ pub(super) async fn records(State(memory): Shared, headers: HeaderMap, asked: As
     let payload_kb = asked.int("payload_kb", PAYLOAD_KB)?;
     lock(&memory.records).take(limit).map_err(|_| {
         let body = json!({ "error": "Too Many Requests", "message": "Rate limit exceeded" });
-        Reply::new(StatusCode::TOO_MANY_REQUESTS, body).retry_after(1)
+        MockResponse::new(StatusCode::TOO_MANY_REQUESTS, body).retry_after(1)
     })?;
     let share = chosen(&format!("{patient}:{page}:delay"), 0, 1000) as f64 / 1000.0;
     let delay = low + share * (high - low);
@@ -34,7 +38,7 @@ pub(super) async fn records(State(memory): Shared, headers: HeaderMap, asked: As
     let pages = chosen(patient, PAGES_MIN, PAGES_MAX);
     if pages < page {
         let text = format!("Page {page} does not exist for patient {patient}");
-        return Err(Reply::detail(StatusCode::NOT_FOUND, &text));
+        return Err(MockResponse::detail(StatusCode::NOT_FOUND, &text));
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let url = |page: i64| {

@@ -4,43 +4,50 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::query::{Asked, refused};
-use super::{Answer, Memory, RATE_LIMIT, Reply, Shared, chosen, lock, seed};
+use super::query::{QueryParameters, refused};
+use super::{
+    HandlerResult, MockResponse, MockState, RATE_LIMIT, SharedMockState, chosen, lock, seed,
+};
 
 /// The maximum number of patients in a batch.
 const BATCH_MAX: usize = 500;
 
 /// The kinds of paged patient records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Paged {
+enum RecordKind {
     Assessments,
     Conditions,
     Medications,
     VitalSigns,
 }
 
-impl Paged {
+impl RecordKind {
     fn of(name: &str) -> Option<Self> {
-        [Paged::Assessments, Paged::Conditions, Paged::Medications, Paged::VitalSigns]
-            .into_iter()
-            .find(|paged| paged.name() == name)
+        [
+            RecordKind::Assessments,
+            RecordKind::Conditions,
+            RecordKind::Medications,
+            RecordKind::VitalSigns,
+        ]
+        .into_iter()
+        .find(|paged| paged.name() == name)
     }
 
     fn name(self) -> &'static str {
         match self {
-            Paged::Assessments => "assessments",
-            Paged::Conditions => "conditions",
-            Paged::Medications => "medications",
-            Paged::VitalSigns => "vital_signs",
+            RecordKind::Assessments => "assessments",
+            RecordKind::Conditions => "conditions",
+            RecordKind::Medications => "medications",
+            RecordKind::VitalSigns => "vital_signs",
         }
     }
 
     fn pages(self, patient: &str) -> i64 {
         let (low, high) = match self {
-            Paged::Assessments => (2, 4),
-            Paged::Conditions => (1, 3),
-            Paged::Medications => (2, 3),
-            Paged::VitalSigns => (1, 1),
+            RecordKind::Assessments => (2, 4),
+            RecordKind::Conditions => (1, 3),
+            RecordKind::Medications => (2, 3),
+            RecordKind::VitalSigns => (1, 1),
         };
         chosen(&format!("{patient}:{}", self.name()), low, high)
     }
@@ -57,7 +64,7 @@ impl Paged {
             "dataType": name,
             "value": number % 100,
         });
-        if self == Paged::Assessments {
+        if self == RecordKind::Assessments {
             let count = 5 + number % 6;
             let ids: Vec<String> =
                 (1..=count).map(|n| format!("MDS-{patient}-p{page}-{index}-{n:02}")).collect();
@@ -68,19 +75,19 @@ impl Paged {
     }
 }
 
-fn admitted(memory: &Memory) -> Result<(), Reply> {
+fn admitted(memory: &MockState) -> Result<(), MockResponse> {
     lock(&memory.flow).take(RATE_LIMIT).map(drop).map_err(|_| {
-        Reply::detail(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests").retry_after(1)
+        MockResponse::detail(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests").retry_after(1)
     })
 }
 
 pub(super) async fn patient(
-    State(memory): Shared,
+    State(memory): SharedMockState,
     Path(data_type): Path<String>,
-    asked: Asked,
-) -> Answer {
-    let Some(paged) = Paged::of(&data_type) else {
-        return Err(Reply::detail(StatusCode::NOT_FOUND, "Not Found"));
+    asked: QueryParameters,
+) -> HandlerResult {
+    let Some(paged) = RecordKind::of(&data_type) else {
+        return Err(MockResponse::detail(StatusCode::NOT_FOUND, "Not Found"));
     };
     let patient = asked.required("patientId")?;
     let page = asked.at_least("page", 1, 1)?;
@@ -88,7 +95,7 @@ pub(super) async fn patient(
     admitted(&memory)?;
     let pages = paged.pages(patient);
     if pages < page {
-        return Err(Reply::new(StatusCode::NOT_FOUND, json!({ "error": "page not found" })));
+        return Err(MockResponse::new(StatusCode::NOT_FOUND, json!({ "error": "page not found" })));
     }
     Ok(json!({
         "data": [paged.record(patient, page, 0)],
@@ -97,7 +104,10 @@ pub(super) async fn patient(
     .into())
 }
 
-pub(super) async fn demographics(State(memory): Shared, asked: Asked) -> Answer {
+pub(super) async fn demographics(
+    State(memory): SharedMockState,
+    asked: QueryParameters,
+) -> HandlerResult {
     let patient = asked.required("patientId")?;
     admitted(&memory)?;
     Ok(person(patient).into())
@@ -116,7 +126,10 @@ fn person(patient: &str) -> Value {
     })
 }
 
-pub(super) async fn assessment_ids(State(memory): Shared, asked: Asked) -> Answer {
+pub(super) async fn assessment_ids(
+    State(memory): SharedMockState,
+    asked: QueryParameters,
+) -> HandlerResult {
     let patient = asked.required("patientId")?;
     admitted(&memory)?;
     let count = chosen(&format!("{patient}:mds"), 2, 5);
@@ -124,7 +137,10 @@ pub(super) async fn assessment_ids(State(memory): Shared, asked: Asked) -> Answe
     Ok(json!({ "patientId": patient, "assessmentIds": ids, "count": count }).into())
 }
 
-pub(super) async fn assessment(State(memory): Shared, Path(id): Path<String>) -> Answer {
+pub(super) async fn assessment(
+    State(memory): SharedMockState,
+    Path(id): Path<String>,
+) -> HandlerResult {
     admitted(&memory)?;
     Ok(assessed(&id).into())
 }
@@ -148,7 +164,10 @@ fn assessed(id: &str) -> Value {
     json!({ "assessmentId": id, "status": "completed", "sections": sections })
 }
 
-pub(super) async fn details(State(memory): Shared, asked: Asked) -> Answer {
+pub(super) async fn details(
+    State(memory): SharedMockState,
+    asked: QueryParameters,
+) -> HandlerResult {
     let id = asked.required("assessmentId")?.trim();
     admitted(&memory)?;
     let refusal = match id {
@@ -159,11 +178,11 @@ pub(super) async fn details(State(memory): Shared, asked: Asked) -> Answer {
             return Ok(json!({ "rowCount": 1, "rows": [row] }).into());
         }
     };
-    Err(Reply::detail(StatusCode::BAD_REQUEST, refusal))
+    Err(MockResponse::detail(StatusCode::BAD_REQUEST, refusal))
 }
 
-pub(super) async fn batch(Path(data_type): Path<String>, asked: Asked) -> Answer {
-    let bad = |text: &str| Reply::detail(StatusCode::BAD_REQUEST, text);
+pub(super) async fn batch(Path(data_type): Path<String>, asked: QueryParameters) -> HandlerResult {
+    let bad = |text: &str| MockResponse::detail(StatusCode::BAD_REQUEST, text);
     let named = asked.required("patientIds")?;
     let size = asked.at_least("pageSize", 10, 1)?;
     let per_facility = asked.at_least("patientsPerFacility", 1000, 1)?;
@@ -182,13 +201,13 @@ pub(super) async fn batch(Path(data_type): Path<String>, asked: Asked) -> Answer
     for &id in &ids {
         let facility = (id - 1).div_euclid(per_facility) + 1;
         let patient = id.to_string();
-        match (Paged::of(&data_type), data_type.as_str()) {
+        match (RecordKind::of(&data_type), data_type.as_str()) {
             (Some(paged), _) => rows.extend(pages(paged, id, facility, size)),
             (None, "demographics") => rows.push(json!({
                 "patient_id": id, "facility_mapping_id": facility, "payload": person(&patient),
             })),
             (None, "mds") => {
-                let assessment = format!("MDS-{id}-{}", Paged::Assessments.pages(&patient));
+                let assessment = format!("MDS-{id}-{}", RecordKind::Assessments.pages(&patient));
                 rows.push(json!({
                     "patient_id": id, "facility_mapping_id": facility,
                     "payload": assessed(&assessment), "assessment_id": assessment,
@@ -205,7 +224,7 @@ pub(super) async fn batch(Path(data_type): Path<String>, asked: Asked) -> Answer
 }
 
 /// Returns every page of a patient, each full.
-fn pages(paged: Paged, id: i64, facility: i64, size: i64) -> impl Iterator<Item = Value> {
+fn pages(paged: RecordKind, id: i64, facility: i64, size: i64) -> impl Iterator<Item = Value> {
     let patient = id.to_string();
     let pages = paged.pages(&patient);
     (1..=pages).map(move |page| {

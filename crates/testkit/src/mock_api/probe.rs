@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::extract::State;
 use serde_json::{Value, json};
 
-use super::query::{Asked, refused};
-use super::{Answer, Reply, Shared, lock};
+use super::query::{QueryParameters, refused};
+use super::{HandlerResult, MockResponse, SharedMockState, lock};
 
 /// The number of recorded events.
 const EVENTS_MAX: usize = 200;
@@ -34,12 +34,12 @@ impl Probe {
     }
 }
 
-pub(super) async fn reset(State(memory): Shared) -> Reply {
+pub(super) async fn reset(State(memory): SharedMockState) -> MockResponse {
     *lock(&memory.probe) = Probe::default();
     json!({ "status": "reset" }).into()
 }
 
-pub(super) async fn probe(State(memory): Shared, asked: Asked) -> Answer {
+pub(super) async fn probe(State(memory): SharedMockState, asked: QueryParameters) -> HandlerResult {
     let delay = asked.float("delay_seconds", 0.0)?;
     let label = asked.text("label").unwrap_or("probe").to_owned();
     if !(0.0..=DELAY_MAX).contains(&delay) {
@@ -75,7 +75,7 @@ pub(super) async fn probe(State(memory): Shared, asked: Asked) -> Answer {
     .into())
 }
 
-pub(super) async fn stats(State(memory): Shared) -> Reply {
+pub(super) async fn stats(State(memory): SharedMockState) -> MockResponse {
     let Probe { started, completed, active, max_active, events } = &*lock(&memory.probe);
     json!({
         "started": started, "completed": completed, "active": active, "max_active": max_active,
