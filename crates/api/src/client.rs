@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use noetl_model::{Below, CatalogId, Cutoff, ExecutionId, PayloadRef, Recorded, Seq, Summary};
-use noetl_replay::{Projection, ReplayState};
+use noetl_model::{Below, CatalogId, ExecutionId, PayloadRef, Recorded, Seq, Summary};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -16,7 +15,6 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::AnyId;
-use crate::replay::REPLAY_EVENTS_MAX;
 use crate::wire::{
     ForkAnswer, ForkBody, LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply,
     SummaryReply, Verification, VerificationQuery,
@@ -32,7 +30,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// The longest delay, whatever a server asks for.
 const DELAY_MAX: Duration = Duration::from_secs(10);
 
-/// Timeout for verifying or replaying an execution of a million events.
+/// Timeout for verifying an execution of a million events.
 const VERIFY_WAIT: Duration = Duration::from_mins(10);
 
 /// Address, token and certificates for reaching a server.
@@ -261,26 +259,6 @@ impl Client {
         query: &VerificationQuery,
     ) -> Result<Verification, ClientError> {
         let path = with_query(&format!("api/executions/{execution}/verify"), query);
-        self.get(&path, VERIFY_WAIT).await
-    }
-
-    /// Loads a projection of an execution, replayed up to a cutoff.
-    pub async fn replay(
-        &self,
-        execution: ExecutionId,
-        cutoff: Cutoff,
-        projection: Projection,
-    ) -> Result<ReplayState, ClientError> {
-        let cutoff = match cutoff {
-            Cutoff::Latest => String::new(),
-            Cutoff::Seq(seq) => format!("&as_of_position={seq}"),
-            Cutoff::Event(id) => format!("&as_of_event_id={id}"),
-            Cutoff::Time(instant) => format!("&as_of_time={instant}"),
-        };
-        let path = format!(
-            "api/replay/state?execution_id={execution}&projection={projection}&limit={limit}{cutoff}",
-            limit = REPLAY_EVENTS_MAX,
-        );
         self.get(&path, VERIFY_WAIT).await
     }
 

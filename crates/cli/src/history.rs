@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use noetl_api::wire::SummariesQuery;
-use noetl_api::{Client, Method, Wanted};
+use noetl_api::{Client, Method};
 use noetl_model::{
     Event, ExecutionId, ExecutionStatus, Payload, Recorded, Seq, Summary, Timestamp, first_id_at,
 };
+use noetl_replay::Wanted;
 use noetl_store::{
     Clock as _, ExecutionFilter, FORKS_MAX, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store,
     StoreError, SystemClock,

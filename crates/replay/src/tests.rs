@@ -1,57 +1,201 @@
-//! Tests of the fold: events in, state out.
+//! Tests of pictures, differences and timelines.
 
-mod golden;
-mod looking_back;
-mod transitions;
+use std::time::Duration;
 
-use std::borrow::Cow;
+use expect_test::{Expect, expect};
+use noetl_model::{CommandId, Event, ForkPoint, Outcome as Told, Recorded};
+use noetl_testkit::{Story, StoryOptions};
+use serde_json::{Value, json};
 
-use serde_json::{Map, Value, json};
+use crate::{Difference, Operation, Picture, TimelineFold, difference};
 
-use crate::{Aggregate, Envelope, Fold, Projection, Reference, ReplayState};
+const PLAYBOOK: &str = "
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: demo, path: demo/look}
+workflow:
+  - step: start
+    tool: {kind: rhai, code: '1'}
+    next: {spec: {mode: inclusive}, arcs: [{step: quick}, {step: slow}]}
+  - step: quick
+    tool: {kind: rhai, code: '2'}
+    next: {arcs: [{step: done}]}
+  - step: slow
+    tool: {kind: rhai, code: '3'}
+    next: {arcs: [{step: done}]}
+  - step: done
+    tool: {kind: rhai, code: '4'}
+";
 
-/// Returns an event from `{event_type, node_name, status, meta, result, …}`; `event_id` defaults to
-/// its index + 1.
-fn envelope(index: usize, event: &Value) -> Envelope<'_> {
-    let text = |key: &str| event.get(key).and_then(Value::as_str);
-    let number = i64::try_from(index + 1).unwrap();
-    let reference = event.get("result").and_then(|result| result.get("reference"));
-    Envelope {
-        event_id: event.get("event_id").and_then(Value::as_i64).unwrap_or(number),
-        event_type: Cow::Borrowed(text("event_type").unwrap()),
-        node_name: text("node_name").map(Cow::Borrowed),
-        status: Cow::Borrowed(text("status").unwrap_or_default()),
-        meta: match event.get("meta").and_then(Value::as_object) {
-            Some(meta) => Cow::Borrowed(meta),
-            None => Cow::Owned(Map::new()),
-        },
-        reference: reference.filter(|it| !it.is_null()).map(Reference::told),
-        worker_id: text("worker_id").map(Cow::Borrowed),
-        stage_id: text("stage_id").map(Cow::Borrowed),
-        frame_id: text("frame_id").map(Cow::Borrowed),
-        command_id: text("command_id").map(Cow::Borrowed),
-        aggregate: text("aggregate_type")
-            .zip(text("aggregate_id"))
-            .map(|(kind, id)| Aggregate { kind: Cow::Borrowed(kind), id: Cow::Borrowed(id) }),
+/// Returns the log of an execution whose commands wait one second and run for the given ones.
+fn told(seconds: [u64; 4]) -> Vec<Recorded> {
+    let mut story = Story::begin(PLAYBOOK, StoryOptions::default());
+    for (command, seconds) in (0..).map(CommandId).zip(seconds) {
+        story.now = story.now.after(Duration::from_secs(1));
+        story.claim(command, 1, "w").unwrap();
+        story.now = story.now.after(Duration::from_secs(seconds));
+        story.report(command, 1, "w", Told::Completed { output: json!(seconds).into() }).unwrap();
+    }
+    assert!(story.status().is_terminal());
+    story.log
+}
+
+fn picture(log: &[Recorded]) -> Picture {
+    let mut picture = Picture::new(Story::EXECUTION);
+    log.iter().for_each(|recorded| picture.see(recorded).unwrap());
+    picture
+}
+
+fn between(before: &[Recorded], after: &[Recorded]) -> Difference {
+    difference(&picture(before).document(), &picture(after).document())
+}
+
+fn lines(difference: &Difference) -> String {
+    difference.changes.iter().map(|change| format!("{change}\n")).collect()
+}
+
+#[test]
+fn two_moments_differ_in_what_happened_between() {
+    let log = told([1, 2, 3, 4]);
+    let claimed = log.iter().position(|it| it.event.tag().as_str() == "command.claimed").unwrap();
+    let difference = between(&log[..claimed], &log[..claimed + 2]);
+    expect![[r#"
+        ~ commands.start#0.status: "PENDING" -> "COMPLETED"
+        ~ commands.start#0.attempts: 0 -> 1
+    "#]]
+    .assert_eq(&lines(&difference));
+}
+
+#[test]
+fn an_execution_that_did_the_same_does_not_differ() {
+    let (one, other) = (told([1, 1, 1, 1]), told([1, 1, 1, 1]));
+    assert_eq!(between(&one, &other), Difference::default());
+}
+
+#[test]
+fn two_executions_differ_in_what_came_out() {
+    expect![[r#"
+        ~ steps.done.output: 1 -> 5
+    "#]]
+    .assert_eq(&lines(&between(&told([1, 1, 1, 1]), &told([1, 1, 1, 5]))));
+}
+
+fn applied(mut document: Value, patch: &[Operation]) -> Value {
+    for operation in patch {
+        let path = match operation {
+            Operation::Add { path, .. }
+            | Operation::Remove { path }
+            | Operation::Replace { path, .. } => path,
+        };
+        let (parent, name) = path.rsplit_once('/').unwrap();
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let parent = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        match operation {
+            Operation::Add { value, .. } => assert!(parent.insert(name, value.clone()).is_none()),
+            Operation::Replace { value, .. } => {
+                assert!(parent.insert(name, value.clone()).is_some());
+            }
+            Operation::Remove { .. } => assert!(parent.shift_remove(&name).is_some()),
+        }
+    }
+    document
+}
+
+#[test]
+fn a_patch_turns_any_moment_into_any_other() {
+    let log = told([1, 2, 3, 4]);
+    for from in 1..log.len() {
+        for to in 1..log.len() {
+            let (before, after) =
+                (picture(&log[..from]).document(), picture(&log[..to]).document());
+            let patch = difference(&before, &after).patch;
+            assert_eq!(applied(before, &patch), after, "{from} to {to}");
+        }
     }
 }
 
-fn fold(execution: i64, projection: Projection, events: &[Value]) -> Fold {
-    let mut fold = Fold::new("default", "default", execution, projection);
-    for (index, event) in events.iter().enumerate() {
-        fold.see(&envelope(index, event));
+#[test]
+fn names_with_slashes_and_tildes_are_escaped() {
+    let difference = difference(&json!({ "a/b": 1, "c~d": [1] }), &json!({ "c~d": [1, 2] }));
+    expect![[r#"[{"op":"remove","path":"/a~1b"},{"op":"replace","path":"/c~0d","value":[1,2]}]"#]]
+        .assert_eq(&serde_json::to_string(&difference.patch).unwrap());
+}
+
+#[track_caller]
+fn check(log: &[Recorded], expected: Expect) {
+    let mut fold = TimelineFold::new(Story::EXECUTION);
+    log.iter().for_each(|recorded| fold.see(recorded));
+    let timeline = fold.finish(None);
+    let seconds = |micros: u64| micros / 1_000_000;
+    let mut text = format!(
+        "running {} waiting {} other {}\n",
+        seconds(timeline.spent.running),
+        seconds(timeline.spent.worker),
+        seconds(timeline.spent.other),
+    );
+    for span in &timeline.steps {
+        let critical = if span.is_critical { "*" } else { "-" };
+        let (running, waiting) = (seconds(span.spent.running), seconds(span.spent.worker));
+        let outcome = span.outcome;
+        text +=
+            &format!("{critical} {} {outcome:?} running {running} waiting {waiting}\n", span.step);
     }
-    fold
+    expected.assert_eq(&text);
 }
 
-fn state(events: &[Value]) -> ReplayState {
-    fold(42, Projection::All, events).finish()
+#[test]
+fn the_critical_path_goes_through_the_branch_that_ended_last() {
+    check(
+        &told([1, 2, 30, 4]),
+        expect![[r#"
+        running 37 waiting 4 other 0
+        * start Completed running 1 waiting 1
+        - quick Completed running 2 waiting 1
+        * slow Completed running 30 waiting 4
+        * done Completed running 4 waiting 1
+    "#]],
+    );
 }
 
-fn event(name: &str, node: &str, status: &str) -> Value {
-    json!({ "event_type": name, "node_name": node, "status": status })
+#[test]
+fn an_execution_under_way_is_told_up_to_its_last_event() {
+    let log = told([1, 2, 30, 4]);
+    let third = log.iter().filter(|it| it.event.tag().as_str() == "command.claimed").nth(2);
+    let until = usize::try_from(third.unwrap().seq.0).unwrap();
+    check(
+        &log[..until],
+        expect![[r#"
+        running 3 waiting 3 other 0
+        * start Completed running 1 waiting 1
+        - quick Completed running 2 waiting 1
+        * slow Running running 0 waiting 4
+    "#]],
+    );
 }
 
-fn bare(name: &str, meta: Value) -> Value {
-    json!({ "event_type": name, "status": "", "meta": meta })
+#[test]
+fn the_time_between_a_past_and_its_fork_is_not_counted() {
+    let mut log = told([1, 2, 30, 4]);
+    let third = log.iter().filter(|it| it.event.tag().as_str() == "command.claimed").nth(2);
+    log.truncate(usize::try_from(third.unwrap().seq.0).unwrap());
+    let left = log.last().unwrap().clone();
+    let day = Duration::from_hours(24);
+    let origin = ForkPoint { execution: Story::EXECUTION, seq: left.seq };
+    let event = Event::ExecutionForked {
+        origin,
+        playbook: None,
+        workload: None,
+        context: std::collections::BTreeMap::new(),
+        again: Vec::new(),
+    };
+    log.push(Recorded { seq: left.seq.next(), at: left.at.after(day), event, ..left });
+    check(
+        &log,
+        expect![[r#"
+        running 3 waiting 3 other 0
+        * start Completed running 1 waiting 1
+        - quick Completed running 2 waiting 1
+        * slow Running running 0 waiting 4
+    "#]],
+    );
 }

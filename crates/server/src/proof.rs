@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use noetl_api::wire::Verification;
-use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, SavedFold};
+use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer, SavedFold};
 use noetl_control::{Fault, Verdict, verify};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
-use noetl_replay::Projection;
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
 
 /// Verifies an execution; `None` if it does not exist. The digest of the last event is compared

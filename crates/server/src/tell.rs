@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use noetl_api::{PublicEvent, Teller};
+use noetl_api::PublicEvent;
+use noetl_compat::Teller;
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{READ_BYTES_MAX, json_len};
 

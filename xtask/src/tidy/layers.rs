@@ -35,7 +35,8 @@ const LAYERS: &[(&str, Allowed)] = &[
         Only(&["noetl-model", "noetl-playbook", "noetl-engine", "noetl-store", "noetl-bus"]),
     ),
     ("noetl-secrets", Only(&["noetl-model", "noetl-store"])),
-    ("noetl-api", Only(&["noetl-model", "noetl-replay"])),
+    ("noetl-api", Only(&["noetl-model"])),
+    ("noetl-compat", Only(&["noetl-model", "noetl-engine", "noetl-replay", "noetl-api"])),
     (
         "noetl-server",
         Only(&[
@@ -49,6 +50,7 @@ const LAYERS: &[(&str, Allowed)] = &[
             "noetl-control",
             "noetl-secrets",
             "noetl-api",
+            "noetl-compat",
         ]),
     ),
     ("noetl-duckdb", Only(&[])),

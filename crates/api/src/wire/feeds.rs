@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{PublicEvent, log_name};
+use crate::PublicEvent;
 
 /// The filter of a feed; a key that is left out filters nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -18,27 +18,6 @@ pub struct FeedFilter {
     /// Statuses of events, ignoring case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<String>,
-}
-
-impl FeedFilter {
-    /// True if an event passes the filter.
-    pub fn shows(&self, path: &str, event: &PublicEvent) -> bool {
-        let own = log_name(&event.event_type);
-        let is_named = |pattern: &str| {
-            matches(pattern, &event.event_type) || own.is_some_and(|own| matches(pattern, own))
-        };
-        let typed = self.types.is_empty() || self.types.iter().any(|pattern| is_named(pattern));
-        let stands = self.statuses.is_empty()
-            || self.statuses.iter().any(|status| status.eq_ignore_ascii_case(&event.status));
-        typed && stands && self.path.as_ref().is_none_or(|pattern| matches(pattern, path))
-    }
-}
-
-fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(beginning) => text.starts_with(beginning),
-        None => pattern == text,
-    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -117,71 +96,4 @@ pub struct FeedAck {
 pub struct FeedSeek {
     /// `start`, `end`, a cursor, or a time.
     pub to: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(filter: serde_json::Value, expected: bool) {
-        let filter: FeedFilter = serde_json::from_value(filter).expect("a filter");
-        let event = PublicEvent {
-            event_id: 1,
-            seq: 1,
-            event_type: "command.completed".to_owned(),
-            node_id: None,
-            node_name: None,
-            node_type: None,
-            status: "COMPLETED".to_owned(),
-            created_at: String::new(),
-            context: None,
-            result: None,
-            error: None,
-            meta: json!({}),
-        };
-        assert_eq!(filter.shows("sales/daily", &event), expected, "{filter:?}");
-    }
-
-    #[test]
-    fn a_filter_that_asks_for_nothing_shows_all() {
-        check(json!({}), true);
-    }
-
-    #[test]
-    fn types_and_paths_are_named_whole_or_by_their_beginning() {
-        check(json!({ "types": ["command.completed"] }), true);
-        check(json!({ "types": ["playbook.*", "command.*"] }), true);
-        check(json!({ "types": ["command"] }), false);
-        check(json!({ "types": ["execution.*"] }), false);
-        check(json!({ "path": "sales/*" }), true);
-        check(json!({ "path": "sales" }), false);
-    }
-
-    #[test]
-    fn everything_that_is_asked_for_must_hold() {
-        check(json!({ "types": ["command.*"], "statuses": ["completed"] }), true);
-        check(json!({ "types": ["command.*"], "statuses": ["failed"] }), false);
-        check(json!({ "types": ["command.*"], "path": "other" }), false);
-    }
-}
-
-#[cfg(test)]
-mod log_names {
-    use super::*;
-
-    #[test]
-    fn an_event_is_found_by_the_name_that_the_log_has_for_it() {
-        let shows = |pattern: &str, event_type: &str| {
-            matches(pattern, event_type)
-                || log_name(event_type).is_some_and(|own| matches(pattern, own))
-        };
-        assert!(shows("execution.started", "playbook_started"));
-        assert!(shows("playbook_started", "playbook_started"));
-        assert!(shows("execution.*", "playbook.completed"));
-        assert!(shows("step.completed", "step.exit"));
-        assert!(!shows("execution.started", "playbook.completed"));
-    }
 }

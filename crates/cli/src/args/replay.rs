@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use noetl_compat::{Projection, UnknownProjection};
 use noetl_model::{Cutoff, EventId, ParseCutoffError, Timestamp};
-use noetl_replay::Projection;
 
 use super::{Chosen, ClientArgs, Format};
 use crate::candidates;
@@ -78,7 +78,7 @@ impl FromStr for Moments {
     }
 }
 
-fn parse_projection(text: &str) -> Result<Projection, noetl_replay::UnknownProjection> {
+fn parse_projection(text: &str) -> Result<Projection, UnknownProjection> {
     text.parse()
 }
 

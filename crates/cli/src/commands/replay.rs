@@ -1,9 +1,9 @@
 //! `noetl replay`: shows an execution as of a moment, or what changed between two moments or
 //! executions.
 
-use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
+use noetl_compat::{DEFAULT_TENANT, ReplayQuestion, ReplayState, Replayer, replay_of_server};
 use noetl_model::{Cutoff, ExecutionId};
-use noetl_replay::{Picture, ReplayState, difference};
+use noetl_replay::{Picture, Wanted, difference};
 
 use crate::args::{Moments, ReplayArgs};
 use crate::config::Config;
@@ -52,7 +52,7 @@ async fn state(
     let state = match history {
         // The server has the snapshots of earlier replays.
         History::Server(client) => {
-            let asked = client.replay(execution, args.cutoff(), args.projection).await;
+            let asked = replay_of_server(client, execution, args.cutoff(), args.projection).await;
             asked.map_err(refused)?
         }
         History::Store(_) => replayed(args, history, execution).await?,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_api::public_name;
+use noetl_compat::public_name;
 use noetl_model::{
     Event, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded, ScopeTarget, SkipReason,
     StepName, TaskAddress, TimerPurpose, ToolError,

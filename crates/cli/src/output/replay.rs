@@ -1,6 +1,7 @@
 //! Formats a replay as text.
 
-use noetl_replay::{Change, Difference, ReplayState};
+use noetl_compat::ReplayState;
+use noetl_replay::{Change, Difference};
 
 use crate::output::table::{line, table};
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};

@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
+use noetl_api::AnyId;
 use noetl_api::wire::{ClaimRequest, ClaimedCommand};
-use noetl_api::{AnyId, command_id};
+use noetl_compat::command_id;
 use noetl_control::{Answer, SubmitError};
 use noetl_engine::{Input, Possession, Refusal};
 use noetl_model::{Attempt, Bindings, ExecutionId, Lease, Payload, Pool, WorkerId};

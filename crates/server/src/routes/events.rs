@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::Posted;
 use noetl_api::wire::{EventAccepted, EventBatch, EventBatchAccepted, PostedEvent, PostedItem};
+use noetl_compat::EventMeaning;
 use noetl_control::{Answer, ReportAnswer};
 use noetl_engine::Input;
 use noetl_model::{ExecutionId, Outcome, Report, StepName, ToolKind, WorkerId};
@@ -85,9 +85,9 @@ async fn take_measured(
     item: PostedItem,
 ) -> Result<i64, ApiError> {
     let event_id = item.event_id.map_or_else(|| state.next_id(), |id| id.0);
-    match Posted::of(&item.event_type) {
-        Posted::Working => working(state, &item).await?,
-        Posted::ToolReturned => {
+    match EventMeaning::of(&item.event_type) {
+        EventMeaning::Working => working(state, &item).await?,
+        EventMeaning::ToolReturned => {
             let context = whole(state, &item.context).await?;
             match returned(&context) {
                 Returned::Ended { outcome, logs } => {
@@ -96,18 +96,18 @@ async fn take_measured(
                 Returned::Pending => {}
             }
         }
-        Posted::CommandFailed => {
+        EventMeaning::CommandFailed => {
             report(state, execution, &item, failed(&item.context), Default::default()).await?;
         }
-        Posted::CommandCompleted => {
+        EventMeaning::CommandCompleted => {
             let outcome = completed(&item.context, item.status.as_deref());
             report(state, execution, &item, outcome, Default::default()).await?;
         }
-        Posted::Reserved => {
+        EventMeaning::Reserved => {
             let detail = format!("`{}` is written by the control plane only", item.event_type);
             return Err(ApiError::invalid("reserved-event", detail));
         }
-        Posted::Fact => record(state, execution, item, event_id).await?,
+        EventMeaning::Fact => record(state, execution, item, event_id).await?,
     }
     Ok(event_id)
 }

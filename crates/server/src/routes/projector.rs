@@ -8,11 +8,12 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
+use noetl_api::AnyId;
 use noetl_api::wire::{
     AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
     ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
 };
-use noetl_api::{AnyId, BadEnvelope, envelope_of, posted_envelope_of};
+use noetl_compat::{BadEnvelope, envelope_of, posted_envelope_of};
 use noetl_model::{Envelope, ExecutionId, Timestamp};
 use noetl_store::{Horizon, PAGE_MAX, PROJECT_MAX};
 use serde::Deserialize;

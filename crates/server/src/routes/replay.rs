@@ -6,8 +6,8 @@ mod seed;
 mod state;
 mod timeline;
 
-use noetl_api::Wanted;
 use noetl_model::{Cutoff, ExecutionId, Recorded, Seq};
+use noetl_replay::Wanted;
 use noetl_store::READ_EVENTS_MAX;
 use utoipa_axum::router::OpenApiRouter;
 

@@ -1,9 +1,9 @@
 //! Tests of replays.
 
-use noetl_api::{DEFAULT_TENANT, ReplayQuestion, Replayer, Wanted};
+use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer};
 use noetl_engine::{begin, evolve};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
-use noetl_replay::Projection;
+use noetl_replay::Wanted;
 use noetl_sim::ExecutionLog;
 use noetl_store::conformance::given::told_log;
 use noetl_store::{Append, ReplayBound, SavedReplay};
@@ -113,14 +113,14 @@ pub(super) async fn what_others_post_is_folded_and_what_it_refers_to_is_looked_u
 
 pub(super) async fn the_published_log_gives_the_published_answer(server: Server) {
     let golden: Value =
-        serde_json::from_str(include_str!("../../../replay/tests/golden/replay_golden.json"))
+        serde_json::from_str(include_str!("../../../compat/tests/golden/replay_golden.json"))
             .unwrap();
     let written = server.state.store().append(&[told_log(&golden)]).await.unwrap();
     assert_eq!(written, [Ok(())]);
     // The order of keys survives parsing, so the comparison covers the bytes.
     let answer = state(&server, "execution_id=990001").await;
     assert_eq!(answer.to_string(), golden["state"].to_string());
-    let at_60 = include_str!("../../../replay/tests/golden/replay_golden_asof60_frame.json");
+    let at_60 = include_str!("../../../compat/tests/golden/replay_golden_asof60_frame.json");
     let at_60: Value = serde_json::from_str(at_60).unwrap();
     let query = "execution_id=990001&as_of_event_id=60&projection=frame";
     assert_eq!(state(&server, query).await.to_string(), at_60.to_string());

@@ -1,6 +1,6 @@
 //! Tests that every manipulation of the database is detected and named, on both kinds of database.
 
-use noetl_api::Replayer;
+use noetl_compat::Replayer;
 use noetl_engine::replay;
 use noetl_model::{Digest, EventId, EventTag, ExecutionId, Recorded, Seq};
 use noetl_store::{Append, ReplayBound, SavedReplay, Snapshot, Store};

@@ -1,7 +1,6 @@
 //! `noetl executions timeline`: shows how the time of one execution was spent.
 
-use noetl_api::Wanted;
-use noetl_replay::TimelineFold;
+use noetl_replay::{TimelineFold, Wanted};
 
 use crate::args::TimelineArgs;
 use crate::config::Config;

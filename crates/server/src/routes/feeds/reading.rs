@@ -10,9 +10,9 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream, StreamExt as _};
-use noetl_api::Teller;
 use noetl_api::wire::{FeedEvent, FeedFilter};
 use noetl_bus::HintReceiver;
+use noetl_compat::{Teller, shows};
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{FeedCursor, FeedItem, FeedPoint};
 
@@ -114,7 +114,7 @@ impl Reading {
             self.tellers.clear();
         }
         self.tellers.insert(item.execution, (item.recorded.seq, teller));
-        let is_shown = self.filter.shows(&item.path, &event);
+        let is_shown = shows(&self.filter, &item.path, &event);
         Ok(is_shown.then(|| FeedEvent {
             execution_id: item.execution.to_string(),
             path: item.path,

@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::{AnyId, Wanted};
+use noetl_api::AnyId;
 use noetl_model::{Cutoff, ExecutionId};
-use noetl_replay::{Difference, Picture, difference};
+use noetl_replay::{Difference, Picture, Wanted, difference};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,8 +1,7 @@
 //! Looks up the payloads that a replay refers to, without showing their values.
 
-use noetl_api::digest_named;
+use noetl_compat::{PayloadSummary, Reference, ReplayState, canonical, digest_named};
 use noetl_model::Digest;
-use noetl_replay::{PayloadSummary, Reference, ReplayState, canonical};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use noetl_api::{ReplayQuestion, Replayer, SavedFold, Wanted};
+use noetl_compat::{ReplayQuestion, Replayer, SavedFold};
 use noetl_model::{Cutoff, Recorded, Seq};
+use noetl_replay::Wanted;
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, SavedReplay};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;

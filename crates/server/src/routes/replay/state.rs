@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use noetl_api::{AnyId, DEFAULT_TENANT, REPLAY_EVENTS_MAX, ReplayQuestion};
+use noetl_api::AnyId;
+use noetl_compat::{DEFAULT_TENANT, Projection, REPLAY_EVENTS_MAX, ReplayQuestion, ReplayState};
 use noetl_model::{Cutoff, EventId, Timestamp};
-use noetl_replay::{Projection, ReplayState};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;

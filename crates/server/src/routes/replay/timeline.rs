@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use noetl_api::{AnyId, Wanted};
+use noetl_api::AnyId;
 use noetl_model::ExecutionId;
-use noetl_replay::TimelineFold;
+use noetl_replay::{TimelineFold, Wanted};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;

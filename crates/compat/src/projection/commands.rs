@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::Envelope;
-use crate::state::Word;
+use super::ReplayEvent;
+use super::state::Word;
 
 /// A command in the shape of the API response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ impl Commands {
     }
 
     /// Applies an event to the command that the event is about.
-    pub(crate) fn see(&mut self, event: &Envelope<'_>) {
+    pub(crate) fn see(&mut self, event: &ReplayEvent<'_>) {
         let Some(id) = event.command() else { return };
         let Self { entries, texts } = self;
         if !entries.contains_key(&*id) {

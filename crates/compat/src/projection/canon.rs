@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::state::{Checksums, ExecutionState, ReplayState};
+use super::state::{Checksums, ReplayState, ReplayedExecution};
 
 /// A digest and its algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,8 +156,8 @@ impl Members {
     }
 
     /// Adds the execution, one payload reference at a time. Returns the execution's own digest.
-    fn execution(&mut self, execution: &ExecutionState) -> Checksum {
-        let ExecutionState { last_node_name, payload_refs, status } = execution;
+    fn execution(&mut self, execution: &ReplayedExecution) -> Checksum {
+        let ReplayedExecution { last_node_name, payload_refs, status } = execution;
         self.begin("execution");
         self.hash.update(&self.buffer);
         let mut alone = Sha256::new();

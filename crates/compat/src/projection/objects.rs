@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::reference::sorted;
-use crate::state::{BusinessObject, PayloadRef};
-use crate::{Envelope, fold::Words};
+use super::reference::sorted;
+use super::state::{BusinessObject, ReferredPayload};
+use super::{ReplayEvent, fold::Words};
 
 impl BusinessObject {
     pub(crate) fn see(
         &mut self,
-        event: &Envelope<'_>,
+        event: &ReplayEvent<'_>,
         words: &mut Words,
-        payload: Option<&PayloadRef>,
+        payload: Option<&ReferredPayload>,
     ) {
         self.first_event_id.get_or_insert(event.event_id);
         self.last_event_id = Some(event.event_id);
@@ -44,7 +44,7 @@ impl BusinessObject {
 }
 
 /// Returns the status of an object after an event; `None` if the event does not change it.
-fn status_after<'a>(event: &'a Envelope<'_>) -> Option<&'a str> {
+fn status_after<'a>(event: &'a ReplayEvent<'_>) -> Option<&'a str> {
     if !event.status.is_empty() {
         return Some(&event.status);
     }

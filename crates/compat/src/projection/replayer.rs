@@ -3,11 +3,12 @@
 mod saved;
 
 use noetl_model::{Cutoff, Digest, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_replay::{Fold, Projection, Reference, ReplayState};
+use noetl_replay::Wanted;
 
 pub use saved::{SavedFold, UnusableFold};
 
-use crate::wording::Wording;
+use super::convert::ReplayEvents;
+use super::{Fold, Projection, Reference, ReplayState};
 
 /// The tenant and organization that every execution belongs to.
 pub const DEFAULT_TENANT: &str = "default";
@@ -34,17 +35,10 @@ impl ReplayQuestion {
     }
 }
 
-/// The replay's answer to the reader of a log: read on, or stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    More,
-    Enough,
-}
-
 /// Folds the events of an execution, in order, into a projection.
 #[derive(Debug, Clone)]
 pub struct Replayer {
-    wording: Wording,
+    events: ReplayEvents,
     fold: Fold,
     cutoff: Cutoff,
     left: u64,
@@ -60,7 +54,7 @@ impl Replayer {
         let ReplayQuestion { execution, tenant, organization, cutoff, projection, limit } =
             question;
         Self {
-            wording: Wording::new(*execution),
+            events: ReplayEvents::new(*execution),
             fold: Fold::new(tenant, organization, execution.0, *projection),
             cutoff: *cutoff,
             left: *limit,
@@ -97,7 +91,7 @@ impl Replayer {
         self.seq = recorded.seq;
         let (id, at) = self.furthest.unwrap_or((recorded.event_id, recorded.at));
         self.furthest = Some((id.max(recorded.event_id), at.max(recorded.at)));
-        self.fold.see(&self.wording.word(recorded));
+        self.fold.see(&self.events.convert(recorded));
         Wanted::More
     }
 

@@ -5,12 +5,12 @@
 //! its last event, so that it is rejected if the log differs.
 
 use noetl_model::{Digest, EventId, Recorded, Seq, Timestamp};
-use noetl_replay::{Fold, ReplayState};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{ReplayQuestion, Replayer};
-use crate::wording::Wording;
+use crate::projection::convert::ReplayEvents;
+use crate::projection::{Fold, ReplayState};
 
 /// Maximum number of entries in a saved replay; loading a larger one takes longer than folding its
 /// events.
@@ -44,7 +44,8 @@ pub enum UnusableFold {
 
 #[derive(Serialize, Deserialize)]
 struct Body {
-    wording: Wording,
+    #[serde(rename = "wording")]
+    events: ReplayEvents,
     state: ReplayState,
     /// The digest of the last folded event, if known.
     head: Option<Digest>,
@@ -57,11 +58,11 @@ impl Replayer {
     /// Returns the replay in its saved form; `last` is its last event. `None` if it is too large.
     pub fn saved(&self, last: &Recorded) -> Option<SavedFold> {
         let (last_id, last_at) = self.furthest.filter(|_| last.seq == self.seq)?;
-        if self.fold.len() + self.wording.len() > ENTRIES_MAX {
+        if self.fold.len() + self.events.len() > ENTRIES_MAX {
             return None;
         }
         let body = Body {
-            wording: self.wording.clone(),
+            events: self.events.clone(),
             state: self.fold.state().clone(),
             head: digest_of(last),
         };
@@ -84,9 +85,9 @@ impl Replayer {
         if Digest::of(json).as_bytes() != checksum {
             return Err(UnusableFold::Checksum);
         }
-        let Body { wording, state, head } =
+        let Body { events, state, head } =
             serde_json::from_slice(json).map_err(UnusableFold::Body)?;
-        let is_its = wording.execution() == question.execution
+        let is_its = events.execution() == question.execution
             && state.execution_id == question.execution.0
             && state.projection == question.projection.as_str()
             && Seq(state.event_count) == saved.seq;
@@ -98,7 +99,7 @@ impl Replayer {
         }
         let fresh = Self::new(question);
         Ok(Self {
-            wording,
+            events,
             fold: Fold::resume(state, question.projection),
             left: question.limit.saturating_sub(saved.seq.0),
             seq: saved.seq,

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::canon::checksums;
-use crate::commands::Commands;
-use crate::state::{
-    BusinessObject, ExecutionState, Frame, Loop, PayloadRef, ReplayState, Stage, Word,
+use super::canon::checksums;
+use super::commands::Commands;
+use super::state::{
+    BusinessObject, Frame, Loop, ReferredPayload, ReplayState, ReplayedExecution, Stage, Word,
 };
-use crate::{Envelope, Projection};
+use super::{Projection, ReplayEvent};
 
 /// The largest number of interned texts.
 const WORDS_MAX: usize = 4096;
@@ -53,7 +53,7 @@ impl Fold {
             event_count: 0,
             last_event_id: None,
             last_event_type: None,
-            execution: ExecutionState {
+            execution: ReplayedExecution {
                 status: words.of("UNKNOWN"),
                 last_node_name: None,
                 payload_refs: Vec::new(),
@@ -78,7 +78,7 @@ impl Fold {
     }
 
     /// Folds one event.
-    pub fn see(&mut self, event: &Envelope<'_>) {
+    pub fn see(&mut self, event: &ReplayEvent<'_>) {
         self.state.event_count += 1;
         self.state.last_event_id = Some(event.event_id);
         match &mut self.state.last_event_type {
@@ -86,7 +86,8 @@ impl Fold {
             none @ None => *none = Some(event.event_type.clone().into_owned()),
         }
         let event_id = event.event_id;
-        let payload = event.reference.clone().map(|reference| PayloadRef { event_id, reference });
+        let payload =
+            event.reference.clone().map(|reference| ReferredPayload { event_id, reference });
         self.execution(event);
         if self.projection.shows(Projection::Stage) {
             self.stage(event);
@@ -139,7 +140,7 @@ impl Fold {
         ReplayState { checksums, ..self.state }
     }
 
-    fn execution(&mut self, event: &Envelope<'_>) {
+    fn execution(&mut self, event: &ReplayEvent<'_>) {
         let execution = &mut self.state.execution;
         let status = match &*event.event_type {
             "playbook.completed" | "playbook_completed" => Some("COMPLETED"),
@@ -167,7 +168,7 @@ impl Fold {
         }
     }
 
-    fn stage(&mut self, event: &Envelope<'_>) {
+    fn stage(&mut self, event: &ReplayEvent<'_>) {
         let Some(id) = event.stage() else { return };
         let words = &mut self.words;
         if !self.state.stages.contains_key(&*id) {
@@ -211,7 +212,7 @@ impl Fold {
         }
     }
 
-    fn frame(&mut self, event: &Envelope<'_>, payload: Option<&PayloadRef>) {
+    fn frame(&mut self, event: &ReplayEvent<'_>, payload: Option<&ReferredPayload>) {
         let Some(id) = event.frame() else { return };
         let words = &mut self.words;
         if !self.state.frames.contains_key(&*id) {
@@ -265,7 +266,7 @@ impl Fold {
         frame.status = words.of(status);
     }
 
-    fn repeat(&mut self, event: &Envelope<'_>) {
+    fn repeat(&mut self, event: &ReplayEvent<'_>) {
         let Some(id) = event.loop_id() else { return };
         let words = &mut self.words;
         if !self.state.loops.contains_key(&*id) {
@@ -294,7 +295,7 @@ impl Fold {
         }
     }
 
-    fn object(&mut self, event: &Envelope<'_>, payload: Option<&PayloadRef>) {
+    fn object(&mut self, event: &ReplayEvent<'_>, payload: Option<&ReferredPayload>) {
         let Some(id) = event.object() else { return };
         let words = &mut self.words;
         let key: Word = Arc::from(id.key());
@@ -319,7 +320,7 @@ impl Fold {
 }
 
 impl Frame {
-    fn end(&mut self, event: &Envelope<'_>, payload: Option<&PayloadRef>) {
+    fn end(&mut self, event: &ReplayEvent<'_>, payload: Option<&ReferredPayload>) {
         count(&mut self.events_emitted, event, "events_emitted");
         self.terminal_event_id = Some(event.event_id);
         self.output_ref = payload.map(|payload| payload.reference.clone());
@@ -334,7 +335,7 @@ fn update(known: &mut Option<Word>, told: Option<Word>) {
     }
 }
 
-fn count(counter: &mut i64, event: &Envelope<'_>, key: &str) {
+fn count(counter: &mut i64, event: &ReplayEvent<'_>, key: &str) {
     if let Some(told) = event.meta_integer(key) {
         *counter = told;
     }

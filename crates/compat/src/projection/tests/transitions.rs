@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::{bare, event, fold, state};
-use crate::{Projection, canonical};
+use crate::projection::{Projection, canonical};
 
 #[track_caller]
 fn check(events: &[Value], expected: Expect) {

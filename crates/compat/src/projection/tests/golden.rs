@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{envelope, fold};
-use crate::{Fold, Projection, Reference, ReplayState, canonical};
+use super::{fold, replay_event};
+use crate::projection::{Fold, Projection, Reference, ReplayState, canonical};
 
 fn golden() -> Value {
-    serde_json::from_str(include_str!("../../tests/golden/replay_golden.json")).unwrap()
+    serde_json::from_str(include_str!("../../../tests/golden/replay_golden.json")).unwrap()
 }
 
 fn events() -> Vec<Value> {
@@ -26,7 +26,7 @@ fn every_transition_gives_the_published_state_and_checksums() {
 
 #[test]
 fn a_cutoff_and_a_projection_give_the_published_state_and_checksums() {
-    let expected = include_str!("../../tests/golden/replay_golden_asof60_frame.json");
+    let expected = include_str!("../../../tests/golden/replay_golden_asof60_frame.json");
     let before: Vec<Value> =
         events().into_iter().filter(|event| event["event_id"].as_i64() <= Some(60)).collect();
     let state = fold(990_001, Projection::Frame, &before).finish();
@@ -42,7 +42,7 @@ fn a_fold_that_goes_on_from_any_place_ends_where_one_from_the_beginning_does() {
         let base: ReplayState = serde_json::from_str(&stored).unwrap();
         let mut fold = Fold::resume(base, Projection::All);
         for (index, event) in events.iter().enumerate().skip(cut) {
-            fold.see(&envelope(index, event));
+            fold.see(&replay_event(index, event));
         }
         check(&fold.finish(), &golden()["state"]);
     }

@@ -1,4 +1,4 @@
-//! Converts events of the log to the envelopes that replays fold.
+//! Converts events of the log to the public format that projections fold.
 //!
 //! Invariant: memory is bounded by the open work, so that a log of any length can be converted.
 
@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use noetl_model::{CommandId, Event, ExecutionId, ItemSource, Payload, Recorded, RunId, StepName};
-use noetl_replay::{Aggregate, Envelope, Reference};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::{Aggregate, Reference, ReplayEvent};
 use crate::names::name_of;
-use crate::view::command_id;
+use crate::public_event::command_id;
 
 /// Converts an execution's events in order. Events refer to runs and commands that earlier events
 /// named.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Wording {
+pub(crate) struct ReplayEvents {
     execution: ExecutionId,
     commands: BTreeMap<CommandId, OpenCommand>,
     runs: BTreeMap<RunId, OpenRun>,
@@ -41,7 +41,7 @@ impl OpenRun {
     }
 }
 
-impl Wording {
+impl ReplayEvents {
     pub(crate) fn new(execution: ExecutionId) -> Self {
         Self { execution, commands: BTreeMap::new(), runs: BTreeMap::new() }
     }
@@ -56,65 +56,65 @@ impl Wording {
     }
 
     /// Converts the next event.
-    pub(crate) fn word<'a>(&mut self, recorded: &'a Recorded) -> Envelope<'a> {
+    pub(crate) fn convert<'a>(&mut self, recorded: &'a Recorded) -> ReplayEvent<'a> {
         if let Event::Reported { name, step, body } = &recorded.event {
             return foreign(recorded.event_id.0, name, step.as_ref(), body);
         }
         let (event_type, status) = name_of(recorded.event.tag());
-        let envelope = Envelope {
+        let event = ReplayEvent {
             event_id: recorded.event_id.0,
             event_type: Cow::Borrowed(event_type),
             status: Cow::Borrowed(status),
             node_name: recorded.event.step().map(|step| Cow::Borrowed(step.as_str())),
             reference: output_of(&recorded.event).and_then(reference_to),
-            ..Envelope::default()
+            ..ReplayEvent::default()
         };
-        self.about(recorded, envelope)
+        self.about(recorded, event)
     }
 
-    /// Adds the command, run or loop that an event is about to its envelope.
-    fn about<'a>(&mut self, recorded: &'a Recorded, envelope: Envelope<'a>) -> Envelope<'a> {
+    /// Adds the command, run or loop that an event is about.
+    fn about<'a>(&mut self, recorded: &'a Recorded, event: ReplayEvent<'a>) -> ReplayEvent<'a> {
         match &recorded.event {
             Event::ExecutionStarted { playbook, .. } => {
-                Envelope { node_name: Some(Cow::Borrowed(&playbook.path)), ..envelope }
+                ReplayEvent { node_name: Some(Cow::Borrowed(&playbook.path)), ..event }
             }
             Event::StepEntered { run, step, .. } => {
                 self.runs.insert(*run, OpenRun { step: step.clone(), has_loop: false });
-                envelope
+                event
             }
-            Event::LoopOpened { run, items, .. } => self.loop_opened(*run, items, envelope),
+            Event::LoopOpened { run, items, .. } => self.loop_opened(*run, items, event),
             Event::FrameOpened { run, frame, len, .. } => {
-                let envelope = self.of_loop(*run, envelope);
-                let id = envelope.stage_id.as_ref().map(|stage| format!("{stage}:{frame}"));
-                let envelope = Envelope { frame_id: id.map(Cow::Owned), ..envelope };
-                with(envelope, "row_count", json!(len))
+                let event = self.of_loop(*run, event);
+                let id = event.stage_id.as_ref().map(|stage| format!("{stage}:{frame}"));
+                let event = ReplayEvent { frame_id: id.map(Cow::Owned), ..event };
+                with(event, "row_count", json!(len))
             }
             Event::IterationCompleted { run, .. } | Event::IterationFailed { run, .. } => {
-                Envelope { stage_id: None, ..self.of_loop(*run, envelope) }
+                ReplayEvent { stage_id: None, ..self.of_loop(*run, event) }
             }
             Event::StepCompleted { run, .. } | Event::StepFailed { run, .. } => {
-                let envelope = self.of_loop(*run, envelope);
+                let event = self.of_loop(*run, event);
                 self.runs.remove(run);
-                envelope
+                event
             }
             Event::CommandIssued { command, step, .. } => {
                 let id = command_id(self.execution, recorded).expect("it issues a command");
                 self.commands.insert(*command, OpenCommand { id, step: step.clone() });
-                self.of_command(*command, envelope)
+                self.of_command(*command, event)
             }
             Event::CommandClaimed { command, worker, .. } => {
                 let worker_id = Some(Cow::Borrowed(worker.as_str()));
-                Envelope { worker_id, ..self.of_command(*command, envelope) }
+                ReplayEvent { worker_id, ..self.of_command(*command, event) }
             }
             Event::CommandCompleted { command, .. }
             | Event::CommandFailed { command, .. }
             | Event::CommandCancelled { command, .. } => {
-                let envelope = self.of_command(*command, envelope);
+                let event = self.of_command(*command, event);
                 self.commands.remove(command);
-                envelope
+                event
             }
             Event::ChildStarted { command, .. } | Event::AttemptSuperseded { command, .. } => {
-                self.of_command(*command, envelope)
+                self.of_command(*command, event)
             }
             Event::ExecutionForked { .. }
             | Event::ExecutionCompleted { .. }
@@ -122,7 +122,7 @@ impl Wording {
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. } => {
-                Envelope { node_name: Some(Cow::Borrowed("playbook")), ..envelope }
+                ReplayEvent { node_name: Some(Cow::Borrowed("playbook")), ..event }
             }
             Event::StepSkipped { .. }
             | Event::StepAwaited { .. }
@@ -130,7 +130,7 @@ impl Wording {
             | Event::TimerSet { .. }
             | Event::TimerFired { .. }
             | Event::TimerCancelled { .. }
-            | Event::Reported { .. } => envelope,
+            | Event::Reported { .. } => event,
         }
     }
 
@@ -138,45 +138,45 @@ impl Wording {
         &mut self,
         run: RunId,
         items: &ItemSource,
-        envelope: Envelope<'a>,
-    ) -> Envelope<'a> {
+        event: ReplayEvent<'a>,
+    ) -> ReplayEvent<'a> {
         if let Some(open) = self.runs.get_mut(&run) {
             open.has_loop = true;
         }
-        let envelope = with(self.of_loop(run, envelope), "kind", json!("loop"));
+        let event = with(self.of_loop(run, event), "kind", json!("loop"));
         match items {
             ItemSource::Range(len) | ItemSource::List { len, .. } => {
-                with(envelope, "collection_size", json!(len))
+                with(event, "collection_size", json!(len))
             }
-            ItemSource::Cursor => envelope,
+            ItemSource::Cursor => event,
         }
     }
 
     /// Adds the step of a run and, if the run has a loop, the loop.
-    fn of_loop<'a>(&self, run: RunId, envelope: Envelope<'a>) -> Envelope<'a> {
-        let Some(open) = self.runs.get(&run) else { return envelope };
-        let envelope = Envelope { node_name: Some(Cow::Owned(open.step.to_string())), ..envelope };
+    fn of_loop<'a>(&self, run: RunId, event: ReplayEvent<'a>) -> ReplayEvent<'a> {
+        let Some(open) = self.runs.get(&run) else { return event };
+        let event = ReplayEvent { node_name: Some(Cow::Owned(open.step.to_string())), ..event };
         if !open.has_loop {
-            return envelope;
+            return event;
         }
         let id = open.loop_id(run);
-        let envelope = with(envelope, "loop_id", json!(id));
-        Envelope { stage_id: Some(Cow::Owned(id)), ..envelope }
+        let event = with(event, "loop_id", json!(id));
+        ReplayEvent { stage_id: Some(Cow::Owned(id)), ..event }
     }
 
-    fn of_command<'a>(&self, command: CommandId, envelope: Envelope<'a>) -> Envelope<'a> {
-        let Some(open) = self.commands.get(&command) else { return envelope };
-        Envelope {
+    fn of_command<'a>(&self, command: CommandId, event: ReplayEvent<'a>) -> ReplayEvent<'a> {
+        let Some(open) = self.commands.get(&command) else { return event };
+        ReplayEvent {
             node_name: Some(Cow::Owned(open.step.to_string())),
             command_id: Some(Cow::Owned(open.id.clone())),
-            ..envelope
+            ..event
         }
     }
 }
 
-fn with<'a>(mut envelope: Envelope<'a>, key: &str, value: Value) -> Envelope<'a> {
-    envelope.meta.to_mut().insert(key.to_owned(), value);
-    envelope
+fn with<'a>(mut event: ReplayEvent<'a>, key: &str, value: Value) -> ReplayEvent<'a> {
+    event.meta.to_mut().insert(key.to_owned(), value);
+    event
 }
 
 /// Converts an event of another program, keeping its own fields.
@@ -185,12 +185,12 @@ fn foreign<'a>(
     name: &'a str,
     step: Option<&'a StepName>,
     body: &'a Value,
-) -> Envelope<'a> {
+) -> ReplayEvent<'a> {
     let text = |key: &str| body.get(key).and_then(Value::as_str).map(Cow::Borrowed);
     let reference = ["/result/reference", "/reference", "/context/reference"]
         .iter()
         .find_map(|place| body.pointer(place).filter(|it| !it.is_null()));
-    Envelope {
+    ReplayEvent {
         event_id,
         event_type: Cow::Borrowed(name),
         node_name: step.map(|step| Cow::Borrowed(step.as_str())),

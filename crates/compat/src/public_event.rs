@@ -1,33 +1,12 @@
-//! Events as clients see them, with public names and the step and command each is about.
+//! Converts events of the log to public events, with the step and command each is about.
 
 use std::collections::BTreeMap;
 
+use noetl_api::{PublicEvent, value_or_reference};
 use noetl_model::{CommandId, Event, ExecutionId, Payload, Recorded, RunId, StepName, ToolError};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 use crate::names::public_name;
-
-/// An event in the public API.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct PublicEvent {
-    pub event_id: i64,
-    /// Position in its execution: 1, 2, 3, …
-    pub seq: u64,
-    pub event_type: String,
-    pub node_id: Option<String>,
-    pub node_name: Option<String>,
-    /// Kind of the step's tool, on `command.issued`.
-    pub node_type: Option<String>,
-    pub status: String,
-    pub created_at: String,
-    pub context: Option<Value>,
-    /// `{status, context}`, or `{status, reference}` if the value is stored by reference.
-    pub result: Option<Value>,
-    pub error: Option<String>,
-    pub meta: Value,
-}
 
 /// The step and public id of a command.
 #[derive(Debug, Clone)]
@@ -297,18 +276,6 @@ fn enveloped(status: &str, payload: &Payload) -> Value {
     match payload {
         Payload::Inline(value) => json!({ "status": status, "context": { "data": value } }),
         Payload::Ref(_) => json!({ "status": status, "reference": value_or_reference(payload) }),
-    }
-}
-
-/// Returns an inline payload's value, or a reference from which to fetch it.
-pub fn value_or_reference(payload: &Payload) -> Value {
-    match payload {
-        Payload::Inline(value) => (**value).clone(),
-        Payload::Ref(reference) => json!({
-            "kind": "payload",
-            "ref": format!("/api/payloads/{}", reference.digest),
-            "bytes": reference.size,
-        }),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests of replays of executions.
 
+use crate::projection::canonical;
 use expect_test::{Expect, expect};
 use noetl_model::{Event, Seq};
-use noetl_replay::canonical;
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::Value;
 

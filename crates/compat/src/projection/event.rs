@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::Reference;
+use super::Reference;
 
 /// An event in the public format.
 #[derive(Debug, Clone, Default)]
-pub struct Envelope<'a> {
+pub struct ReplayEvent<'a> {
     pub event_id: i64,
     pub event_type: Cow<'a, str>,
     pub node_name: Option<Cow<'a, str>>,
@@ -42,7 +42,7 @@ impl Aggregate<'_> {
     }
 }
 
-impl Envelope<'_> {
+impl ReplayEvent<'_> {
     /// Returns a metadata value as text; `null` counts as a value.
     pub(crate) fn meta_text(&self, key: &str) -> Option<Cow<'_, str>> {
         self.meta.get(key).map(text_of)

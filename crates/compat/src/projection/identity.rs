@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::Envelope;
-use crate::envelope::text_of;
+use super::ReplayEvent;
+use super::event::text_of;
 
 type Id<'a> = Option<Cow<'a, str>>;
 
@@ -22,7 +22,7 @@ impl ObjectId {
     }
 }
 
-impl Envelope<'_> {
+impl ReplayEvent<'_> {
     pub(crate) fn stage(&self) -> Id<'_> {
         self.one_of(self.stage_id.as_deref(), "stage", "stage_id")
     }

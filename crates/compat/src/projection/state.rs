@@ -9,9 +9,9 @@ use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::canon::Checksum;
-use crate::commands::Commands;
-use crate::reference::{PayloadSummary, Reference};
+use super::canon::Checksum;
+use super::commands::Commands;
+use super::reference::{PayloadSummary, Reference};
 
 /// Text shared by many entries.
 pub(crate) type Word = Arc<str>;
@@ -28,7 +28,7 @@ pub struct ReplayState {
     pub last_event_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event_type: Option<String>,
-    pub execution: ExecutionState,
+    pub execution: ReplayedExecution,
     pub stages: BTreeMap<Word, Stage>,
     pub frames: BTreeMap<Word, Frame>,
     pub commands: Commands,
@@ -49,23 +49,23 @@ pub struct Checksums {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExecutionState {
+pub struct ReplayedExecution {
     pub status: Word,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_node_name: Option<Word>,
-    pub payload_refs: Vec<PayloadRef>,
+    pub payload_refs: Vec<ReferredPayload>,
 }
 
 /// A result stored outside its event.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct PayloadRef {
+pub struct ReferredPayload {
     pub event_id: i64,
     pub reference: Reference,
 }
 
-impl Serialize for PayloadRef {
+impl Serialize for ReferredPayload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("PayloadRef", 3)?;
+        let mut fields = serializer.serialize_struct("ReferredPayload", 3)?;
         fields.serialize_field("event_id", &self.event_id)?;
         fields.serialize_field("reference", &self.reference)?;
         fields.serialize_field("summary", &self.reference.summary())?;
@@ -153,7 +153,7 @@ pub struct BusinessObject {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event_type: Option<Word>,
     pub attributes: Map<String, Value>,
-    pub payload_refs: Vec<PayloadRef>,
+    pub payload_refs: Vec<ReferredPayload>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_payload_ref: Option<PayloadRef>,
+    pub last_payload_ref: Option<ReferredPayload>,
 }

@@ -55,7 +55,7 @@ pub fn log_name(public: &str) -> Option<&'static str> {
 
 /// The meaning of an event that another program posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Posted {
+pub enum EventMeaning {
     /// A worker has started a command or still runs it.
     Working,
     /// A tool has returned; the event carries its result.
@@ -70,16 +70,16 @@ pub enum Posted {
     Fact,
 }
 
-impl Posted {
+impl EventMeaning {
     /// Returns the meaning of an event name, in any known spelling.
     pub fn of(name: &str) -> Self {
         match name {
             "command.started" | "command.claimed" | "command.heartbeat" | "action_started" => {
-                Posted::Working
+                EventMeaning::Working
             }
-            "call.done" | "action_done" => Posted::ToolReturned,
-            "call.error" | "command.failed" | "action_failed" => Posted::CommandFailed,
-            "command.completed" | "action_completed" => Posted::CommandCompleted,
+            "call.done" | "action_done" => EventMeaning::ToolReturned,
+            "call.error" | "command.failed" | "action_failed" => EventMeaning::CommandFailed,
+            "command.completed" | "action_completed" => EventMeaning::CommandCompleted,
             "playbook_started"
             | "playbook.started"
             | "playbook.initialized"
@@ -103,8 +103,8 @@ impl Posted {
             | "step_started"
             | "step.skipped"
             | "step_skipped"
-            | "ctx.updated" => Posted::Reserved,
-            _ => Posted::Fact,
+            | "ctx.updated" => EventMeaning::Reserved,
+            _ => EventMeaning::Fact,
         }
     }
 }
@@ -166,29 +166,32 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(names: &[&str], expected: Posted) {
+    fn check(names: &[&str], expected: EventMeaning) {
         for name in names {
-            assert_eq!(Posted::of(name), expected, "{name}");
+            assert_eq!(EventMeaning::of(name), expected, "{name}");
         }
     }
 
     #[test]
     fn both_spellings_of_a_tool_that_returned_are_understood() {
-        check(&["call.done", "action_done"], Posted::ToolReturned);
+        check(&["call.done", "action_done"], EventMeaning::ToolReturned);
     }
 
     #[test]
     fn every_spelling_of_a_failed_command_is_understood() {
-        check(&["call.error", "command.failed", "action_failed"], Posted::CommandFailed);
+        check(&["call.error", "command.failed", "action_failed"], EventMeaning::CommandFailed);
     }
 
     #[test]
     fn nobody_else_can_end_an_execution() {
-        check(&["playbook.completed", "playbook_failed", "execution.cancelled"], Posted::Reserved);
+        check(
+            &["playbook.completed", "playbook_failed", "execution.cancelled"],
+            EventMeaning::Reserved,
+        );
     }
 
     #[test]
     fn what_is_not_known_is_a_fact_that_changes_nothing() {
-        check(&["subscription.rate_limited", "step.exit", ""], Posted::Fact);
+        check(&["subscription.rate_limited", "step.exit", ""], EventMeaning::Fact);
     }
 }

@@ -1,0 +1,26 @@
+//! Everything that exists because another program does, as functions from values to values.
+//!
+//! * names: the public names and statuses of events, and the meaning of events that others post;
+//! * events: public events, and events in the format of other programs;
+//! * projections: the published replay states with their checksums;
+//! * the protocol of existing workers: claims, results and callbacks.
+//!
+//! Invariant: foreign spellings are translated here, once, and are never stored; a status that is
+//! not known is an error.
+
+mod envelope;
+mod feed;
+mod names;
+mod projection;
+mod public_event;
+
+pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of};
+pub use feed::shows;
+pub use names::{EventMeaning, log_name, name_of, public_name};
+pub use projection::{
+    Aggregate, BusinessObject, Checksum, Checksums, Command, Commands, DEFAULT_TENANT, Fold, Frame,
+    Loop, PayloadSummary, Projection, REPLAY_EVENTS_MAX, Reference, ReferredPayload, ReplayEvent,
+    ReplayQuestion, ReplayState, ReplayedExecution, Replayer, SavedFold, Stage, UnknownProjection,
+    UnusableFold, canonical, digest_named, replay_of_server,
+};
+pub use public_event::{Teller, command_id};
