@@ -3,7 +3,6 @@
 //! Invariant: ids are accepted as text and as numbers, and written in the form each client expects.
 
 mod catalog;
-mod commands;
 mod execute;
 mod executions;
 mod feeds;
@@ -13,7 +12,6 @@ mod intake;
 mod native;
 mod outbox;
 mod problem;
-mod projector;
 mod schedules;
 mod stored;
 mod subscriptions;
@@ -23,10 +21,6 @@ mod workers;
 pub use catalog::{
     BatchItem, CatalogEntry, CatalogList, CatalogPage, RegisterBatch, RegisterBatchAnswer,
     RegisterRequest, RegisteredPlaybook, ResourceRequest, UiField, UiSchema,
-};
-pub use commands::{
-    ClaimRequest, ClaimedCommand, EventAccepted, EventBatch, EventBatchAccepted, PostedEvent,
-    PostedItem,
 };
 pub use execute::{
     Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
@@ -55,10 +49,6 @@ pub use outbox::{
     OutboxClaim, OutboxClaimed, OutboxIds, OutboxMessage, OutboxPage, OutboxPending, PayloadCodec,
 };
 pub use problem::Problem;
-pub use projector::{
-    AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
-    ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
-};
 pub use schedules::{
     Backfill, Backfilled, BackfilledInstant, ScheduleChoice, ScheduleEventView, ScheduleEvents,
     ScheduleInstants, ScheduleList, ScheduleView,

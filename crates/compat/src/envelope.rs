@@ -1,4 +1,4 @@
-//! Parses events of other programs: all known spellings are accepted, missing keys get their
+//! Events of other programs, parsed and written: all known spellings are accepted, missing keys get their
 //! default, and unknown keys are kept.
 
 use noetl_model::{DEFAULT_OWNER, Envelope, Timestamp};
@@ -157,6 +157,20 @@ fn status_of(name: &str) -> &'static str {
     } else {
         "RUNNING"
     }
+}
+
+/// Returns an event as JSON, with its unknown keys at the top level again.
+pub fn value_of(event: Envelope) -> Value {
+    let (created_at, extra) = (event.created_at.to_string(), event.extra.clone());
+    let mut told = json!(event);
+    told["created_at"] = json!(created_at);
+    if let Value::Object(map) = &mut told {
+        map.shift_remove("extra");
+        for (key, value) in extra {
+            map.entry(key).or_insert(value);
+        }
+    }
+    told
 }
 
 #[cfg(test)]

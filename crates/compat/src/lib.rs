@@ -12,9 +12,11 @@ mod envelope;
 mod feed;
 mod names;
 mod projection;
+mod projector;
 mod public_event;
+mod worker;
 
-pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of};
+pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of, value_of};
 pub use feed::shows;
 pub use names::{EventMeaning, log_name, name_of, public_name};
 pub use projection::{
@@ -23,4 +25,15 @@ pub use projection::{
     ReplayQuestion, ReplayState, ReplayedExecution, Replayer, SavedFold, Stage, UnknownProjection,
     UnusableFold, canonical, digest_named, replay_of_server,
 };
+pub use projector::{
+    AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
+    ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
+};
 pub use public_event::{Teller, command_id};
+pub use worker::{
+    AttemptSource, BadFact, Callback, CallbackAnswer, ClaimRequest, ClaimedCommand, EventAccepted,
+    EventBatch, EventBatchAccepted, Issued, JobState, LatestClaim, NAME_MAX, PostedEvent,
+    PostedItem, Returned, Seen, ToolStatus, UnknownToolStatus, claimed_command, command_named,
+    completed, fact_of, failed, is_pending, issued_by, reference, returned, with_stored,
+    without_stored,
+};

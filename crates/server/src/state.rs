@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_bus::Bus;
+use noetl_compat::Seen;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::Vault;
@@ -21,7 +22,6 @@ use crate::limits::Limits;
 use crate::lookup::Lookup;
 use crate::meters::Meters;
 use crate::routes::SubjectPrefix;
-use crate::seen::Seen;
 use crate::statements::{MaybeStatements, Statements};
 use crate::tls::Tls;
 use crate::tokens::Token;

@@ -3,24 +3,18 @@
 use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
-use noetl_api::wire::{ClaimRequest, ClaimedCommand};
-use noetl_compat::command_id;
+use noetl_compat::{ClaimRequest, ClaimedCommand, Issued, claimed_command};
 use noetl_control::{Answer, SubmitError};
 use noetl_engine::{Input, Possession, Refusal};
-use noetl_model::{Attempt, Bindings, ExecutionId, Lease, Payload, Pool, WorkerId};
-use serde_json::{Map, Value, json};
+use noetl_model::{Attempt, Bindings, Lease, Payload, Pool, WorkerId};
+use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{Body, InPath};
-use crate::issued::{Issued, find_issued};
+use crate::issued::find_issued;
 use crate::state::AppState;
-
-/// The key of a task's input in its configuration, and (`ARGS`) the key where existing workers
-/// expect it.
-const INPUT: &str = "input";
-const ARGS: &str = "args";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(show_command)).routes(routes!(claim_command))
@@ -133,54 +127,11 @@ async fn told(
     issued: &Issued,
     lease: Option<&Lease>,
 ) -> Result<ClaimedCommand, ApiError> {
-    let tool_config = lease.map(|lease| tool_config(lease.config.clone()));
-    let render_context = resolved(state, issued.execution, &issued.bindings).await?;
-    let attempt = lease.map_or(0, |lease| lease.attempt.0);
-    let public_id = command_id(issued.execution, &issued.recorded);
-    let step = issued.step.to_string();
-    Ok(ClaimedCommand {
-        status: "ok",
-        event_id: issued.recorded.event_id.0,
-        execution_id: issued.execution.0,
-        node_id: step.clone(),
-        node_name: step.clone(),
-        action: issued.tool.to_string(),
-        context: json!({
-            "tool_config": tool_config,
-            "args": {},
-            "render_context": render_context,
-        }),
-        meta: json!({
-            "command_id": public_id,
-            "step": step,
-            "tool_kind": issued.tool,
-            "attempt": attempt,
-            "attempts": attempt.saturating_sub(1),
-            "execution_id": issued.execution.to_string(),
-            "idempotency_key": lease.map(|lease| &lease.idempotency_key),
-            "key_attempt": lease.map(|lease| lease.key_attempt),
-            "timeout_ms": lease.and_then(|lease| lease.timeout_ms),
-            "actionable": true,
-        }),
-    })
-}
-
-/// Moves a task's input to the key where existing workers expect it.
-fn tool_config(config: Value) -> Value {
-    let Value::Object(mut config) = config else { return config };
-    config.remove("kind");
-    if let Some(input) = config.remove(INPUT) {
-        config.insert(ARGS.to_owned(), input);
-    }
-    Value::Object(config)
+    Ok(claimed_command(issued, lease, resolved(state, &issued.bindings).await?))
 }
 
 /// Loads the values that a command's templates refer to, including those stored by reference.
-async fn resolved(
-    state: &AppState,
-    execution: ExecutionId,
-    bindings: &Bindings,
-) -> Result<Map<String, Value>, ApiError> {
+async fn resolved(state: &AppState, bindings: &Bindings) -> Result<Map<String, Value>, ApiError> {
     let mut values = Map::new();
     for (name, payload) in &bindings.0 {
         let value = match payload {
@@ -189,6 +140,5 @@ async fn resolved(
         };
         values.insert(name.clone(), value);
     }
-    values.entry("execution_id").or_insert_with(|| json!(execution.to_string()));
     Ok(values)
 }

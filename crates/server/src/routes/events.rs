@@ -7,12 +7,14 @@ use std::borrow::Cow;
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::wire::{EventAccepted, EventBatch, EventBatchAccepted, PostedEvent, PostedItem};
-use noetl_compat::EventMeaning;
+use noetl_compat::{
+    BadFact, EventAccepted, EventBatch, EventBatchAccepted, EventMeaning, PostedEvent, PostedItem,
+    Returned, UnknownToolStatus, command_named, completed, fact_of, failed, is_pending, issued_by,
+    reference, returned, with_stored, without_stored,
+};
 use noetl_control::{Answer, ReportAnswer};
-use noetl_engine::Input;
-use noetl_model::{ExecutionId, Outcome, Report, StepName, ToolKind, WorkerId};
-use serde_json::{Value, json};
+use noetl_model::{ExecutionId, Outcome, Report, WorkerId};
+use serde_json::Value;
 use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,16 +22,11 @@ use utoipa_axum::routes;
 use super::results;
 use crate::error::ApiError;
 use crate::extract::Body;
-use crate::issued::{Issued, attempt_of, find_issued, issued_by};
-use crate::outcome::{
-    Returned, completed, failed, reference, returned, with_stored, without_stored,
-};
+use crate::issued::{attempt_of, find_issued};
 use crate::state::AppState;
 
 /// Maximum number of events per request.
 const BATCH_MAX: usize = 1000;
-/// Maximum length of an event's name, in bytes.
-const NAME_MAX: usize = 200;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(post_event)).routes(routes!(post_events))
@@ -89,7 +86,7 @@ async fn take_measured(
         EventMeaning::Working => working(state, &item).await?,
         EventMeaning::ToolReturned => {
             let context = whole(state, &item.context).await?;
-            match returned(&context) {
+            match returned(&context).map_err(unknown_status)? {
                 Returned::Ended { outcome, logs } => {
                     report(state, execution, &item, outcome, logs).await?;
                 }
@@ -100,7 +97,8 @@ async fn take_measured(
             report(state, execution, &item, failed(&item.context), Default::default()).await?;
         }
         EventMeaning::CommandCompleted => {
-            let outcome = completed(&item.context, item.status.as_deref());
+            let outcome =
+                completed(&item.context, item.status.as_deref()).map_err(unknown_status)?;
             report(state, execution, &item, outcome, Default::default()).await?;
         }
         EventMeaning::Reserved => {
@@ -176,20 +174,6 @@ async fn report(
     }
 }
 
-/// True if the worker is done and the container it started is not: a container without a result
-/// reports its end by a callback.
-fn is_pending(issued: &Issued, outcome: &Outcome) -> bool {
-    issued.tool == ToolKind::Container && *outcome == Outcome::completed(Value::Null)
-}
-
-/// Returns the id of the command an event is about, from any of its usual places.
-fn command_named(item: &PostedItem) -> Option<&str> {
-    let in_context = item.context.get("command_id");
-    let in_meta = item.meta.as_ref().and_then(|meta| meta.get("command_id"));
-    let in_result = item.context.pointer("/result/context/command_id");
-    in_context.or(in_meta).or(in_result).and_then(Value::as_str)
-}
-
 /// Records an event that has no further effect.
 async fn record(
     state: &AppState,
@@ -197,34 +181,28 @@ async fn record(
     item: PostedItem,
     event_id: i64,
 ) -> Result<(), ApiError> {
-    if item.event_type.is_empty() || item.event_type.len() > NAME_MAX {
-        let detail = format!("an event's name has 1 to {NAME_MAX} bytes");
-        return Err(ApiError::invalid("event-name", detail));
-    }
-    if !noetl_model::is_shallow(&item.context) {
-        return Err(ApiError::invalid("payload-too-large", "the payload is nested too deeply"));
-    }
+    let is_numbered = item.event_id.is_some();
+    let input = fact_of(item, event_id).map_err(bad_fact)?;
     let rewinds = state.control().rewinds();
-    if item.event_id.is_some() && state.seen().was_posted(execution, event_id, rewinds) {
+    if is_numbered && state.seen().was_posted(execution, event_id, rewinds) {
         return Ok(());
     }
-    let body = json!({
-        "event_id": event_id.to_string(),
-        "status": item.status,
-        "context": item.context,
-        "meta": item.meta,
-        "worker_id": item.worker_id,
-        "created_at": item.created_at,
-        "result": item.result,
-        "aggregate_type": item.aggregate_type,
-        "aggregate_id": item.aggregate_id,
-    });
-    let step = item.step.map(StepName::new);
-    let input = Input::Reported { name: item.event_type, step, body };
     match state.control().submit(execution, input).await? {
         Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
         Answer::Refused(refusal) => return Err(refusal.into()),
     }
     state.seen().posted(execution, event_id, rewinds);
     Ok(())
+}
+
+fn unknown_status(error: UnknownToolStatus) -> ApiError {
+    ApiError::invalid("unknown-status", error.to_string())
+}
+
+fn bad_fact(error: BadFact) -> ApiError {
+    let code = match error {
+        BadFact::Name => "event-name",
+        BadFact::TooDeep => "payload-too-large",
+    };
+    ApiError::invalid(code, error.to_string())
 }

@@ -9,11 +9,11 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::AnyId;
-use noetl_api::wire::{
-    AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
-    ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
+use noetl_compat::{
+    AdvanceCall, AdvanceReply, AdvancedExecution, BadEnvelope, MaterializeReply, ProjectCall,
+    ProjectReply, ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution, envelope_of,
+    posted_envelope_of, value_of,
 };
-use noetl_compat::{BadEnvelope, envelope_of, posted_envelope_of};
 use noetl_model::{Envelope, ExecutionId, Timestamp};
 use noetl_store::{Horizon, PAGE_MAX, PROJECT_MAX};
 use serde::Deserialize;
@@ -130,21 +130,7 @@ async fn projected_events(
     let found = state.records().projected(query.execution_id.0, query.after, limit).await?;
     let last = found.last().map(|event| event.event_id);
     let next_after = last.filter(|_| found.len() == limit);
-    Ok(Json(ProjectedEvents { events: found.into_iter().map(told).collect(), next_after }))
-}
-
-/// Returns an event as JSON, with its unknown keys at the top level again.
-fn told(event: Envelope) -> Value {
-    let (created_at, extra) = (event.created_at.to_string(), event.extra.clone());
-    let mut told = json!(event);
-    told["created_at"] = json!(created_at);
-    if let Value::Object(map) = &mut told {
-        map.shift_remove("extra");
-        for (key, value) in extra {
-            map.entry(key).or_insert(value);
-        }
-    }
-    told
+    Ok(Json(ProjectedEvents { events: found.into_iter().map(value_of).collect(), next_after }))
 }
 
 /// Saves the folds of executions, independently of one another.

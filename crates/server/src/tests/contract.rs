@@ -68,6 +68,7 @@ contract! {
     executions::variables_are_what_the_execution_has_set,
     existing_worker::it_runs_a_playbook_to_its_end,
     existing_worker::a_tool_status_of_error_fails_the_step,
+    existing_worker::a_tool_status_that_is_not_known_is_refused_and_ends_nothing,
     existing_worker::a_worker_that_gives_up_fails_the_step,
     existing_worker::an_event_posted_twice_is_answered_twice_and_counts_once,
     existing_worker::the_same_worker_may_claim_again_and_another_may_not,

@@ -138,6 +138,22 @@ pub(super) async fn a_tool_status_of_error_fails_the_step(server: Server) {
     assert_eq!(detail.body["error"], "no such host");
 }
 
+pub(super) async fn a_tool_status_that_is_not_known_is_refused_and_ends_nothing(server: Server) {
+    server.register(HELLO).await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/hello").await;
+    let claimed = worker.claim(&issued(&server, &id).await).await.body;
+    let done = json!({ "result": { "status": "shipped", "context": { "status": "shipped" } } });
+    let refused = worker.post(&claimed, "call.done", "COMPLETED", done).await;
+    assert_eq!(refused.problem(), "422 unknown-status");
+    let detail = refused.body["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("`shipped`") && detail.contains("`timeout`"), "{detail}");
+    let refused = worker.post(&claimed, "command.completed", "shipped", json!({})).await;
+    assert_eq!(refused.problem(), "422 unknown-status");
+    assert_eq!(server.status(&id).await, "RUNNING");
+    worker.finish(&claimed, "success", json!({ "status": "success" })).await;
+}
+
 pub(super) async fn a_worker_that_gives_up_fails_the_step(server: Server) {
     server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };

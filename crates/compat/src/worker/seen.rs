@@ -12,7 +12,8 @@ use noetl_model::{Attempt, EventId, ExecutionId, WorkerId};
 const CLAIMS_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 const POSTED_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 
-pub(crate) struct Seen {
+/// The cache of one server.
+pub struct Seen {
     claims: Mutex<LruCache<(EventId, WorkerId), Attempt>>,
     /// The count of rewinds of the store at the time each event was recorded.
     posted: Mutex<LruCache<(ExecutionId, i64), u64>>,
@@ -29,21 +30,21 @@ impl Default for Seen {
 
 impl Seen {
     /// Caches the attempt under which a worker holds the command that an event issued.
-    pub(crate) fn claimed(&self, issued: EventId, worker: &WorkerId, attempt: Attempt) {
+    pub fn claimed(&self, issued: EventId, worker: &WorkerId, attempt: Attempt) {
         held(&self.claims).put((issued, worker.clone()), attempt);
     }
 
-    pub(crate) fn attempt(&self, issued: EventId, worker: &WorkerId) -> Option<Attempt> {
+    pub fn attempt(&self, issued: EventId, worker: &WorkerId) -> Option<Attempt> {
         held(&self.claims).get(&(issued, worker.clone())).copied()
     }
 
     /// True if an event numbered by another program was recorded recently, and the store was not
     /// rewound since.
-    pub(crate) fn was_posted(&self, execution: ExecutionId, event: i64, rewinds: u64) -> bool {
+    pub fn was_posted(&self, execution: ExecutionId, event: i64, rewinds: u64) -> bool {
         held(&self.posted).get(&(execution, event)) == Some(&rewinds)
     }
 
-    pub(crate) fn posted(&self, execution: ExecutionId, event: i64, rewinds: u64) {
+    pub fn posted(&self, execution: ExecutionId, event: i64, rewinds: u64) {
         held(&self.posted).put((execution, event), rewinds);
     }
 }

@@ -1,11 +1,10 @@
 //! Bodies of the routes through which other programs store and project their events, and purge old
 //! data.
 
+use noetl_api::AnyId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-
-use crate::AnyId;
 
 /// Events of other programs.
 #[derive(Debug, Clone, Deserialize, ToSchema)]

@@ -1,10 +1,9 @@
 //! Bodies of the routes through which existing workers claim commands and report.
 
+use noetl_api::AnyId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-
-use crate::AnyId;
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ClaimRequest {

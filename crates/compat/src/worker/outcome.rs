@@ -8,12 +8,14 @@ use std::sync::Arc;
 use noetl_model::{ErrorKind, Logs, Outcome, ToolError};
 use serde_json::{Value, json};
 
+use super::status::{ToolStatus, UnknownToolStatus};
+
 /// Keys of a tool's result besides its status.
 const WHOLE_KEYS: &[&str] = &["data", "error", "stdout", "stderr", "exit_code", "duration_ms"];
 
 /// The result of a tool that has returned.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Returned {
+pub enum Returned {
     Ended {
         outcome: Outcome,
         logs: Logs,
@@ -22,34 +24,8 @@ pub(crate) enum Returned {
     Pending,
 }
 
-/// The status of a tool, in the spelling of existing workers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ToolStatus {
-    Success,
-    Error,
-    Timeout,
-}
-
-impl ToolStatus {
-    /// Parses a status; an unknown or missing one is a success.
-    fn of(word: Option<&str>) -> Self {
-        match word.unwrap_or_default().to_ascii_lowercase().as_str() {
-            "error" | "failed" | "failure" => ToolStatus::Error,
-            "timeout" => ToolStatus::Timeout,
-            _ => ToolStatus::Success,
-        }
-    }
-
-    fn kind(self) -> ErrorKind {
-        match self {
-            ToolStatus::Timeout => ErrorKind::Timeout,
-            ToolStatus::Success | ToolStatus::Error => ErrorKind::Exception,
-        }
-    }
-}
-
 /// Returns the reference of a result that was stored before it was reported.
-pub(crate) fn reference(context: &Value) -> Option<&str> {
+pub fn reference(context: &Value) -> Option<&str> {
     let envelope = context.get("result")?;
     let named = envelope.pointer("/reference/ref");
     named.or_else(|| envelope.pointer("/context/data/_ref"))?.as_str()
@@ -57,7 +33,7 @@ pub(crate) fn reference(context: &Value) -> Option<&str> {
 
 /// Replaces the reference in an event's context by the stored result: the tool's whole result, or
 /// its data.
-pub(crate) fn with_stored(context: &Value, stored: &Value) -> Value {
+pub fn with_stored(context: &Value, stored: &Value) -> Value {
     let told = context.pointer("/result/status").cloned().unwrap_or(Value::Null);
     let is_whole = stored.get("status").and_then(Value::as_str).is_some_and(|status| {
         ["success", "error", "timeout"].contains(&status.to_ascii_lowercase().as_str())
@@ -67,7 +43,7 @@ pub(crate) fn with_stored(context: &Value, stored: &Value) -> Value {
 }
 
 /// Replaces the reference in an event's context by an error, because the result is not stored here.
-pub(crate) fn without_stored(context: &Value, reference: &str) -> Value {
+pub fn without_stored(context: &Value, reference: &str) -> Value {
     let error = format!("the result {reference} is not stored here");
     let tool = json!({ "status": "error", "error": error });
     with_result(context, json!({ "status": "error", "context": tool }))
@@ -80,7 +56,7 @@ fn with_result(context: &Value, result: Value) -> Value {
 }
 
 /// Parses the context of `call.done`.
-pub(crate) fn returned(context: &Value) -> Returned {
+pub fn returned(context: &Value) -> Result<Returned, UnknownToolStatus> {
     let envelope = context.get("result").unwrap_or(&Value::Null);
     let tool = match envelope.get("context") {
         Some(tool) => tool,
@@ -88,43 +64,45 @@ pub(crate) fn returned(context: &Value) -> Returned {
             let message = "the result was too large to be sent with its event";
             let error = ToolError::new(ErrorKind::StorageQuota, message);
             let outcome = Outcome::failed(error);
-            return Returned::Ended { outcome, logs: Logs::default() };
+            return Ok(Returned::Ended { outcome, logs: Logs::default() });
         }
         None => envelope,
     };
     if tool.get("pending_callback").and_then(Value::as_bool) == Some(true) {
-        return Returned::Pending;
+        return Ok(Returned::Pending);
     }
-    let word = tool.get("status").or_else(|| envelope.get("status")).and_then(Value::as_str);
+    let status = ToolStatus::of(tool.get("status").or_else(|| envelope.get("status")))?;
     let output = tool.get("data").cloned().unwrap_or_else(|| without_status(tool));
-    let outcome = match ToolStatus::of(word) {
+    let outcome = match status {
         ToolStatus::Success => Outcome::completed(output),
-        status @ (ToolStatus::Error | ToolStatus::Timeout) => {
+        ToolStatus::Error | ToolStatus::Timeout => {
             let message = tool.get("error").map_or_else(|| "the tool failed".to_owned(), text);
             let error = ToolError::new(status.kind(), message);
             let output = Some(output).filter(|it| !it.is_null()).map(Arc::new);
             Outcome::Failed { error, output }
         }
     };
-    Returned::Ended { outcome, logs: logs(tool) }
+    Ok(Returned::Ended { outcome, logs: logs(tool) })
 }
 
 /// Parses the context of `call.error` and `command.failed`.
-pub(crate) fn failed(context: &Value) -> Outcome {
+pub fn failed(context: &Value) -> Outcome {
     let message = context.get("error").map_or_else(|| "the command failed".to_owned(), text);
     Outcome::failed(ToolError::new(ErrorKind::Exception, message))
 }
 
 /// Parses the context of `command.completed`, if no result came before it.
-pub(crate) fn completed(context: &Value, status: Option<&str>) -> Outcome {
-    let word = context.get("status").and_then(Value::as_str).or(status);
-    match ToolStatus::of(word) {
+pub fn completed(context: &Value, status: Option<&str>) -> Result<Outcome, UnknownToolStatus> {
+    let in_context = context.get("status").filter(|it| !it.is_null()).cloned();
+    let told = in_context.or_else(|| status.map(Value::from));
+    let status = ToolStatus::of(told.as_ref())?;
+    Ok(match status {
         ToolStatus::Success => Outcome::completed(Value::Null),
-        status @ (ToolStatus::Error | ToolStatus::Timeout) => {
+        ToolStatus::Error | ToolStatus::Timeout => {
             let error = ToolError::new(status.kind(), "the tool failed without saying why");
             Outcome::failed(error)
         }
-    }
+    })
 }
 
 fn without_status(tool: &Value) -> Value {
@@ -166,7 +144,7 @@ mod tests {
     #[track_caller]
     fn check(tool: Value, expected: Expect) {
         let told = returned(&json!({ "command_id": "1:a:2", "call_index": 0, "result": tool }));
-        let told = match told {
+        let told = match told.expect("a known status") {
             Returned::Pending => "pending".to_owned(),
             Returned::Ended { outcome, logs } => {
                 format!("{} {logs:?}", serde_json::to_string(&outcome).expect("JSON"))
@@ -223,8 +201,16 @@ mod tests {
     #[test]
     fn command_completed_with_an_error_is_a_failure() {
         let outcome = completed(&json!({ "status": "error" }), None);
-        assert!(matches!(outcome, Outcome::Failed { .. }));
+        assert!(matches!(outcome, Ok(Outcome::Failed { .. })));
         let outcome = completed(&json!({}), Some("success"));
-        assert_eq!(outcome, Outcome::completed(Value::Null));
+        assert_eq!(outcome, Ok(Outcome::completed(Value::Null)));
+    }
+
+    #[test]
+    fn a_status_that_is_not_known_is_no_success() {
+        let result = json!({ "status": "success", "context": { "status": "shipped" } });
+        let error = returned(&json!({ "result": result })).unwrap_err();
+        assert_eq!(error, UnknownToolStatus("`shipped`".to_owned()));
+        assert!(completed(&json!({}), Some("shipped")).is_err());
     }
 }
