@@ -36,7 +36,7 @@ pub enum Hint {
 /// A notification of a waiting command, for workers that do not poll.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    pub occasion: Occasion,
+    pub reason: NotificationReason,
     pub pool: Pool,
     pub command: CommandName,
     /// The W3C trace context of the execution.
@@ -46,7 +46,7 @@ pub struct Notification {
 /// The reason for a notification. A repeated notification has the same reason, so that duplicates
 /// are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
+pub enum NotificationReason {
     /// The command was issued, with the id of its outbox row.
     Issued { row: i64 },
     /// The command still waits, or waits again because this attempt was lost; `count` numbers the

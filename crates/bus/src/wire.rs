@@ -6,7 +6,7 @@ use noetl_model::{EventId, ExecutionId, StepName};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Notification, Occasion};
+use crate::{Notification, NotificationReason};
 
 /// The prefix of the subjects of notifications.
 pub const COMMANDS: &str = "noetl.commands";
@@ -41,9 +41,11 @@ pub fn body(notification: &Notification, server_url: &str) -> Vec<u8> {
 /// command at the same time produce the same id.
 pub fn message_id(notification: &Notification) -> String {
     let event = notification.command.event_id;
-    match notification.occasion {
-        Occasion::Issued { row } => format!("{event}-{row}"),
-        Occasion::Reminder { attempt, count } => format!("{event}-again-{attempt}-{count}"),
+    match notification.reason {
+        NotificationReason::Issued { row } => format!("{event}-{row}"),
+        NotificationReason::Reminder { attempt, count } => {
+            format!("{event}-again-{attempt}-{count}")
+        }
     }
 }
 
@@ -74,7 +76,7 @@ mod tests {
 
     fn check(pool: &str, item: Option<u64>, trace: Option<Value>, expected: Expect) {
         let notification = Notification {
-            occasion: Occasion::Issued { row: 17 },
+            reason: NotificationReason::Issued { row: 17 },
             pool: Pool::new(pool),
             command: CommandName {
                 execution: ExecutionId(380_247_909_993_574_400),
@@ -129,8 +131,12 @@ mod tests {
                 item: None,
             };
             let pool = Pool::new(pool);
-            let notification =
-                Notification { occasion: Occasion::Issued { row: 1 }, pool, command, trace: None };
+            let notification = Notification {
+                reason: NotificationReason::Issued { row: 1 },
+                pool,
+                command,
+                trace: None,
+            };
             assert_eq!(subject(&notification), expected);
         }
     }

@@ -367,7 +367,7 @@ impl Config {
     }
 
     /// Returns the settings of the span exporter, if an endpoint is configured.
-    pub(crate) fn otel(&self) -> Option<noetl_otel::Settings> {
+    pub(crate) fn otel(&self) -> Option<noetl_otel::ExporterSettings> {
         let endpoint = self.url(Setting::OtelEndpoint)?;
         let headers = self.said.get(&Setting::OtelHeaders);
         // The user's headers may hold an API key, which must not go to a collector that a project
@@ -377,7 +377,7 @@ impl Config {
         });
         let headers = headers.map(|said| said.value.clone()).unwrap_or_default();
         let service = self.text(Setting::OtelService).expect("it has a default").to_owned();
-        Some(noetl_otel::Settings { endpoint, headers, service })
+        Some(noetl_otel::ExporterSettings { endpoint, headers, service })
     }
 
     /// Returns the log filter, if one is set.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use noetl_secrets::{Key, Keyring};
+use noetl_secrets::{EncryptionKey, Keyring};
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -54,27 +54,29 @@ pub(crate) fn shared(config: &Config) -> Result<Keyring, Failure> {
         "{ALLOW_INSECURE} is set and {KEY} is not: secrets that are stored now cannot be opened \
          after a restart, nor by other servers"
     );
-    Ok(Keyring::new(Key::generate(), earlier))
+    Ok(Keyring::new(EncryptionKey::generate(), earlier))
 }
 
-fn current(config: &Config) -> Result<Option<Key>, Failure> {
+fn current(config: &Config) -> Result<Option<EncryptionKey>, Failure> {
     let Some(text) = config.variable(KEY) else { return Ok(None) };
-    let key = Key::parse(&text).with_context(|| format!("{KEY} is not a key"));
+    let key = EncryptionKey::parse(&text).with_context(|| format!("{KEY} is not a key"));
     key.map(Some).map_err(|error| Failure::bad_input(error).help(MAKE_ONE))
 }
 
 /// Returns the former keys, separated by commas.
-fn old(config: &Config) -> Result<Vec<Key>, Failure> {
+fn old(config: &Config) -> Result<Vec<EncryptionKey>, Failure> {
     let said = config.variable(KEYS_OLD).unwrap_or_default();
     let keys = said.split(',').map(str::trim).filter(|text| !text.is_empty());
-    keys.map(|text| Key::parse(text).with_context(|| format!("{KEYS_OLD} holds what is no key")))
-        .collect::<Result<_, _>>()
-        .map_err(Failure::bad_input)
+    keys.map(|text| {
+        EncryptionKey::parse(text).with_context(|| format!("{KEYS_OLD} holds what is no key"))
+    })
+    .collect::<Result<_, _>>()
+    .map_err(Failure::bad_input)
 }
 
 /// Reads the key in a file; generates it if the file is missing.
-fn kept(file: &Path) -> anyhow::Result<Key> {
-    let key = Key::generate();
+fn kept(file: &Path) -> anyhow::Result<EncryptionKey> {
+    let key = EncryptionKey::generate();
     let made = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(file);
     match made {
         Ok(mut made) => {
@@ -97,7 +99,7 @@ fn kept(file: &Path) -> anyhow::Result<Key> {
     }
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    Key::parse(&text).with_context(|| format!("{} holds no key", file.display()))
+    EncryptionKey::parse(&text).with_context(|| format!("{} holds no key", file.display()))
 }
 
 #[cfg(test)]
@@ -127,7 +129,7 @@ mod tests {
     fn the_environment_wins_over_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("a.db");
-        let key = Key::generate();
+        let key = EncryptionKey::generate();
         let config = Config::of(&[(KEY, &key.encode())]);
         assert_eq!(version(&embedded(&database, &config).unwrap()), key.version());
         assert!(!directory.path().join("a.db.key").exists(), "none is made");
@@ -138,7 +140,7 @@ mod tests {
         assert!(shared(&Config::of(&[])).is_err());
         assert!(shared(&Config::of(&[(ALLOW_INSECURE, "no")])).is_err());
         assert!(shared(&Config::of(&[(ALLOW_INSECURE, "true")])).is_ok());
-        let key = Key::generate();
+        let key = EncryptionKey::generate();
         let keyring = shared(&Config::of(&[(KEY, &key.encode())])).unwrap();
         assert_eq!(version(&keyring), key.version());
     }
@@ -146,7 +148,7 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused() {
         assert!(shared(&Config::of(&[(KEY, "hunter2")])).is_err());
-        let key = Key::generate();
+        let key = EncryptionKey::generate();
         assert!(shared(&Config::of(&[(KEY, &key.encode()), (KEYS_OLD, "x")])).is_err());
         assert!(shared(&Config::of(&[(KEY, &key.encode()), (KEYS_OLD, " , ")])).is_ok());
     }

@@ -17,7 +17,7 @@ use noetl_control::{
 use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
-use noetl_secrets::{Given, Key, Keyring, Vault};
+use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
 use noetl_server::{Intake, Lookup, Services, collect_records};
 use noetl_store::{
     Bounded, CommandQueue as _, ExecutionFilter, MemoryStore, Records, SteadyClock, Store,
@@ -107,7 +107,7 @@ pub(crate) fn tool_settings(
 }
 
 /// Returns a lookup of the environment's credentials, for keychains that name them.
-fn given(config: &Config) -> Given {
+fn given(config: &Config) -> ExternalCredentials {
     let fixed = FixedCredentials::from_environment(config.variables());
     Arc::new(move |name| fixed.get(name))
 }
@@ -197,7 +197,7 @@ impl Session {
     /// Creates a session that stores nothing.
     pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
         let clock = Arc::new(SteadyClock::default());
-        let keyring = Keyring::new(Key::generate(), Vec::new());
+        let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
         let held = Holding::of(Arc::new(MemoryStore::new(clock)), keyring, config);
         Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
     }
@@ -231,7 +231,7 @@ impl Session {
         bus: Arc<dyn Bus>,
         settings: Settings,
         machine: Machine,
-        (home, given): (Home, Given),
+        (home, given): (Home, ExternalCredentials),
     ) -> Self {
         let Holding { store, records, keyring } = held;
         let ids = Arc::new(IdGenerator::new(machine.number()));

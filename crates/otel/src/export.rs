@@ -30,7 +30,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(10);
 
 /// The settings of the exporter.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ExporterSettings {
     /// The collector, such as `http://localhost:4318`; spans go to `v1/traces` below it.
     pub endpoint: Url,
     /// Headers of every request, such as a token, as `name=value` separated by commas.
@@ -62,7 +62,7 @@ impl std::error::Error for BadHeaders {}
 
 impl Exporter {
     /// Creates a layer, and the exporter that has to run beside it.
-    pub fn new(settings: &Settings) -> Result<(Traces, Self), BadHeaders> {
+    pub fn new(settings: &ExporterSettings) -> Result<(Traces, Self), BadHeaders> {
         let (sender, spans) = mpsc::channel(WAITING_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
         let client = Client::builder()
@@ -212,7 +212,7 @@ mod tests {
         // Another test of this process may have installed the provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let collector = Collector::start();
-        let settings = Settings {
+        let settings = ExporterSettings {
             endpoint: collector.url().parse().expect("a URL"),
             headers: "authorization=Bearer t".to_owned(),
             service: "test".to_owned(),

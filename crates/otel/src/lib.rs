@@ -11,5 +11,5 @@ mod layer;
 mod span;
 
 pub use context::TraceContext;
-pub use export::{Exporter, Settings};
+pub use export::{Exporter, ExporterSettings};
 pub use layer::Traces;

@@ -6,13 +6,13 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use noetl_store::{Sealed, SealedTable};
 use zeroize::Zeroizing;
 
-use crate::key::{Key, Keyring, random};
+use crate::key::{EncryptionKey, Keyring, random};
 
 const NONCE_BYTES: usize = 24;
 
 /// The reason why an encrypted record could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum DecryptError {
     #[error("it is sealed under the key {version}, which is not known here")]
     UnknownKey { version: String },
     #[error("it is damaged, or was sealed for another place")]
@@ -51,7 +51,7 @@ impl BoundRow<'_> {
 }
 
 pub(crate) fn seal(keyring: &Keyring, row: BoundRow<'_>, plain: &[u8]) -> Sealed {
-    let own = Key::generate();
+    let own = EncryptionKey::generate();
     Sealed {
         key_version: keyring.current().version(),
         wrapped_key: encrypt(keyring.current(), own.bytes(), &row.bytes(EnvelopePart::Key)),
@@ -63,7 +63,7 @@ pub(crate) fn open(
     keyring: &Keyring,
     row: BoundRow<'_>,
     sealed: &Sealed,
-) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+) -> Result<Zeroizing<Vec<u8>>, DecryptError> {
     let own = unwrap(keyring, row, sealed)?;
     decrypt(&own, &sealed.ciphertext, &row.bytes(EnvelopePart::Data))
 }
@@ -73,22 +73,26 @@ pub(crate) fn rewrap(
     keyring: &Keyring,
     row: BoundRow<'_>,
     sealed: &Sealed,
-) -> Result<Vec<u8>, OpenError> {
+) -> Result<Vec<u8>, DecryptError> {
     let own = unwrap(keyring, row, sealed)?;
     Ok(encrypt(keyring.current(), own.bytes(), &row.bytes(EnvelopePart::Key)))
 }
 
-fn unwrap(keyring: &Keyring, row: BoundRow<'_>, sealed: &Sealed) -> Result<Key, OpenError> {
+fn unwrap(
+    keyring: &Keyring,
+    row: BoundRow<'_>,
+    sealed: &Sealed,
+) -> Result<EncryptionKey, DecryptError> {
     let version = &sealed.key_version;
     let outer = keyring.find(version);
-    let outer = outer.ok_or_else(|| OpenError::UnknownKey { version: version.clone() })?;
+    let outer = outer.ok_or_else(|| DecryptError::UnknownKey { version: version.clone() })?;
     let own = decrypt(outer, &sealed.wrapped_key, &row.bytes(EnvelopePart::Key))?;
-    let own: [u8; 32] = own[..].try_into().map_err(|_| OpenError::Damaged)?;
-    Ok(Key::from_bytes(own))
+    let own: [u8; 32] = own[..].try_into().map_err(|_| DecryptError::Damaged)?;
+    Ok(EncryptionKey::from_bytes(own))
 }
 
 /// Returns the nonce followed by the ciphertext with its tag.
-fn encrypt(key: &Key, plain: &[u8], row: &[u8]) -> Vec<u8> {
+fn encrypt(key: &EncryptionKey, plain: &[u8], row: &[u8]) -> Vec<u8> {
     let nonce: [u8; NONCE_BYTES] = random();
     let cipher = XChaCha20Poly1305::new(key.bytes().into());
     let sealed = cipher.encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: row });
@@ -97,11 +101,15 @@ fn encrypt(key: &Key, plain: &[u8], row: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn decrypt(key: &Key, bytes: &[u8], row: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
-    let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(OpenError::Damaged)?;
+fn decrypt(
+    key: &EncryptionKey,
+    bytes: &[u8],
+    row: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, DecryptError> {
+    let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(DecryptError::Damaged)?;
     let cipher = XChaCha20Poly1305::new(key.bytes().into());
     let plain = cipher.decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: row });
-    plain.map(Zeroizing::new).map_err(|_| OpenError::Damaged)
+    plain.map(Zeroizing::new).map_err(|_| DecryptError::Damaged)
 }
 
 #[cfg(test)]
@@ -111,7 +119,7 @@ mod tests {
     const PG: BoundRow<'static> = BoundRow { table: SealedTable::Credential, key: "pg", id: 7 };
 
     fn keyring() -> Keyring {
-        Keyring::new(Key::generate(), Vec::new())
+        Keyring::new(EncryptionKey::generate(), Vec::new())
     }
 
     #[test]
@@ -131,7 +139,7 @@ mod tests {
             BoundRow { id: 8, ..PG },
             BoundRow { table: SealedTable::Keychain, ..PG },
         ] {
-            assert_eq!(open(&keyring, row, &sealed), Err(OpenError::Damaged), "{row:?}");
+            assert_eq!(open(&keyring, row, &sealed), Err(DecryptError::Damaged), "{row:?}");
         }
     }
 
@@ -140,7 +148,7 @@ mod tests {
         let keyring = keyring();
         let sealed = seal(&keyring, PG, b"secret");
         let check =
-            |sealed: &Sealed| assert_eq!(open(&keyring, PG, sealed), Err(OpenError::Damaged));
+            |sealed: &Sealed| assert_eq!(open(&keyring, PG, sealed), Err(DecryptError::Damaged));
         let other = seal(&keyring, PG, b"other");
         check(&Sealed { ciphertext: other.ciphertext, ..sealed.clone() });
         check(&Sealed { wrapped_key: other.wrapped_key, ..sealed.clone() });
@@ -160,9 +168,9 @@ mod tests {
 
     #[test]
     fn a_new_key_wraps_anew_and_leaves_the_ciphertext_alone() {
-        let old = Key::generate();
+        let old = EncryptionKey::generate();
         let sealed = seal(&Keyring::new(old.clone(), Vec::new()), PG, b"secret");
-        let both = Keyring::new(Key::generate(), vec![old]);
+        let both = Keyring::new(EncryptionKey::generate(), vec![old]);
         assert_eq!(open(&both, PG, &sealed).unwrap()[..], b"secret"[..]);
         let rewrapped = Sealed {
             key_version: both.current().version(),
@@ -172,6 +180,6 @@ mod tests {
         let new_only = Keyring::new(both.current().clone(), Vec::new());
         assert_eq!(open(&new_only, PG, &rewrapped).unwrap()[..], b"secret"[..]);
         let version = sealed.key_version.clone();
-        assert_eq!(open(&new_only, PG, &sealed), Err(OpenError::UnknownKey { version }));
+        assert_eq!(open(&new_only, PG, &sealed), Err(DecryptError::UnknownKey { version }));
     }
 }

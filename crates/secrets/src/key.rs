@@ -20,9 +20,9 @@ pub enum KeyError {
 
 /// A 256-bit key. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(Zeroizing<[u8; KEY_BYTES]>);
+pub struct EncryptionKey(Zeroizing<[u8; KEY_BYTES]>);
 
-impl Key {
+impl EncryptionKey {
     /// Generates a random key.
     pub fn generate() -> Self {
         Self(Zeroizing::new(random()))
@@ -58,7 +58,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for EncryptionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({})", self.version())
     }
@@ -67,21 +67,21 @@ impl fmt::Debug for Key {
 /// The operator's keys.
 #[derive(Debug, Clone)]
 pub struct Keyring {
-    current: Key,
-    earlier: Vec<Key>,
+    current: EncryptionKey,
+    earlier: Vec<EncryptionKey>,
 }
 
 impl Keyring {
     /// Creates a keyring: `current` encrypts, the `earlier` keys only decrypt.
-    pub fn new(current: Key, earlier: Vec<Key>) -> Self {
+    pub fn new(current: EncryptionKey, earlier: Vec<EncryptionKey>) -> Self {
         Self { current, earlier }
     }
 
-    pub fn current(&self) -> &Key {
+    pub fn current(&self) -> &EncryptionKey {
         &self.current
     }
 
-    pub(crate) fn find(&self, version: &str) -> Option<&Key> {
+    pub(crate) fn find(&self, version: &str) -> Option<&EncryptionKey> {
         std::iter::once(&self.current).chain(&self.earlier).find(|key| key.version() == version)
     }
 }
@@ -99,22 +99,22 @@ mod tests {
 
     #[test]
     fn a_key_survives_its_written_form() {
-        let key = Key::generate();
-        assert_eq!(Key::parse(&format!(" {}\n", *key.encode())), Ok(key.clone()));
-        assert_ne!(key, Key::generate());
+        let key = EncryptionKey::generate();
+        assert_eq!(EncryptionKey::parse(&format!(" {}\n", *key.encode())), Ok(key.clone()));
+        assert_ne!(key, EncryptionKey::generate());
     }
 
     #[test]
     fn what_is_no_key_is_refused_without_being_quoted() {
-        assert_eq!(Key::parse("hunter2!"), Err(KeyError::NotBase64));
-        assert_eq!(Key::parse("aHVudGVyMg=="), Err(KeyError::Length(7)));
+        assert_eq!(EncryptionKey::parse("hunter2!"), Err(KeyError::NotBase64));
+        assert_eq!(EncryptionKey::parse("aHVudGVyMg=="), Err(KeyError::Length(7)));
     }
 
     #[test]
     fn a_key_is_named_by_what_it_is_and_never_printed() {
-        let key = Key::parse("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap();
+        let key = EncryptionKey::parse("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap();
         assert_eq!(key.version(), key.clone().version());
-        assert_ne!(key.version(), Key::generate().version());
+        assert_ne!(key.version(), EncryptionKey::generate().version());
         assert_eq!(format!("{key:?}"), format!("Key({})", key.version()));
     }
 }

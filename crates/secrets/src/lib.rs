@@ -13,9 +13,9 @@ mod key;
 mod vault;
 
 pub use delivery::{DeliveryError, DeliveryKey, SealedEnvelope, seal_for};
-pub use envelope::OpenError;
-pub use key::{Key, KeyError, Keyring};
+pub use envelope::DecryptError;
+pub use key::{EncryptionKey, KeyError, Keyring};
 pub use vault::{
-    Access, DATA_MAX, Given, Identifier, KeychainSecret, NewCredential, NewKeychainSecret,
-    Operation, Progress, Rotation, Vault, VaultError,
+    Access, DATA_MAX, ExternalCredentials, Identifier, KeychainSecret, NewCredential,
+    NewKeychainSecret, Operation, Progress, Rotation, Vault, VaultError,
 };

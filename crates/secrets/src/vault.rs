@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 pub use keychain::{KeychainSecret, NewKeychainSecret};
 pub use rotation::{Progress, Rotation};
 
-use crate::envelope::{self, BoundRow, OpenError};
+use crate::envelope::{self, BoundRow, DecryptError};
 use crate::key::Keyring;
 
 /// The largest size of a secret's JSON in bytes.
@@ -32,7 +32,7 @@ pub enum VaultError {
     Unreadable {
         name: String,
         #[source]
-        source: OpenError,
+        source: DecryptError,
     },
     #[error("the secret has more than {DATA_MAX} bytes")]
     TooLarge,
@@ -85,7 +85,7 @@ pub struct Access {
 }
 
 /// Returns the fields of a credential that the process received from outside the store.
-pub type Given = Arc<dyn Fn(&str) -> Option<Map<String, Value>> + Send + Sync>;
+pub type ExternalCredentials = Arc<dyn Fn(&str) -> Option<Map<String, Value>> + Send + Sync>;
 
 /// The encrypted store of credentials and keychain entries.
 pub struct Vault {
@@ -93,7 +93,7 @@ pub struct Vault {
     keyring: Keyring,
     ids: Arc<IdGenerator>,
     clock: Arc<dyn Clock>,
-    given: Option<Given>,
+    given: Option<ExternalCredentials>,
 }
 
 impl Vault {
@@ -108,7 +108,7 @@ impl Vault {
 
     /// Adds a source of credentials outside the store; keychain entries may refer to them.
     #[must_use]
-    pub fn with_given(self, given: Given) -> Self {
+    pub fn with_given(self, given: ExternalCredentials) -> Self {
         Self { given: Some(given), ..self }
     }
 
@@ -180,7 +180,7 @@ impl Vault {
     ) -> Result<Value, VaultError> {
         let unreadable = |source| VaultError::Unreadable { name: place.key.to_owned(), source };
         let plain = envelope::open(&self.keyring, place, sealed).map_err(unreadable)?;
-        serde_json::from_slice(&plain).map_err(|_| unreadable(OpenError::Damaged))
+        serde_json::from_slice(&plain).map_err(|_| unreadable(DecryptError::Damaged))
     }
 
     /// Lists credentials, newest first.

@@ -55,7 +55,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use noetl_bus::LocalBus;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
-use noetl_secrets::{Key, Keyring, Vault};
+use noetl_secrets::{EncryptionKey, Keyring, Vault};
 use noetl_store::{Clock, MemoryStore, Records, Store};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -200,7 +200,7 @@ impl Server {
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
         let stop = CancellationToken::new();
-        let keyring = Keyring::new(Key::generate(), Vec::new());
+        let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
         let vault = Vault::new(records.clone(), keyring, ids.clone(), clock.clone());
         let vault = Arc::new(vault);
         let services = Services { control, store, records, vault, bus, ids };

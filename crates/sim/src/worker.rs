@@ -9,7 +9,7 @@ use futures::future::join_all;
 use noetl_control::{Control, Heartbeat, PayloadError, ReportAnswer};
 use noetl_model::{Digest, Lease, Logs, Outcome, Payload, Pool, Report, WorkerId};
 use noetl_store::Held;
-use noetl_testkit::{Ran, ScriptedWorker};
+use noetl_testkit::{RanCommand, ScriptedWorker};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -165,7 +165,7 @@ impl SimulatedWorker {
         let values = self.values(lease).await?;
         let mut pages = self.ledger.pages();
         let (step, label) = (lease.step.to_string(), lease.label.clone());
-        let before = Ran { step, label, config: Value::Null };
+        let before = RanCommand { step, label, config: Value::Null };
         let ran = vec![before; pages.earlier_commands(lease)];
         let outcome = ScriptedWorker { ran }.run(lease, &|payload| match payload {
             Payload::Inline(value) => Arc::clone(value),

@@ -24,4 +24,4 @@ pub use print::history_line;
 pub use proxy::Proxy;
 pub use publisher::Publisher;
 pub use story::{Story, StoryOptions};
-pub use worker::{Ran, ScriptedWorker, rendered};
+pub use worker::{RanCommand, ScriptedWorker, rendered};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// A command that was run, for assertions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ran {
+pub struct RanCommand {
     pub step: String,
     pub label: String,
     pub config: Value,
@@ -19,7 +19,7 @@ pub struct Ran {
 /// an error, limited to the first `times` runs of the task if given.
 #[derive(Debug, Default)]
 pub struct ScriptedWorker {
-    pub ran: Vec<Ran>,
+    pub ran: Vec<RanCommand>,
 }
 
 impl ScriptedWorker {
@@ -33,7 +33,7 @@ impl ScriptedWorker {
         let (step, label) = (lease.step.to_string(), lease.label.clone());
         let before =
             self.ran.iter().filter(|ran| ran.step == step && ran.label == label).count() as u64;
-        self.ran.push(Ran { step, label, config: config.clone() });
+        self.ran.push(RanCommand { step, label, config: config.clone() });
         let result = config.get("result").cloned();
         match config.get("fail") {
             Some(fail) if fail["times"].as_u64().is_none_or(|times| before < times) => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::{self, AckKind, Context};
 use futures::StreamExt as _;
-use noetl_bus::{Bus as _, Hint, Notification, Occasion};
+use noetl_bus::{Bus as _, Hint, Notification, NotificationReason};
 use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{CommandName, EventId, ExecutionId, Pool, StepName};
 use noetl_testkit::NatsServer;
@@ -48,7 +48,7 @@ async fn outsider(nats: &NatsServer) -> Context {
 
 fn notification(row: i64, pool: &str) -> Notification {
     Notification {
-        occasion: Occasion::Issued { row },
+        reason: NotificationReason::Issued { row },
         pool: Pool::new(pool),
         command: CommandName {
             execution: ExecutionId(7),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::future::join_all;
-use noetl_bus::{BusError, Hint, Notification, Occasion};
+use noetl_bus::{BusError, Hint, Notification, NotificationReason};
 use noetl_engine::{Ended, Input};
 use noetl_model::{
     CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
@@ -222,8 +222,8 @@ pub fn notification(row: &OutboxRow) -> Option<Notification> {
             let (step, event_id, item) = (step.clone(), *event_id, *item);
             let command = CommandName { execution: row.execution, step, event_id, item };
             let (pool, trace) = (pool.clone(), trace.clone());
-            let occasion = Occasion::Issued { row: row.id };
-            is_notified(&pool).then_some(Notification { occasion, pool, command, trace })
+            let reason = NotificationReason::Issued { row: row.id };
+            is_notified(&pool).then_some(Notification { reason, pool, command, trace })
         }
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }

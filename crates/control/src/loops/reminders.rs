@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use noetl_bus::{BusError, Notification, Occasion, Reach};
+use noetl_bus::{BusError, Notification, NotificationReason, Reach};
 use noetl_model::{Attempt, CommandName, Event, Pool, Seq};
 use noetl_store::{ReadyCommand, StoreError};
 use tokio::time::Instant;
@@ -125,7 +125,7 @@ impl Control {
         let Event::CommandIssued { step, task, .. } = recorded.event else { return Ok(None) };
         let pool: Pool = row.pool.clone();
         Ok(Some(Notification {
-            occasion: Occasion::Reminder { attempt: row.attempt, count },
+            reason: NotificationReason::Reminder { attempt: row.attempt, count },
             pool,
             command: CommandName {
                 execution: row.execution,

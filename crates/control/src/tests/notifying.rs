@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification, Occasion, Reach};
+use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification, NotificationReason, Reach};
 use noetl_store::Outbox as _;
 use serde_json::json;
 use tokio::sync::watch;
@@ -221,8 +221,8 @@ async fn a_command_whose_worker_died_is_named_to_workers_again() {
     assert!((30..=32).contains(&waited.as_secs()), "named again after {waited:?}");
     let heard = bus.heard.borrow().clone();
     assert_eq!(heard[0].command, heard[1].command);
-    let again = Occasion::Reminder { attempt: noetl_model::Attempt(1), count: 0 };
-    assert_eq!(heard[1].occasion, again);
+    let again = NotificationReason::Reminder { attempt: noetl_model::Attempt(1), count: 0 };
+    assert_eq!(heard[1].reason, again);
     plane.stop().await;
 }
 

@@ -5,7 +5,7 @@ use noetl_store::{AuditFilter, MemoryStore, SecretAudit as _, SystemClock};
 use serde_json::json;
 
 use super::*;
-use crate::key::Key;
+use crate::key::EncryptionKey;
 
 struct Given {
     store: Arc<MemoryStore>,
@@ -21,7 +21,7 @@ fn vault_on(store: Arc<MemoryStore>, keyring: Keyring) -> Vault {
 
 fn given() -> Given {
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-    let vault = vault_on(store.clone(), Keyring::new(Key::generate(), Vec::new()));
+    let vault = vault_on(store.clone(), Keyring::new(EncryptionKey::generate(), Vec::new()));
     Given { store, vault }
 }
 
@@ -83,7 +83,7 @@ async fn every_look_is_noted_also_one_that_fails() {
     let access = Access { worker: Some("w".into()), ..Access::default() };
     let kept = vault.put(new("api"), &access).await.unwrap();
     vault.open(&kept, Operation::ReadSealed, &access).await.unwrap();
-    let other = vault_on(store.clone(), Keyring::new(Key::generate(), Vec::new()));
+    let other = vault_on(store.clone(), Keyring::new(EncryptionKey::generate(), Vec::new()));
     assert!(other.open(&kept, Operation::Read, &access).await.is_err());
     vault.remove(Identifier("api"), &access).await.unwrap();
     assert!(vault.remove(Identifier("api"), &access).await.unwrap().is_none());
@@ -111,14 +111,14 @@ async fn a_secret_of_the_keychain_holds_until_it_expires() {
 #[tokio::test]
 async fn a_new_key_takes_over_in_batches_and_can_be_interrupted() {
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-    let old = Key::generate();
+    let old = EncryptionKey::generate();
     let before = vault_on(store.clone(), Keyring::new(old.clone(), Vec::new()));
     for name in ["a", "b", "c", "d", "e"] {
         before.put(new(name), &Access::default()).await.unwrap();
     }
     let far = SystemClock.now().after(std::time::Duration::from_secs(60));
     before.put_keychain(keychain("k", far)).await.unwrap();
-    let newer = Key::generate();
+    let newer = EncryptionKey::generate();
     let both = vault_on(store.clone(), Keyring::new(newer.clone(), vec![old]));
     let first = both.rotate(2, 1).await.unwrap();
     let expected =
@@ -140,7 +140,7 @@ async fn a_new_key_takes_over_in_batches_and_can_be_interrupted() {
 async fn rows_under_a_key_that_is_lost_are_counted_and_left() {
     let Given { store, vault } = given();
     vault.put(new("a"), &Access::default()).await.unwrap();
-    let other = vault_on(store, Keyring::new(Key::generate(), Vec::new()));
+    let other = vault_on(store, Keyring::new(EncryptionKey::generate(), Vec::new()));
     let rotation = other.rotate(10, 10).await.unwrap();
     assert_eq!((rotation.credential.failed, rotation.credential.rewrapped), (1, 0));
     assert_eq!(read(&vault, "a").await.unwrap(), json!({ "token": "s3cr3t" }));
