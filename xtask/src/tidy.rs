@@ -6,6 +6,7 @@
 mod comments;
 mod compatibility;
 mod crates;
+mod imports;
 mod layers;
 mod lengths;
 mod modules;
@@ -55,6 +56,7 @@ const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
     comments::doc_comments_name_the_thing_first,
     compatibility::every_rule_is_held_up_by_a_test,
     crates::crates_are_complete,
+    imports::storage_is_below_the_application,
     lengths::functions_and_files_are_short,
     modules::every_file_is_a_module,
     places::everything_has_its_place,

@@ -1,12 +1,10 @@
 //! Shell completion candidates: ids and paths from the embedded database.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use clap_complete::CompletionCandidate;
-use noetl_store::{
-    Catalog as _, ExecutionFilter, Executions as _, Feeds as _, Page, Schedules as _,
-    Subscriptions as _,
-};
+use noetl_app::{ExecutionFilter, Page, StoreReader};
 use noetl_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Environment, Flags};
@@ -18,9 +16,9 @@ const PLAYBOOKS_MAX: usize = 200;
 
 /// Returns the latest executions, and `last`.
 pub(crate) fn executions() -> Vec<CompletionCandidate> {
-    let found = looked_up(async |store: SqliteStore| {
+    let found = looked_up(async |store: StoreReader| {
         let page = Page { before: None, limit: EXECUTIONS_MAX };
-        let listed = store.list(&ExecutionFilter::default(), page).await.unwrap_or_default();
+        let listed = store.summaries(&ExecutionFilter::default(), page).await.unwrap_or_default();
         let offered = listed.into_iter().map(|summary| {
             let about = format!("{} {}", summary.status, summary.playbook.path);
             CompletionCandidate::new(summary.execution.to_string()).help(Some(about.into()))
@@ -33,7 +31,7 @@ pub(crate) fn executions() -> Vec<CompletionCandidate> {
 
 /// Returns the paths of the catalog.
 pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
-    looked_up(async |store: SqliteStore| {
+    looked_up(async |store: StoreReader| {
         let listed = store.paths(None, PLAYBOOKS_MAX).await.unwrap_or_default();
         listed.into_iter().map(|entry| CompletionCandidate::new(entry.path)).collect()
     })
@@ -41,16 +39,16 @@ pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
 
 /// Returns the names of feeds.
 pub(crate) fn feeds() -> Vec<CompletionCandidate> {
-    looked_up(async |store: SqliteStore| {
-        let listed = store.list_feeds().await.unwrap_or_default();
-        listed.into_iter().map(|feed| CompletionCandidate::new(feed.name)).collect()
+    looked_up(async |store: StoreReader| {
+        let listed = store.feed_names().await.unwrap_or_default();
+        listed.into_iter().map(CompletionCandidate::new).collect()
     })
 }
 
 /// Returns the paths of subscriptions.
 pub(crate) fn subscriptions() -> Vec<CompletionCandidate> {
-    looked_up(async |store: SqliteStore| {
-        let listed = store.subscriptions(None).await.unwrap_or_default();
+    looked_up(async |store: StoreReader| {
+        let listed = store.subscriptions().await.unwrap_or_default();
         let offered = listed.into_iter().map(|row| {
             let about = row.state().to_string().to_lowercase();
             CompletionCandidate::new(row.path).help(Some(about.into()))
@@ -61,8 +59,8 @@ pub(crate) fn subscriptions() -> Vec<CompletionCandidate> {
 
 /// Returns the paths of schedules.
 pub(crate) fn schedules() -> Vec<CompletionCandidate> {
-    looked_up(async |store: SqliteStore| {
-        let listed = store.list_schedules(None).await.unwrap_or_default();
+    looked_up(async |store: StoreReader| {
+        let listed = store.schedules().await.unwrap_or_default();
         let offered = listed.into_iter().map(|row| {
             let state = row.standing.state.to_string().to_lowercase();
             let about = format!("{state}, {}", row.timing);
@@ -73,7 +71,7 @@ pub(crate) fn schedules() -> Vec<CompletionCandidate> {
 }
 
 /// Queries the database; returns nothing if it cannot be read.
-fn looked_up<F>(ask: impl FnOnce(SqliteStore) -> F) -> Vec<CompletionCandidate>
+fn looked_up<F>(ask: impl FnOnce(StoreReader) -> F) -> Vec<CompletionCandidate>
 where
     F: Future<Output = Vec<CompletionCandidate>>,
 {
@@ -85,7 +83,7 @@ where
     };
     runtime.block_on(async {
         match SqliteStore::open_read_only(&config.database()).await {
-            Ok(store) => ask(store).await,
+            Ok(store) => ask(StoreReader::new(Arc::new(store))).await,
             Err(_) => Vec::new(),
         }
     })

@@ -1,16 +1,13 @@
 //! The catalog of playbooks, in the embedded database or on a server.
 
-use std::sync::Arc;
-
+use noetl_app::{CatalogEntry, EntryChoice, StoreReader};
 use noetl_model::CatalogId;
-use noetl_store::{Catalog as _, CatalogEntry};
-use noetl_store_sqlite::SqliteStore;
 
 use crate::args::ClientArgs;
+use crate::backend;
 use crate::config::Config;
 use crate::database;
 use crate::failure::Failure;
-use crate::plane;
 use crate::remote::{Remote, refused};
 
 /// The most playbooks listed.
@@ -54,17 +51,17 @@ impl From<noetl_api::CatalogItem> for Entry {
 
 /// The place where playbooks are looked up.
 pub(crate) enum Catalog {
-    Store(Arc<SqliteStore>),
+    Store(StoreReader),
     Server(Remote),
 }
 
 impl Catalog {
     pub(crate) async fn open(args: &ClientArgs, config: &Config) -> Result<Self, Failure> {
-        if let Some(remote) = plane::server_of(args, config)? {
+        if let Some(remote) = backend::server_of(args, config)? {
             return Ok(Self::Server(remote));
         }
         let path = database::path_of(&args.database, config);
-        Ok(Self::Store(Arc::new(database::open_read_only(&path, config).await?)))
+        Ok(Self::Store(database::reader(&path, config).await?))
     }
 
     /// Lists the playbooks whose path contains a text, each at its newest version, sorted by path.
@@ -100,7 +97,8 @@ impl Catalog {
     ) -> Result<Option<Entry>, Failure> {
         match self {
             Catalog::Store(store) => {
-                let entry = store.by_path(path, version).await.map_err(Failure::broken)?;
+                let choice = EntryChoice::Path { path: path.to_owned(), version };
+                let entry = store.find_entry(&choice).await.map_err(Failure::broken)?;
                 Ok(entry.map(Entry::from))
             }
             Catalog::Server(remote) => {

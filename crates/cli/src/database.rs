@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use noetl_app::StoreReader;
 use noetl_blobs_files::FileBlobs;
 use noetl_store::{Blobs, SteadyClock, owner_only};
 use noetl_store_postgres::Shards;
@@ -65,6 +66,11 @@ pub(crate) async fn open_read_only(path: &Path, config: &Config) -> Result<Sqlit
         Err(OpenError::Older { .. }) => open(path, config).await,
         opened => with_payloads(opened.map_err(explained)?, config),
     }
+}
+
+/// Opens a database for reading, also if another process writes to it.
+pub(crate) async fn reader(path: &Path, config: &Config) -> Result<StoreReader, Failure> {
+    Ok(StoreReader::new(Arc::new(open_read_only(path, config).await?)))
 }
 
 /// Adds the configured directory of large values to a store.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
+use noetl_app::SubjectPrefix;
 use noetl_server::{
-    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Spans, SubjectPrefix, Tls,
-    TlsFiles, Token,
+    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Spans, Tls, TlsFiles, Token,
 };
 use rustix::process::{Resource, getrlimit};
 

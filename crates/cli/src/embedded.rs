@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use noetl_api::{
-    Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, LostReason,
-    ReportAnswer, WorkerNotice,
+    Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, ReportAnswer,
+    WorkerNotice,
 };
+use noetl_app::{App, FoundSecret, ResultError, SecretError};
 use noetl_bus::{Bus, Hint};
-use noetl_control::{Control, Heartbeat, PayloadError};
-use noetl_model::{ExecutionId, IdGenerator, Lease, PayloadRef, Report, WorkerId};
+use noetl_control::PayloadError;
+use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
 use noetl_secrets::{Access, Operation, VaultError};
-use noetl_server::{Found, Lookup, NotFound, announce_worker, forget_worker};
-use noetl_store::{Clock, NoResultRef, Records};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
@@ -21,23 +20,13 @@ const CANCELLATIONS_MAX: usize = 1024;
 
 /// A control plane in this process.
 pub(crate) struct Embedded {
-    control: Control,
-    lookup: Lookup,
-    records: Arc<dyn Records>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<IdGenerator>,
+    app: App,
     cancellations: broadcast::Sender<Cancellation>,
 }
 
 impl Embedded {
-    pub(crate) fn new(
-        lookup: Lookup,
-        records: Arc<dyn Records>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<IdGenerator>,
-    ) -> Self {
-        let cancellations = broadcast::Sender::new(CANCELLATIONS_MAX);
-        Self { control: lookup.control.clone(), lookup, records, clock, ids, cancellations }
+    pub(crate) fn new(app: App) -> Self {
+        Self { app, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) }
     }
 
     /// Forwards cancellations from the bus to the worker, for as long as the future is awaited.
@@ -59,9 +48,7 @@ impl Embedded {
 #[async_trait]
 impl ControlPlane for Embedded {
     async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
-        let LeaseRequest { worker, pool, scope, max, wait } = request;
-        let leased = self.control.lease_from(scope, &worker, &pool, max, wait);
-        leased.await.map_err(ControlError::unavailable)
+        self.app.lease_commands(request).await.map_err(ControlError::unavailable)
     }
 
     async fn heartbeat(
@@ -69,44 +56,15 @@ impl ControlPlane for Embedded {
         _worker: &WorkerId,
         held: &[Held],
     ) -> Result<Vec<HeartbeatAnswer>, ControlError> {
-        let held: Vec<noetl_store::Held> = held
-            .iter()
-            .map(|&Held { execution, command, attempt }| noetl_store::Held {
-                execution,
-                command,
-                attempt,
-            })
-            .collect();
-        let answers = self.control.heartbeat(&held).await.map_err(ControlError::unavailable)?;
-        Ok(answers
-            .into_iter()
-            .map(|answer| match answer {
-                Heartbeat::Extended { until } => HeartbeatAnswer::Extended { until },
-                Heartbeat::Superseded => HeartbeatAnswer::Lost(LostReason::Superseded),
-                Heartbeat::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
-            })
-            .collect())
+        self.app.extend_leases(held).await.map_err(ControlError::unavailable)
     }
 
     async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
-        let answers = self.control.report_all(reports).await;
-        answers
-            .into_iter()
-            .map(|answer| match answer {
-                Ok(noetl_control::ReportAnswer::Accepted) => Ok(ReportAnswer::Accepted),
-                Ok(noetl_control::ReportAnswer::Continued(next)) => {
-                    Ok(ReportAnswer::Continued(next))
-                }
-                Ok(noetl_control::ReportAnswer::Superseded) => Ok(ReportAnswer::Superseded),
-                Ok(noetl_control::ReportAnswer::Unknown) => Ok(ReportAnswer::Unknown),
-                // Reports are idempotent, so if one fails the worker repeats them all.
-                Err(error) => Err(ControlError::unavailable(error)),
-            })
-            .collect()
+        self.app.report_commands(reports).await.map_err(ControlError::unavailable)
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
-        self.control.payload(reference.digest).await.map_err(|error| match error {
+        self.app.control().payload(reference.digest).await.map_err(|error| match error {
             PayloadError::Missing(_) => ControlError::PayloadMissing(*reference),
             PayloadError::Damaged(_) => ControlError::Refused { reason: error.to_string() },
             PayloadError::Unavailable(_) => ControlError::unavailable(error),
@@ -114,27 +72,27 @@ impl ControlPlane for Embedded {
     }
 
     async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
-        let refused = |error: NoResultRef| ControlError::Refused { reason: error.to_string() };
-        let reference = name.parse().map_err(refused)?;
-        let found = self.records.result(&reference, self.clock.now()).await;
-        let missing = || ControlError::ResultMissing(name.to_owned());
-        let result = found.map_err(ControlError::unavailable)?.ok_or_else(missing)?;
-        self.control.payload(result.digest).await.map_err(|error| match error {
-            PayloadError::Missing(_) => missing(),
-            PayloadError::Damaged(_) => ControlError::Refused { reason: error.to_string() },
-            PayloadError::Unavailable(_) => ControlError::unavailable(error),
+        self.app.result(name).await.map_err(|error| match error {
+            ResultError::Unknown => ControlError::ResultMissing(name.to_owned()),
+            ResultError::Store(_) | ResultError::Payload(PayloadError::Unavailable(_)) => {
+                ControlError::unavailable(error)
+            }
+            ResultError::Reference(_)
+            | ResultError::InvalidName
+            | ResultError::TooNested
+            | ResultError::TooLarge(_)
+            | ResultError::Payload(PayloadError::Missing(_) | PayloadError::Damaged(_)) => {
+                ControlError::Refused { reason: error.to_string() }
+            }
         })
     }
 
     async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError> {
-        let now = self.clock.now();
-        let kept = announce_worker(&*self.records, self.ids.next(now), now, notice).await;
-        kept.map_err(ControlError::unavailable)
+        self.app.announce_worker(notice).await.map_err(ControlError::unavailable)
     }
 
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
-        self.control.release(worker).await.map_err(ControlError::unavailable)?;
-        forget_worker(&*self.records, worker).await.map_err(ControlError::unavailable)
+        self.app.release_worker(worker).await.map(drop).map_err(ControlError::unavailable)
     }
 
     async fn credential(
@@ -143,16 +101,16 @@ impl ControlPlane for Embedded {
         alias: &str,
     ) -> Result<Map<String, Value>, ControlError> {
         let access = Access { execution: Some(execution), ..Access::default() };
-        let found = self.lookup.find(alias, Operation::Read, &access).await;
-        found.map(Found::fields).map_err(|error| match error {
-            NotFound::Unknown(alias) => ControlError::CredentialMissing(alias),
-            NotFound::Unsupported { .. } | NotFound::Entry { .. } => {
+        let found = self.app.secrets().find(alias, Operation::Read, &access).await;
+        found.map(FoundSecret::fields).map_err(|error| match error {
+            SecretError::Unknown(alias) => ControlError::CredentialMissing(alias),
+            SecretError::Unsupported { .. } | SecretError::Entry { .. } => {
                 ControlError::Refused { reason: error.to_string() }
             }
-            NotFound::Vault(VaultError::Unreadable { .. }) => {
+            SecretError::Vault(VaultError::Unreadable { .. }) => {
                 ControlError::Refused { reason: format!("{:#}", anyhow::Error::from(error)) }
             }
-            NotFound::Vault(_) | NotFound::Load(_) | NotFound::Payload(_) => {
+            SecretError::Vault(_) | SecretError::Load(_) | SecretError::Payload(_) => {
                 ControlError::unavailable(error)
             }
         })

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use noetl_api::ClientError;
 use noetl_playbook::Problems;
 
 use crate::output::problems;
@@ -72,17 +71,6 @@ impl Failure {
 
     pub(crate) fn broken(error: impl Into<anyhow::Error>) -> Self {
         Self::Broken(Explained { error: error.into(), help: None })
-    }
-
-    /// True if a server refused the request with this code.
-    pub(crate) fn is_about(&self, wanted: &str) -> bool {
-        match self {
-            Failure::Invalid(_) => false,
-            Failure::BadInput(explained) | Failure::Broken(explained) => {
-                let refused = explained.error.downcast_ref::<ClientError>();
-                matches!(refused, Some(ClientError::Refused { code, .. }) if code == wanted)
-            }
-        }
     }
 
     /// Adds a help text.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use noetl_bus::{Bus, LocalBus};
 use noetl_bus_nats::{NatsBus, NatsSettings};
-use noetl_model::{IdGenerator, WorkerId, machine_id_of};
+use noetl_model::{IdGenerator, Timestamp, WorkerId, machine_id_of};
 use noetl_store::{Clock as _, CommandQueue as _, StoreTime as _, SystemClock};
 use noetl_store_postgres::{
     ClaimError, ClusterSettings, MACHINES_MAX, MachineClaim, Shards, TimeSource,
@@ -187,8 +187,13 @@ async fn bus(
     Ok(Arc::new(bus))
 }
 
+/// Returns the time by the clock of this machine.
+pub(crate) fn machine_time() -> Timestamp {
+    SystemClock.now()
+}
+
 /// Returns a unique worker id: in a shared store, leases may outlive this process.
 pub(crate) fn worker_of_process(config: &Config) -> WorkerId {
-    let begun = SystemClock.now().as_micros();
+    let begun = machine_time().as_micros();
     WorkerId::new(format!("{}-{}-{begun:x}", config.host(), std::process::id()))
 }

@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use noetl_api::wire::SummariesQuery;
 use noetl_api::{Client, Method};
+use noetl_app::{
+    ExecutionFilter, FORKS_MAX, PAGE_MAX, Page, PathFilter, ReadValueError, StoreError, StoreReader,
+};
 use noetl_model::{
     Event, ExecutionId, ExecutionStatus, Payload, Recorded, Seq, Summary, Timestamp, first_id_at,
 };
 use noetl_replay::Wanted;
-use noetl_store::{
-    Clock as _, ExecutionFilter, FORKS_MAX, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, Store,
-    StoreError, SystemClock,
-};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -22,6 +21,7 @@ use crate::args::Chosen;
 use crate::config::Config;
 use crate::database;
 use crate::failure::Failure;
+use crate::foundation::machine_time;
 use crate::overview::Overview;
 use crate::remote::refused;
 
@@ -36,7 +36,7 @@ pub(crate) enum Which {
 /// The source of history: a store or a server.
 #[derive(Clone)]
 pub(crate) enum History {
-    Store(Arc<dyn Store>),
+    Store(StoreReader),
     Server(Arc<Client>),
 }
 
@@ -70,10 +70,10 @@ struct Hinted {
 
 impl History {
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
-        Ok(Self::of(Arc::new(database::open_read_only(path, config).await?)))
+        Ok(Self::of(database::reader(path, config).await?))
     }
 
-    pub(crate) fn of(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn of(store: StoreReader) -> Self {
         Self::Store(store)
     }
 
@@ -159,7 +159,7 @@ impl History {
         page: Page,
     ) -> Result<Vec<Summary>, Failure> {
         match self {
-            History::Store(store) => store.list(filter, page).await.map_err(unread),
+            History::Store(store) => store.summaries(filter, page).await.map_err(unread),
             History::Server(client) => {
                 let (path, path_exact) = match filter.path.clone() {
                     Some(PathFilter::Whole(whole)) => (None, Some(whole)),
@@ -183,12 +183,12 @@ impl History {
     /// Returns the time by the clock that stamps events.
     pub(crate) async fn now(&self) -> Result<Timestamp, Failure> {
         match self {
-            History::Store(store) => Ok(store.clock().now()),
+            History::Store(store) => Ok(store.now()),
             History::Server(client) => {
                 let health = client.health().await.map_err(refused)?;
                 let time = health["time"].as_str().and_then(|time| time.parse().ok());
                 // Servers of older versions do not report their time.
-                Ok(time.unwrap_or_else(|| SystemClock.now()))
+                Ok(time.unwrap_or_else(machine_time))
             }
         }
     }
@@ -200,9 +200,7 @@ impl History {
         after: Seq,
     ) -> Result<Vec<Recorded>, Failure> {
         match self {
-            History::Store(store) => {
-                store.read(execution, after, READ_EVENTS_MAX).await.map_err(unread)
-            }
+            History::Store(store) => store.log(execution, after).await.map_err(unread),
             History::Server(client) => {
                 client.events(execution, after, Duration::ZERO).await.map_err(refused)
             }
@@ -307,15 +305,13 @@ impl History {
             Payload::Inline(value) => return Ok((**value).clone()),
             Payload::Ref(reference) => reference,
         };
-        let store = match self {
-            History::Store(store) => store,
-            History::Server(client) => return client.payload(reference).await.map_err(refused),
-        };
-        let bytes = store.payload(&reference.digest).await.map_err(unread)?;
-        let bytes = bytes.with_context(|| format!("there is no payload {}", reference.digest));
-        let value = bytes
-            .and_then(|bytes| serde_json::from_slice(&bytes).context("a stored value is not JSON"));
-        value.map_err(Failure::broken)
+        match self {
+            History::Store(store) => store.value(reference).await.map_err(|error| match error {
+                ReadValueError::Store(error) => unread(error),
+                ReadValueError::Missing(_) | ReadValueError::NotJson(_) => Failure::broken(error),
+            }),
+            History::Server(client) => client.payload(reference).await.map_err(refused),
+        }
     }
 }
 

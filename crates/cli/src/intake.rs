@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_api::{Assignment, ControlError, Desk};
+use noetl_app::{Intake, IntakeError};
 use noetl_control::SubscriptionError;
 use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
-use noetl_server::{Intake, IntakeError};
 use noetl_tools::Sources;
 use noetl_worker::{IntakeEnd, IntakeRuntime};
 use tokio::task::JoinHandle;

@@ -1,6 +1,7 @@
 //! The `noetl` binary: parses the arguments, runs one command and returns its exit code.
 
 mod args;
+mod backend;
 mod candidates;
 mod catalog;
 mod commands;
@@ -8,7 +9,6 @@ mod config;
 mod database;
 #[cfg(test)]
 mod deploy_files;
-mod door;
 mod edge;
 mod embedded;
 mod failure;
@@ -22,7 +22,6 @@ mod nearest;
 mod neighbours;
 mod output;
 mod overview;
-mod plane;
 mod progress;
 mod remote;
 mod session;

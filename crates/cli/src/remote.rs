@@ -8,16 +8,18 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use noetl_api::wire::{ForkBody, StartCall, WantedPlaybook};
-use noetl_api::{AnyId, Client, ClientError, ClientSettings};
+use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{Below, ExecutionId, Recorded, Seq, Summary};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::Url;
 
+use crate::backend::{Backend, Follower, Home, Kept};
 use crate::config::{Config, NamedBy};
 use crate::failure::Failure;
 use crate::history::History;
 use crate::nearest::nearest;
-use crate::plane::{Follower, Home, Kept, Plane};
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
@@ -53,6 +55,34 @@ impl Remote {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Sends a GET request.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.ask(Method::GET, path, None, Duration::ZERO).await
+    }
+
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, Failure> {
+        self.ask(Method::POST, path, Some(body), Duration::ZERO).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Failure> {
+        self.ask::<Value>(Method::DELETE, path, None, Duration::ZERO).await.map(drop)
+    }
+
+    /// Sends a request that the server may answer after up to `wait`.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        wait: Duration,
+    ) -> Result<T, Failure> {
+        self.client.ask(method, path, body, wait).await.map_err(refused)
     }
 
     /// Forks an execution on the server, perhaps with the text of another playbook.
@@ -112,7 +142,7 @@ pub(crate) fn refused(error: ClientError) -> Failure {
 }
 
 #[async_trait]
-impl Plane for Remote {
+impl Backend for Remote {
     fn home(&self) -> &Home {
         &self.home
     }

@@ -9,19 +9,17 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::ControlPlane;
+use noetl_app::{App, AppSettings, EndError, EntryChoice, ExecutionFilter, ForkPlaybook, Services};
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
-    Answer, Control, ForkError, ForkRequest, RegisterError, Registered, Settings, StartError,
-    StartRequest,
+    Control, ForkError, ForkRequest, RegisterError, Registered, Settings, StartError, StartRequest,
 };
 use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
 use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
-use noetl_server::{Intake, Lookup, Services, collect_records};
 use noetl_store::{
-    Bounded, CommandQueue as _, ExecutionFilter, MemoryStore, Records, SteadyClock, Store,
-    SystemClock,
+    Bounded, CommandQueue as _, MemoryStore, Records, SteadyClock, Store, SystemClock,
 };
 use noetl_store_sqlite::SqliteStore;
 use noetl_tools::{FixedCredentials, Registry, StandardSources};
@@ -30,6 +28,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::backend::{Backend, Follower, Home, Kept};
 use crate::config::Config;
 use crate::database;
 use crate::embedded::Embedded;
@@ -39,7 +38,6 @@ use crate::history::{History, Which};
 use crate::intake::IntakeHost;
 use crate::keys;
 use crate::nearest::nearest;
-use crate::plane::{Follower, Home, Kept, Plane};
 use crate::tools::Tools;
 
 /// The lease time of a command; a worker must send a heartbeat within it.
@@ -57,12 +55,9 @@ const PATHS_MAX: usize = 500;
 
 /// A control plane in this process, perhaps with a worker.
 pub(crate) struct Session {
-    store: Arc<dyn Store>,
-    records: Arc<dyn Records>,
-    vault: Arc<Vault>,
-    control: Control,
-    bus: Arc<dyn Bus>,
-    ids: Arc<IdGenerator>,
+    app: App,
+    /// The services of `app`, for a server in front of this session.
+    services: Services,
     /// Renews the claim of the machine number for as long as ids are generated.
     numbering: Background,
     home: Home,
@@ -215,9 +210,9 @@ impl Session {
         let settings = settings(config);
         let given = given(config);
         let mut session = Self::new(kept, bus, settings, machine, (Home::Nowhere, given));
-        let (records, stop) = (session.records.clone(), session.loops.stop.clone());
-        session.loops.tasks.spawn(collect_records(records, session.control.clock(), stop));
-        let (control, stop) = (session.control.clone(), session.loops.stop.clone());
+        let (app, stop) = (session.app.clone(), session.loops.stop.clone());
+        session.loops.tasks.spawn(async move { app.clean_up_records(stop).await });
+        let (control, stop) = (session.app.control().clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(async move { control.keep_schedules(stop).await });
         if let Some(upkeep) = upkeep {
             let stop = session.loops.stop.clone();
@@ -246,7 +241,9 @@ impl Session {
         let worker = Background::default();
         let vault = Vault::new(records.clone(), keyring, ids.clone(), control.clock());
         let vault = Arc::new(vault.with_given(given));
-        Self { store, records, vault, control, bus, ids, numbering, home, loops, worker }
+        let services = Services { control, store, records, vault, bus, ids };
+        let app = App::new(services.clone(), AppSettings::new(LEASE));
+        Self { app, services, numbering, home, loops, worker }
     }
 
     /// Adds a worker in this process.
@@ -256,18 +253,8 @@ impl Session {
         config: &Config,
     ) -> Result<Self, Failure> {
         let mut session = self;
-        let bus = session.bus.clone();
-        let lookup = Lookup {
-            control: session.control.clone(),
-            store: session.store.clone(),
-            vault: session.vault.clone(),
-        };
-        let embedded = Arc::new(Embedded::new(
-            lookup,
-            session.records.clone(),
-            session.control.clock(),
-            session.ids.clone(),
-        ));
+        let bus = session.services.bus.clone();
+        let embedded = Arc::new(Embedded::new(session.app.clone()));
         let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
         tools.whereabouts.worker = Some(worker.id.to_string());
         let is_of_server = worker.server_url.is_some();
@@ -297,42 +284,31 @@ impl Session {
         nats_url: Option<String>,
         config: &Config,
     ) -> Self {
-        let (store, records) = (self.store.clone(), self.records.clone());
-        let clock = self.control.clock();
-        let lookup = Lookup {
-            control: self.control.clone(),
-            store: store.clone(),
-            vault: self.vault.clone(),
-        };
-        let embedded =
-            Arc::new(Embedded::new(lookup, records.clone(), clock.clone(), self.ids.clone()));
+        let embedded = Arc::new(Embedded::new(self.app.clone()));
         let fixed = FixedCredentials::from_environment(config.variables());
         let credentials = Arc::new(PlaneCredentials::new(fixed, embedded));
         let sources = Arc::new(StandardSources::new(credentials, nats_url));
-        let intake = Intake::new(self.control.clone(), store, records, clock);
-        let host = IntakeHost { intake, sources, id };
+        let host = IntakeHost { intake: self.app.intake().clone(), sources, id };
         let stop = self.worker.stop.clone();
         self.worker.tasks.spawn(host.run(stop));
         self
     }
 
+    /// Returns the operations of this session.
+    pub(crate) fn app(&self) -> &App {
+        &self.app
+    }
+
     /// Returns the services that an API in front of this session uses.
     pub(crate) fn services(&self) -> Services {
-        Services {
-            control: self.control.clone(),
-            store: self.store.clone(),
-            records: self.records.clone(),
-            vault: self.vault.clone(),
-            bus: self.bus.clone(),
-            ids: self.ids.clone(),
-        }
+        self.services.clone()
     }
 
     /// Returns the failure for an unknown playbook, with a suggestion if the catalog has a similar
     /// path.
     async fn unknown(&self, name: &str) -> Failure {
         let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
-        let entries = self.store.paths(None, PATHS_MAX).await.unwrap_or_default();
+        let entries = self.app.newest_entries(PATHS_MAX).await.unwrap_or_default();
         let paths = entries.iter().map(|entry| entry.path.as_str());
         match nearest(name, paths) {
             Some(near) => failure.help(format!("did you mean {near}?")),
@@ -346,24 +322,26 @@ impl Session {
     /// `SETTLE_MAX`.
     async fn settle(&self) {
         let deadline = Instant::now() + SETTLE_MAX;
-        while Instant::now() < deadline && self.store.owed().await.is_ok_and(|owed| owed > 0) {
+        while Instant::now() < deadline
+            && self.app.unsent_messages().await.is_ok_and(|owed| owed > 0)
+        {
             tokio::time::sleep(SETTLE_LOOK).await;
         }
     }
 }
 
 #[async_trait]
-impl Plane for Session {
+impl Backend for Session {
     fn home(&self) -> &Home {
         &self.home
     }
 
     fn history(&self) -> History {
-        History::of(self.store.clone())
+        History::of(self.app.reader())
     }
 
     async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure> {
-        match self.control.register(&file.display().to_string(), content).await {
+        match self.app.register_file(&file.display().to_string(), content).await {
             Ok(Registered { entry, warnings: _ }) => {
                 Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
             }
@@ -372,39 +350,32 @@ impl Plane for Session {
     }
 
     async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure> {
-        let entry = self.store.by_path(path, version).await.map_err(Failure::broken)?;
+        let choice = EntryChoice::Path { path: path.to_owned(), version };
+        let entry = self.app.find_entry(&choice).await.map_err(Failure::broken)?;
         Ok(entry.map(|entry| entry.content))
     }
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
-        let execution = match self.control.start(request).await {
-            Ok(execution) => execution,
-            Err(StartError::UnknownPlaybook(name)) => return Err(self.unknown(&name).await),
+        match self.app.start(request).await {
+            Ok(started) => Ok(started),
+            Err(StartError::UnknownPlaybook(name)) => Err(self.unknown(&name).await),
             Err(
                 error @ (StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
                 | StartError::ParentCancelled(_)
                 | StartError::TooDeep { .. }),
-            ) => {
-                return Err(Failure::bad_input(error));
-            }
+            ) => Err(Failure::bad_input(error)),
             Err(
                 error @ (StartError::KeyTaken(_)
                 | StartError::BacklogFull(_)
                 | StartError::Refused(_)
                 | StartError::Submit(_)),
-            ) => {
-                return Err(Failure::broken(error));
-            }
-        };
-        let summary = self.history().summary(execution).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
+            ) => Err(Failure::broken(error)),
+        }
     }
 
     async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure> {
-        let fork = self.control.fork(request).await.map_err(unforked)?;
-        let summary = self.history().summary(fork).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
+        self.app.fork(request, ForkPlaybook::Registered).await.map_err(unforked)
     }
 
     async fn fork_onto(
@@ -414,9 +385,8 @@ impl Plane for Session {
         content: &str,
     ) -> Result<Summary, Failure> {
         let file = file.display().to_string();
-        let fork = self.control.fork_onto(request, &file, content).await.map_err(unforked)?;
-        let summary = self.history().summary(fork).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
+        let playbook = ForkPlaybook::Document { file: &file, content };
+        self.app.fork(request, playbook).await.map_err(unforked)
     }
 
     /// Leaves out child executions: their parents wait for them.
@@ -429,7 +399,7 @@ impl Plane for Session {
     }
 
     fn follow(&self, execution: ExecutionId) -> Follower {
-        Follower::Here(self.control.events_follow(execution, Seq::ZERO))
+        Follower::Here(self.app.control().events_follow(execution, Seq::ZERO))
     }
 
     async fn cancel(
@@ -438,9 +408,12 @@ impl Plane for Session {
         reason: &str,
         below: Below,
     ) -> Result<(), Failure> {
-        match self.control.cancel_with(execution, reason, below).await.map_err(Failure::broken)? {
-            Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => Ok(()),
-            Answer::Refused(refusal) => Err(Failure::bad_input(refusal)),
+        match self.app.cancel(execution, Some(reason.to_owned()), below).await {
+            Ok(_) => Ok(()),
+            Err(error @ (EndError::ReasonTooLong | EndError::NotAnEnd | EndError::Refused(_))) => {
+                Err(Failure::bad_input(error))
+            }
+            Err(error @ (EndError::Submit(_) | EndError::Store(_))) => Err(Failure::broken(error)),
         }
     }
 

@@ -6,9 +6,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::backend::{Backend, Follower};
 use crate::failure::Failure;
 use crate::overview::Overview;
-use crate::plane::{Follower, Plane};
 use crate::progress::Progress;
 
 /// The most events buffered for display.
@@ -55,7 +55,7 @@ type Seen = (usize, Result<Recorded, Failure>);
 
 /// Watches executions until all have ended. The first Ctrl-C cancels them.
 pub(crate) async fn watch(
-    plane: &dyn Plane,
+    backend: &dyn Backend,
     executions: &[Summary],
     signals: &mut Signals,
     progress: &mut Progress,
@@ -64,7 +64,7 @@ pub(crate) async fn watch(
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
     let mut followers = JoinSet::new();
     for (index, summary) in executions.iter().enumerate() {
-        followers.spawn(forward(index, plane.follow(summary.execution), sender.clone()));
+        followers.spawn(forward(index, backend.follow(summary.execution), sender.clone()));
     }
     let mut is_cancelling = false;
     while overviews.iter().any(|overview| !overview.status().is_terminal()) {
@@ -80,7 +80,7 @@ pub(crate) async fn watch(
                 Wish::Cancel => {
                     is_cancelling = true;
                     progress.say("cancelling; Ctrl-C again ends at once");
-                    cancel_all(plane, &overviews).await;
+                    cancel_all(backend, &overviews).await;
                 }
             }
         }
@@ -99,13 +99,13 @@ async fn forward(index: usize, mut follow: Follower, sender: mpsc::Sender<Seen>)
     }
 }
 
-async fn cancel_all(plane: &dyn Plane, overviews: &[Overview]) {
+async fn cancel_all(backend: &dyn Backend, overviews: &[Overview]) {
     for overview in overviews {
         if overview.status().is_terminal() {
             continue;
         }
         let reason = "cancelled by Ctrl-C";
-        if let Err(failure) = plane.cancel(overview.execution, reason, Below::Cancelled).await {
+        if let Err(failure) = backend.cancel(overview.execution, reason, Below::Cancelled).await {
             // An execution that has just ended cannot be cancelled; any other problem shows in its
             // events.
             tracing::warn!(execution = %overview.execution, ?failure, "not cancelled");

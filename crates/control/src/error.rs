@@ -55,7 +55,8 @@ pub enum Damage {
 }
 
 impl LoadError {
-    pub(crate) fn of_store(execution: ExecutionId, error: StoreError) -> Self {
+    /// Classifies an error of the store, for reads of one execution.
+    pub fn of_store(execution: ExecutionId, error: StoreError) -> Self {
         Self::of_shared(execution, Arc::new(error))
     }
 

@@ -14,11 +14,11 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use noetl_api::wire::Problem;
+use noetl_app::{StoreError, WriteFault};
 use noetl_control::{LoadError, PayloadError, RegisterError, StartError, SubmitError};
 use noetl_engine::Refusal;
 use noetl_playbook::Problems;
 use noetl_secrets::VaultError;
-use noetl_store::{StoreError, WriteFault};
 use serde_json::{Map, Value, json};
 
 use crate::body::is_late;

@@ -5,7 +5,6 @@
 //! time have a limit in bytes; a subscription that takes no messages starts nothing.
 
 mod bodies;
-mod listeners;
 mod message;
 mod secrets;
 mod verify;
@@ -13,13 +12,13 @@ mod verify;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use noetl_app::SecretLookup;
 
 pub(crate) use bodies::MESSAGE_MAX;
 use bodies::MessageBodies;
-pub(crate) use listeners::{Listener, Listeners};
 pub(crate) use message::{other_type, wish};
 use secrets::SenderSecrets;
-pub(crate) use verify::{HeadProof, Proof, Unknown, verify_head};
+pub(crate) use verify::{HeadProof, Unknown, verify_head};
 
 use crate::warnings::Warnings;
 
@@ -30,10 +29,16 @@ pub trait Secrets: Send + Sync {
     async fn secret(&self, name: &str) -> Result<String, String>;
 }
 
+#[async_trait]
+impl Secrets for SecretLookup {
+    async fn secret(&self, name: &str) -> Result<String, String> {
+        self.sender_secret(name).await.map_err(|error| error.to_string())
+    }
+}
+
 /// State for receiving posted messages.
 pub(crate) struct Ingress {
     pub(crate) secrets: SenderSecrets,
-    pub(crate) listeners: Listeners,
     pub(crate) bodies: MessageBodies,
     /// Warnings about refused messages, by path.
     pub(crate) refusals: Warnings<String>,
@@ -44,7 +49,6 @@ impl Ingress {
     pub(crate) fn new(secrets: Arc<dyn Secrets>, bytes_max: usize) -> Self {
         Self {
             secrets: SenderSecrets::new(secrets),
-            listeners: Listeners::default(),
             bodies: MessageBodies::new(bytes_max),
             refusals: Warnings::new(),
         }

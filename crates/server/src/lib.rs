@@ -7,36 +7,27 @@
 
 mod access;
 mod body;
-mod cleanup;
-mod condition;
 mod connections;
 mod description;
 mod error;
 mod extract;
 mod headers;
 mod ingress;
-mod intake;
 mod issued;
 mod large;
 mod limits;
-mod lookup;
 mod meters;
 mod proc;
-mod proof;
 mod rate;
-mod refreshed;
 mod routes;
 mod serve;
 mod state;
 mod statements;
 mod strict;
-mod tell;
 mod tls;
 mod tokens;
 mod trace;
-mod unserved;
 mod warnings;
-mod within;
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, Method, header};
@@ -48,20 +39,14 @@ use tower_http::cors::CorsLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 
 pub use access::{Access, Hosts, Origins};
-pub use cleanup::collect_records;
 pub use ingress::Secrets;
-pub use intake::{BrokerUrl, Intake, IntakeError};
 pub use limits::Limits;
-pub use lookup::{Found, Lookup, NotFound};
-pub use proof::verification;
 pub use rate::Rate;
-pub use routes::{BadSubject, SubjectPrefix, announce_worker, deliver_feeds, forget_worker};
 pub use serve::serve;
-pub use state::{AppState, Figures, Services, Settings, Spans};
+pub use state::{AppState, Figures, Settings, Spans};
 pub use statements::{Statement, Statements};
 pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError};
-pub use within::{Answered, Within};
 
 /// Builds the router of all routes, with its middleware.
 pub fn app(state: AppState) -> Router {

@@ -39,12 +39,6 @@ mod worker;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use execute::pool_of;
-pub use feeds::{BadSubject, SubjectPrefix, deliver_feeds};
-pub(crate) use keychain::KeychainScope;
-pub(crate) use pools::SILENT_LEASES;
-pub use pools::{announce_worker, forget_worker};
-
 use crate::state::{AppState, Figures};
 
 /// Returns all routes with their OpenAPI description.

@@ -4,10 +4,11 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
+use noetl_app::{App, AppSettings, BrokerUrl, Services, SubjectPrefix};
 use noetl_bus::Bus;
 use noetl_compat::Seen;
 use noetl_control::Control;
-use noetl_model::{IdGenerator, Timestamp};
+use noetl_model::Timestamp;
 use noetl_secrets::Vault;
 use noetl_store::{Records, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -15,17 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Hosts, Origins, Patience};
-use crate::condition::Condition;
 use crate::ingress::{Ingress, Secrets};
-use crate::intake::{BrokerUrl, Intake};
 use crate::limits::Limits;
-use crate::lookup::Lookup;
 use crate::meters::Meters;
-use crate::routes::SubjectPrefix;
 use crate::statements::{MaybeStatements, Statements};
 use crate::tls::Tls;
 use crate::tokens::Token;
-use crate::unserved::UnservedPools;
 
 /// Settings of the server.
 #[derive(Debug, Clone)]
@@ -93,21 +89,6 @@ impl Settings {
     }
 }
 
-/// The services that the routes use.
-#[derive(Clone)]
-pub struct Services {
-    pub control: Control,
-    /// The store that `control` uses.
-    pub store: Arc<dyn Store>,
-    /// Records stored beside the event log.
-    pub records: Arc<dyn Records>,
-    /// Encrypted secrets in `records`.
-    pub vault: Arc<Vault>,
-    /// The bus that `control` publishes on.
-    pub bus: Arc<dyn Bus>,
-    pub ids: Arc<IdGenerator>,
-}
-
 /// The state shared by all handlers. Cheap to clone: all clones share the same parts.
 #[derive(Clone)]
 pub struct AppState {
@@ -115,19 +96,17 @@ pub struct AppState {
 }
 
 struct Parts {
+    app: App,
+    /// The storage, for routes that are not part of the application yet.
     services: Services,
     settings: Settings,
     started: Instant,
     draining: CancellationToken,
-    lookup: Lookup,
     seen: Seen,
     patience: Patience,
     meters: Meters,
-    condition: Condition,
     ingress: Ingress,
-    unserved: UnservedPools,
     statements: MaybeStatements,
-    intake: Intake,
     large_reports: Semaphore,
     large_replays: Arc<Semaphore>,
 }
@@ -139,33 +118,25 @@ const LARGE_REPLAYS_MAX: usize = 1;
 
 impl AppState {
     pub fn new(services: Services, settings: Settings) -> Self {
-        let lookup = Lookup {
-            control: services.control.clone(),
-            store: services.store.clone(),
-            vault: services.vault.clone(),
+        let app_settings = AppSettings {
+            lease: settings.lease,
+            broker_url: settings.broker_url.clone(),
+            feed_prefix: settings.feed_prefix.clone(),
         };
-        let ingress = Ingress::new(Arc::new(lookup.clone()), settings.limits.message_bytes_max);
-        let intake = Intake::new(
-            services.control.clone(),
-            services.store.clone(),
-            services.records.clone(),
-            services.control.clock(),
-        )
-        .with_broker(settings.broker_url.clone());
+        let app = App::new(services.clone(), app_settings);
+        let secrets = Arc::new(app.secrets().clone());
+        let ingress = Ingress::new(secrets, settings.limits.message_bytes_max);
         let parts = Parts {
+            app,
             services,
             patience: Patience::new(&settings),
             settings,
             started: Instant::now(),
             draining: CancellationToken::new(),
-            lookup,
             seen: Seen::default(),
             meters: Meters::default(),
-            condition: Condition::default(),
             ingress,
-            unserved: UnservedPools::default(),
             statements: None,
-            intake,
             large_reports: Semaphore::new(LARGE_REPORTS_MAX),
             large_replays: Arc::new(Semaphore::new(LARGE_REPLAYS_MAX)),
         };
@@ -209,16 +180,6 @@ impl AppState {
         &self.parts.ingress
     }
 
-    /// Returns the pools that have waiting commands and no worker.
-    pub(crate) fn unserved(&self) -> &UnservedPools {
-        &self.parts.unserved
-    }
-
-    /// Returns the intake for messages that runtimes fetch.
-    pub(crate) fn intake(&self) -> &Intake {
-        &self.parts.intake
-    }
-
     /// Starts the drain: the server is not ready for new requests, and streams end.
     pub fn drain(&self) {
         self.parts.draining.cancel();
@@ -228,8 +189,13 @@ impl AppState {
         &self.parts.draining
     }
 
+    /// Returns the operations that the routes call.
+    pub fn app(&self) -> &App {
+        &self.parts.app
+    }
+
     pub(crate) fn control(&self) -> &Control {
-        &self.parts.services.control
+        self.parts.app.control()
     }
 
     pub(crate) fn replay_saved_every(&self) -> u64 {
@@ -240,25 +206,16 @@ impl AppState {
         &*self.parts.services.store
     }
 
-    pub(crate) fn shared_store(&self) -> &Arc<dyn Store> {
-        &self.parts.services.store
-    }
-
-    /// Returns the last known state of the store.
-    pub(crate) fn condition(&self) -> &Condition {
-        &self.parts.condition
-    }
-
     pub(crate) fn bus(&self) -> &dyn Bus {
-        &*self.parts.services.bus
+        self.parts.app.bus()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.parts.services.control.clock().now()
+        self.parts.app.now()
     }
 
     pub(crate) fn next_id(&self) -> i64 {
-        self.parts.services.ids.next(self.now())
+        self.parts.app.next_id()
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -283,12 +240,7 @@ impl AppState {
     }
 
     pub(crate) fn vault(&self) -> &Vault {
-        &self.parts.services.vault
-    }
-
-    /// Returns the resolver of secrets.
-    pub(crate) fn lookup(&self) -> &Lookup {
-        &self.parts.lookup
+        self.parts.app.vault()
     }
 
     /// Returns the cache of claims and recently posted events.

@@ -52,6 +52,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use noetl_app::Services;
 use noetl_bus::LocalBus;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
@@ -62,7 +63,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 
-use crate::{Access, AppState, Hosts, Services, Settings, app};
+use crate::{Access, AppState, Hosts, Settings, app};
 
 const LEASE: Duration = Duration::from_secs(30);
 

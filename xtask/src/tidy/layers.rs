@@ -38,8 +38,24 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-api", Only(&["noetl-model"])),
     ("noetl-compat", Only(&["noetl-model", "noetl-engine", "noetl-replay", "noetl-api"])),
     (
+        "noetl-app",
+        Only(&[
+            "noetl-model",
+            "noetl-expr",
+            "noetl-playbook",
+            "noetl-engine",
+            "noetl-store",
+            "noetl-bus",
+            "noetl-control",
+            "noetl-secrets",
+            "noetl-api",
+            "noetl-compat",
+        ]),
+    ),
+    (
         "noetl-server",
         Only(&[
+            "noetl-app",
             "noetl-model",
             "noetl-expr",
             "noetl-playbook",

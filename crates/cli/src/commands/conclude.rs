@@ -3,6 +3,7 @@
 use noetl_model::{ExecutionStatus, Summary};
 
 use crate::args::WatchArgs;
+use crate::backend::{Backend, Home};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::output::execution::{
@@ -11,14 +12,13 @@ use crate::output::execution::{
 use crate::output::time::took;
 use crate::output::{DocumentFormat, document};
 use crate::overview::{Ending, Overview};
-use crate::plane::{Home, Plane};
 use crate::progress::Progress;
 use crate::terminal::{FAINT, Terminal, paint};
 use crate::watch::{Signals, Watched, watch};
 
 /// The context of a command that waits for executions.
 pub(crate) struct Conclusion<'a> {
-    pub(crate) plane: &'a dyn Plane,
+    pub(crate) backend: &'a dyn Backend,
     pub(crate) args: &'a WatchArgs,
     pub(crate) config: &'a Config,
     signals: Signals,
@@ -28,11 +28,11 @@ impl<'a> Conclusion<'a> {
     /// Installs the signal handlers. Created before anything is started, so that a signal cancels
     /// the executions instead of killing this process.
     pub(crate) fn new(
-        plane: &'a dyn Plane,
+        backend: &'a dyn Backend,
         args: &'a WatchArgs,
         config: &'a Config,
     ) -> Result<Self, Failure> {
-        Ok(Self { plane, args, config, signals: Signals::new()? })
+        Ok(Self { backend, args, config, signals: Signals::new()? })
     }
 
     /// Watches one execution to its end and shows it.
@@ -52,7 +52,7 @@ impl<'a> Conclusion<'a> {
                     terminal.data(&document(format, &shown))?;
                 }
                 None => {
-                    let output = output_of(overview, &self.plane.history()).await?;
+                    let output = output_of(overview, &self.backend.history()).await?;
                     if let Some(result) = result_text(&output) {
                         terminal.data(&result)?;
                     }
@@ -83,7 +83,7 @@ impl<'a> Conclusion<'a> {
     }
 
     async fn document(&self, overview: &Overview) -> Result<ExecutionDocument, Failure> {
-        document_of(overview, &self.plane.history(), self.plane.home()).await
+        document_of(overview, &self.backend.history(), self.backend.home()).await
     }
 
     async fn documents(
@@ -105,7 +105,7 @@ impl<'a> Conclusion<'a> {
         terminal: &mut Terminal,
     ) -> Result<Result<Vec<Overview>, Exit>, Failure> {
         let mut progress = Progress::new(self.args.quiet, executions.len() > 1, terminal);
-        let watched = watch(self.plane, executions, &mut self.signals, &mut progress).await;
+        let watched = watch(self.backend, executions, &mut self.signals, &mut progress).await;
         progress.finish();
         Ok(match watched? {
             Watched::Ended(overviews) => Ok(overviews),
@@ -114,7 +114,7 @@ impl<'a> Conclusion<'a> {
                 Err(Exit::Aborted)
             }
             Watched::Stopped => {
-                terminal.say(match self.plane.home() {
+                terminal.say(match self.backend.home() {
                     Home::Nowhere | Home::File(_) => "stopped; `noetl resume` continues from here",
                     Home::Server(_) => "no longer watched; the server goes on",
                 });
@@ -138,7 +138,7 @@ impl<'a> Conclusion<'a> {
             duration.unwrap_or_default(),
             paint(FAINT, format!("execution {} of {}", overview.execution, overview.playbook.path)),
         ));
-        let history = match self.plane.home() {
+        let history = match self.backend.home() {
             Home::Nowhere => return,
             Home::File(db) => format!("history in {}", self.config.short(db)),
             Home::Server(url) => format!("history at {url}"),
@@ -152,7 +152,7 @@ impl<'a> Conclusion<'a> {
             Ending::None | Ending::Completed { .. } => "get",
             Ending::Failed { .. } | Ending::Cancelled { .. } => "events",
         };
-        let place = match self.plane.home() {
+        let place = match self.backend.home() {
             Home::File(db) if *db != self.config.database() => format!(" --db {}", db.display()),
             Home::Server(url) if self.config.server().as_ref() != Some(url) => {
                 format!(" --server {url}")

@@ -4,19 +4,21 @@
 use std::io::Read as _;
 
 use anyhow::{Context as _, anyhow, bail};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use noetl_app::CredentialFilter;
+use noetl_secrets::NewCredential;
+use serde_json::{Map, Value};
 
 use crate::args::{
     ClientArgs, CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
     CredentialRotateArgs, CredentialSetArgs,
 };
+use crate::backend::{self, Backend, TableRotated};
 use crate::config::Config;
-use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
 use crate::nearest::nearest;
 use crate::output::table::{line, table};
 use crate::output::{DocumentFormat, document};
+use crate::session::Work;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// The types that built-in tools use. Other types are stored as well.
@@ -60,47 +62,9 @@ const DESCRIPTION_CHARS_MAX: usize = 60;
 const ROTATE_BATCH: usize = 500;
 const ROTATE_BATCHES_MAX: usize = 1000;
 
-/// One credential, for programs. Secret fields are included only on request.
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    id: String,
-    name: String,
-    r#type: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    created_at: String,
-    #[serde(default)]
-    updated_at: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    data: Option<Value>,
-}
-
-/// A list of credentials.
-#[derive(Deserialize)]
-struct Entries {
-    items: Vec<Entry>,
-}
-
-/// The result of a rotation.
-#[derive(Deserialize)]
-struct Rotated {
-    credential: TableRotated,
-    keychain: TableRotated,
-    key_version: String,
-}
-
-#[derive(Deserialize)]
-struct TableRotated {
-    rewrapped: u64,
-    failed: u64,
-}
-
 /// The requested operation. Parsed first, so that invalid data fails before a database is created.
 enum Task<'a> {
-    Set(Value),
+    Set(NewCredential),
     List(&'a CredentialListArgs),
     Get(&'a CredentialGetArgs),
     Delete(&'a CredentialNameArgs),
@@ -121,15 +85,15 @@ pub(crate) async fn credential(
         CredentialCommand::Delete(args) => Task::Delete(args),
         CredentialCommand::Rotate(args) => Task::Rotate(args),
     };
-    let door = Door::open(client_of(command), config).await?;
+    let backend = backend::open(client_of(command), Work::Nowhere, config).await?;
     let done = match task {
-        Task::Set(new) => set(&door, &new, terminal).await,
-        Task::List(args) => list(&door, args, terminal).await,
-        Task::Get(args) => get(&door, args, terminal).await,
-        Task::Delete(args) => delete(&door, args, terminal).await,
-        Task::Rotate(args) => rotate(&door, args, terminal).await,
+        Task::Set(new) => set(&*backend, new, terminal).await,
+        Task::List(args) => list(&*backend, args, terminal).await,
+        Task::Get(args) => get(&*backend, args, terminal).await,
+        Task::Delete(args) => delete(&*backend, args, terminal).await,
+        Task::Rotate(args) => rotate(&*backend, args, terminal).await,
     };
-    door.close().await;
+    backend.close().await;
     done
 }
 
@@ -143,8 +107,8 @@ fn client_of(command: &CredentialCommand) -> &ClientArgs {
     }
 }
 
-/// Builds the request body of a new credential from the arguments and their data.
-fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<Value> {
+/// Builds a new credential from the arguments and their data.
+fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<NewCredential> {
     let text = if args.data == "-" {
         let mut text = String::new();
         let mut input = std::io::stdin().lock().take(DATA_BYTES_MAX);
@@ -185,13 +149,14 @@ fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<Value> {
             "no tool knows the type `{kind}`; did you mean `{near}`? --any-type keeps it as it is"
         );
     }
-    Ok(json!({
-        "name": args.name,
-        "type": kind,
-        "data": data,
-        "tags": args.tag,
-        "description": args.description,
-    }))
+    Ok(NewCredential {
+        name: args.name.clone(),
+        kind,
+        data: Value::Object(data),
+        meta: None,
+        tags: args.tag.clone(),
+        description: args.description.clone(),
+    })
 }
 
 fn taken(map: &mut Map<String, Value>, key: &str) -> Option<String> {
@@ -202,22 +167,23 @@ fn taken(map: &mut Map<String, Value>, key: &str) -> Option<String> {
     }
 }
 
-async fn set(door: &Door, new: &Value, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let kept: Entry = door.post("api/credentials", new).await?;
+async fn set(
+    backend: &dyn Backend,
+    new: NewCredential,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let kept = backend.put_credential(new).await?;
     terminal.say(format!("credential {} is kept, sealed", kept.name));
     Ok(Exit::Completed)
 }
 
 async fn list(
-    door: &Door,
+    backend: &dyn Backend,
     args: &CredentialListArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let said = [("type", &args.kind), ("q", &args.text)];
-    let said = said.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-    let query: Vec<String> = said.map(|(key, value)| format!("{key}={}", part(value))).collect();
-    let path = format!("api/credentials?{}", query.join("&"));
-    let Entries { items: found } = door.get(&path).await?;
+    let filter = CredentialFilter { kind: args.kind.clone(), text: args.text.clone() };
+    let found = backend.credentials(filter).await?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &found))?,
         None if found.is_empty() => terminal.say("no credentials"),
@@ -236,36 +202,35 @@ async fn list(
 }
 
 async fn get(
-    door: &Door,
+    backend: &dyn Backend,
     args: &CredentialGetArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let query = if args.include_data { "?include_data=true" } else { "" };
-    let path = format!("api/credentials/{}{query}", part(&args.name));
-    let found: Entry = door.get(&path).await.map_err(|failure| known(failure, &args.name))?;
+    let found = backend.credential(&args.name, args.include_data).await?;
+    let found = found.ok_or_else(|| unknown(&args.name))?;
     let format = args.output.document().unwrap_or(DocumentFormat::Yaml);
     terminal.data(&document(format, &found))?;
     Ok(Exit::Completed)
 }
 
 async fn delete(
-    door: &Door,
+    backend: &dyn Backend,
     args: &CredentialNameArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let path = format!("api/credentials/{}", part(&args.name));
-    door.delete(&path).await.map_err(|failure| known(failure, &args.name))?;
+    if !backend.remove_credential(&args.name).await? {
+        return Err(unknown(&args.name));
+    }
     terminal.say(format!("credential {} is gone", args.name));
     Ok(Exit::Completed)
 }
 
 async fn rotate(
-    door: &Door,
+    backend: &dyn Backend,
     args: &CredentialRotateArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let body = json!({ "batch_size": ROTATE_BATCH, "max_batches": ROTATE_BATCHES_MAX });
-    let rotated: Rotated = door.post("api/internal/wallet/rotate-kek", &body).await?;
+    let rotated = backend.rotate_keys(ROTATE_BATCH, ROTATE_BATCHES_MAX).await?;
     let told = |what: &str, table: &TableRotated| {
         format!(
             "{what}: {} brought under {}, {} could not be opened",
@@ -284,11 +249,6 @@ async fn rotate(
             ));
     }
     Ok(Exit::Completed)
-}
-
-/// Replaces the failure by a more helpful one if there is no such credential.
-fn known(failure: Failure, name: &str) -> Failure {
-    if failure.is_about("unknown-credential") { unknown(name) } else { failure }
 }
 
 fn unknown(name: &str) -> Failure {

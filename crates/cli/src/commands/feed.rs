@@ -2,29 +2,21 @@
 
 use std::time::Duration;
 
-use noetl_api::wire::{FeedDeliveryView, FeedFilter, FeedList, FeedView, NewFeed};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use noetl_api::wire::{FeedDeliveryView, FeedFilter, FeedView, NewFeed};
 use tokio_util::sync::CancellationToken;
 
 use super::stopped;
 use crate::args::{FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs, FeedSeekArgs};
+use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::table::table;
+use crate::session::Work;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
-
-/// A page of events, as the server returns them.
-#[derive(Deserialize)]
-struct Events {
-    events: Vec<Value>,
-    cursor: String,
-}
 
 pub(crate) async fn feed(
     command: &FeedCommand,
@@ -37,17 +29,16 @@ pub(crate) async fn feed(
         FeedCommand::Read(args) => read(args, config, terminal).await,
         FeedCommand::Seek(args) => seek(args, config, terminal).await,
         FeedCommand::Retry(args) => {
-            let door = Door::open(&args.client, config).await?;
-            let path = format!("api/feeds/{}/retry", part(&args.name));
-            let retried: Result<FeedView, Failure> = door.post(&path, &json!({})).await;
-            door.close().await;
+            let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+            let retried = backend.retry_feed(&args.name).await;
+            backend.close().await;
             terminal.say(format!("the feed {} is delivered again", retried?.name));
             Ok(Exit::Completed)
         }
         FeedCommand::Remove(args) => {
-            let door = Door::open(&args.client, config).await?;
-            let removed = door.delete(&format!("api/feeds/{}", part(&args.name))).await;
-            door.close().await;
+            let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+            let removed = backend.remove_feed(&args.name).await;
+            backend.close().await;
             removed?;
             terminal.say(format!("removed the feed {}", args.name));
             Ok(Exit::Completed)
@@ -60,10 +51,10 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let listed: Result<FeedList, Failure> = door.get("api/feeds").await;
-    door.close().await;
-    let FeedList { feeds } = listed?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let listed = backend.feeds().await;
+    backend.close().await;
+    let feeds = listed?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &feeds))?,
         None if feeds.is_empty() => terminal.say("no feeds"),
@@ -122,9 +113,9 @@ async fn add(
         from: Some(args.from.clone()),
         subject: args.subject.clone(),
     };
-    let door = Door::open(&args.client, config).await?;
-    let added: Result<FeedView, Failure> = door.post("api/feeds", &json!(new)).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let added = backend.add_feed(new).await;
+    backend.close().await;
     let feed = added?;
     terminal.say(format!("the feed {} goes on after {}", feed.name, feed.cursor));
     Ok(Exit::Completed)
@@ -135,10 +126,9 @@ async fn seek(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let path = format!("api/feeds/{}/seek", part(&args.name));
-    let moved: Result<FeedView, Failure> = door.post(&path, &json!({ "to": args.to })).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let moved = backend.seek_feed(&args.name, &args.to).await;
+    backend.close().await;
     let feed = moved?;
     terminal.say(format!("the feed {} goes on after {}", feed.name, feed.cursor));
     Ok(Exit::Completed)
@@ -149,36 +139,33 @@ async fn read(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
     let stop = stopped()?;
-    let read = read_at(&door, args, &stop, terminal).await;
-    door.close().await;
+    let read = read_at(&*backend, args, &stop, terminal).await;
+    backend.close().await;
     read.map(|()| Exit::Completed)
 }
 
 async fn read_at(
-    door: &Door,
+    backend: &dyn Backend,
     args: &FeedReadArgs,
     stop: &CancellationToken,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let wait = if args.follow { EVENT_WAIT } else { Duration::ZERO };
-    let feed = format!("api/feeds/{}", part(&args.name));
     let mut after = args.after.clone();
     loop {
-        let going_on = after.map(|cursor| format!("&after={}", part(&cursor))).unwrap_or_default();
-        let (limit, wait_ms) = (args.limit, wait.as_millis());
-        let path = format!("{feed}/events?limit={limit}&wait_ms={wait_ms}{going_on}");
-        let page: Events = tokio::select! {
-            page = door.wait(&path, wait) => page?,
+        let page = tokio::select! {
+            page = backend.feed_events(&args.name, after.as_deref(), args.limit.into(), wait) => {
+                page?
+            }
             () = stop.cancelled() => return Ok(()),
         };
         for event in &page.events {
             terminal.data(&event.to_string())?;
         }
         if args.ack && !page.events.is_empty() {
-            let _moved: FeedView =
-                door.post(&format!("{feed}/ack"), &json!({ "cursor": page.cursor })).await?;
+            backend.acknowledge_feed(&args.name, &page.cursor).await?;
         }
         if !args.follow {
             return Ok(());

@@ -1,20 +1,27 @@
 //! `noetl outbox`: lists, retries and drops pending messages.
 
-use noetl_api::wire::{OutboxChanged, OutboxMessage, OutboxPage};
-use serde_json::json;
+use noetl_api::wire::OutboxMessage;
 
 use crate::args::{OutboxChoiceArgs, OutboxCommand, OutboxListArgs};
+use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::door::Door;
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::table::{line, table};
+use crate::session::Work;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;
 /// The most messages changed by one request.
 const AT_ONCE: usize = 1000;
+
+/// A change of messages.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Retry,
+    Drop,
+}
 
 pub(crate) async fn outbox(
     command: &OutboxCommand,
@@ -23,8 +30,8 @@ pub(crate) async fn outbox(
 ) -> Result<Exit, Failure> {
     match command {
         OutboxCommand::List(args) => list(args, config, terminal).await,
-        OutboxCommand::Retry(args) => change(args, "retry", config, terminal).await,
-        OutboxCommand::Drop(args) => change(args, "drop", config, terminal).await,
+        OutboxCommand::Retry(args) => change(args, Change::Retry, config, terminal).await,
+        OutboxCommand::Drop(args) => change(args, Change::Drop, config, terminal).await,
     }
 }
 
@@ -33,9 +40,9 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let page = messages(&door, args.status.as_deref(), 0, args.limit.into()).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let page = backend.messages(args.status.as_deref(), 0, args.limit.into()).await;
+    backend.close().await;
     let messages = page?.messages;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &messages))?,
@@ -43,16 +50,6 @@ async fn list(
         None => terminal.data(&text(&messages))?,
     }
     Ok(Exit::Completed)
-}
-
-async fn messages(
-    door: &Door,
-    status: Option<&str>,
-    after: i64,
-    limit: usize,
-) -> Result<OutboxPage, Failure> {
-    let status = status.map(|status| format!("&status={status}")).unwrap_or_default();
-    door.get(&format!("api/internal/outbox/messages?after={after}&limit={limit}{status}")).await
 }
 
 fn text(messages: &[OutboxMessage]) -> String {
@@ -74,38 +71,50 @@ fn text(messages: &[OutboxMessage]) -> String {
 
 async fn change(
     args: &OutboxChoiceArgs,
-    what: &str,
+    change: Change,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let changed = change_at(&door, args, what).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let changed = change_at(&*backend, args, change).await;
+    backend.close().await;
+    let what = match change {
+        Change::Retry => "retry",
+        Change::Drop => "drop",
+    };
     terminal.say(format!("{what}: {} messages", changed?));
     Ok(Exit::Completed)
 }
 
-async fn change_at(door: &Door, args: &OutboxChoiceArgs, what: &str) -> Result<u64, Failure> {
-    let path = format!("api/internal/outbox/{what}");
+async fn change_at(
+    backend: &dyn Backend,
+    args: &OutboxChoiceArgs,
+    change: Change,
+) -> Result<u64, Failure> {
     let mut sum = 0;
     if !args.dead {
         for ids in args.messages.chunks(AT_ONCE) {
-            let answer: OutboxChanged = door.post(&path, &json!({ "outbox_ids": ids })).await?;
-            sum += answer.changed;
+            sum += changed(backend, ids, change).await?;
         }
         return Ok(sum);
     }
     let mut after = 0;
     loop {
-        let page = messages(door, Some("dead"), after, AT_ONCE).await?;
+        let page = backend.messages(Some("dead"), after, AT_ONCE).await?;
         let ids: Vec<i64> = page.messages.iter().map(|message| message.outbox_id).collect();
         if !ids.is_empty() {
-            let answer: OutboxChanged = door.post(&path, &json!({ "outbox_ids": ids })).await?;
-            sum += answer.changed;
+            sum += changed(backend, &ids, change).await?;
         }
         match page.next_after {
             Some(next) => after = next,
             None => return Ok(sum),
         }
+    }
+}
+
+async fn changed(backend: &dyn Backend, ids: &[i64], change: Change) -> Result<u64, Failure> {
+    match change {
+        Change::Retry => backend.retry_messages(ids).await,
+        Change::Drop => backend.drop_messages(ids).await,
     }
 }

@@ -7,11 +7,11 @@ use noetl_playbook::{Problems, parse_document};
 use serde::Serialize;
 
 use crate::args::RegisterArgs;
+use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::output::{document, problems};
-use crate::plane::{self, Plane};
 use crate::session::Work;
 use crate::terminal::{GOOD, Terminal, paint};
 
@@ -52,9 +52,9 @@ pub(crate) async fn register(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let documents = documents_of(&args.paths, terminal)?;
-    let plane = plane::open(&args.client, Work::Nowhere, config).await?;
-    let entries = register_all(&*plane, &documents).await;
-    plane.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let entries = register_all(&*backend, &documents).await;
+    backend.close().await;
     let entries = entries?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &entries))?,
@@ -127,10 +127,10 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
     Ok(())
 }
 
-async fn register_all(plane: &dyn Plane, documents: &[Valid]) -> Result<Vec<Entry>, Failure> {
+async fn register_all(backend: &dyn Backend, documents: &[Valid]) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::with_capacity(documents.len());
     for document in documents {
-        let kept = plane.register(&document.file, &document.content).await?;
+        let kept = backend.register(&document.file, &document.content).await?;
         entries.push(Entry {
             file: document.file.display().to_string(),
             path: kept.path,

@@ -6,12 +6,12 @@ use noetl_model::{Cutoff, ExecutionId};
 use noetl_replay::{Picture, Wanted, difference};
 
 use crate::args::{Moments, ReplayArgs};
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::history::History;
 use crate::output::document;
 use crate::output::replay::{changes, projections};
-use crate::plane;
 use crate::remote::refused;
 use crate::terminal::Terminal;
 
@@ -20,7 +20,7 @@ pub(crate) async fn replay(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = plane::history(&args.client, config).await?;
+    let (history, _) = backend::history(&args.client, config).await?;
     let execution = history.chosen(args.execution).await?.execution;
     let other = match args.against {
         Some(other) => Some(history.chosen(other).await?.execution),

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
 use crate::args::RunArgs;
+use crate::backend::{self, Backend, Kept};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::neighbours::{Document, called_by};
 use crate::output::problems;
-use crate::plane::{self, Kept, Plane};
 use crate::session::{Session, Work};
 use crate::terminal::{CAREFUL, Terminal, paint};
 use crate::workload::{check_declared, payload_of};
@@ -40,21 +40,21 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let payload = payload_of(&args.workload).map_err(Failure::bad_input)?;
     // A server may have other workers; an embedded database has only this program's.
-    let is_far = !args.ephemeral && plane::server_of(&args.client, config)?.is_some();
+    let is_far = !args.ephemeral && backend::server_of(&args.client, config)?.is_some();
     let target = target_of(args, if is_far { Workers::Any } else { Workers::Ours })?;
-    let plane: Box<dyn Plane> = if args.ephemeral {
+    let backend: Box<dyn Backend> = if args.ephemeral {
         Box::new(Session::ephemeral(config)?)
     } else {
         if let Target::Catalog { choice, others } = &target {
             expect_catalog(args, choice, others, config)?;
         }
-        plane::open(&args.client, Work::Here, config).await?
+        backend::open(&args.client, Work::Here, config).await?
     };
-    let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
+    let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
     let ended = run_in(&mut conclusion, args, target, payload, terminal).await;
     // A user who wants to stop at once does not wait for the session to close.
     if !matches!(ended, Ok(Exit::Aborted)) {
-        plane.close().await;
+        backend.close().await;
     }
     ended
 }
@@ -66,17 +66,17 @@ async fn run_in(
     payload: Map<String, Value>,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let plane = conclusion.plane;
-    let unfinished = plane.unfinished().await?.len();
+    let backend = conclusion.backend;
+    let unfinished = backend.unfinished().await?.len();
     if unfinished > 0 && !args.watch.quiet {
         let plural = if unfinished == 1 { "execution" } else { "executions" };
         terminal.say(format!("{unfinished} unfinished {plural} from earlier: being continued"));
     }
-    check_names(plane, args, &target).await?;
-    let playbook = registered(plane, target, args.watch.quiet, terminal).await?;
+    check_names(backend, args, &target).await?;
+    let playbook = registered(backend, target, args.watch.quiet, terminal).await?;
     let request =
         StartRequest { error_mode: args.error_mode, ..StartRequest::new(playbook, payload) };
-    let execution = plane.start(request).await?;
+    let execution = backend.start(request).await?;
     conclusion.of_one(execution, terminal).await
 }
 
@@ -116,7 +116,11 @@ pub(super) fn choice_of(text: &str) -> Result<(String, Option<u32>), Failure> {
 }
 
 /// Refuses names of `--set` that the workload of the target does not have.
-async fn check_names(plane: &dyn Plane, args: &RunArgs, target: &Target) -> Result<(), Failure> {
+async fn check_names(
+    backend: &dyn Backend,
+    args: &RunArgs,
+    target: &Target,
+) -> Result<(), Failure> {
     if !args.workload.must_be_declared() {
         return Ok(());
     }
@@ -135,7 +139,7 @@ async fn check_names(plane: &dyn Plane, args: &RunArgs, target: &Target) -> Resu
         return check_declared(&args.workload, &document.playbook.workload, path);
     }
     // A missing or invalid document is reported when it is started.
-    let Some(content) = plane.content(path, version).await? else { return Ok(()) };
+    let Some(content) = backend.content(path, version).await? else { return Ok(()) };
     match noetl_playbook::parse_for(Workers::Any, path, content.as_bytes()) {
         Ok(checked) => check_declared(&args.workload, &checked.playbook.workload, path),
         Err(_) => Ok(()),
@@ -144,7 +148,7 @@ async fn check_names(plane: &dyn Plane, args: &RunArgs, target: &Target) -> Resu
 
 /// Registers the documents of the target.
 async fn registered(
-    plane: &dyn Plane,
+    backend: &dyn Backend,
     target: Target,
     is_quiet: bool,
     terminal: &mut Terminal,
@@ -152,16 +156,16 @@ async fn registered(
     match target {
         Target::Catalog { choice, others } => {
             for other in &others {
-                plane.register(&other.file, &other.content).await?;
+                backend.register(&other.file, &other.content).await?;
             }
             Ok(choice)
         }
         Target::File { document, others, missing } => {
             for other in &others {
-                plane.register(&other.file, &other.content).await?;
+                backend.register(&other.file, &other.content).await?;
             }
             for path in missing {
-                if plane.content(&path, None).await?.is_none() {
+                if backend.content(&path, None).await?.is_none() {
                     let warning = paint(CAREFUL, "warning:");
                     terminal.say(format!(
                         "{warning} a step calls the playbook {path}, which is neither beside \
@@ -170,7 +174,7 @@ async fn registered(
                     ));
                 }
             }
-            let kept: Kept = plane.register(&document.file, &document.content).await?;
+            let kept: Kept = backend.register(&document.file, &document.content).await?;
             let warnings = &document.warnings;
             if !warnings.is_empty() && !is_quiet {
                 terminal.say(problems::render(warnings, terminal.stderr_color).trim_end());
@@ -192,7 +196,7 @@ fn expect_catalog(
         PlaybookChoice::Id(_) => return Ok(()),
     };
     let comes_along = others.iter().any(|other| other.playbook.metadata.path == *path);
-    if comes_along || plane::is_there(&args.client, config) {
+    if comes_along || backend::is_there(&args.client, config) {
         return Ok(());
     }
     Err(Failure::bad_input(anyhow!("there is no file and no playbook {path}")).help(

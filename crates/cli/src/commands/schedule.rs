@@ -1,21 +1,21 @@
 //! `noetl schedule`: lists, shows, pauses and backfills schedules.
 
 use anyhow::anyhow;
-use noetl_api::wire::{
-    Backfilled, ScheduleEventView, ScheduleEvents, ScheduleInstants, ScheduleList, ScheduleView,
-};
+use noetl_api::wire::{Backfill, ScheduleEventView, ScheduleEvents, ScheduleView};
+use noetl_control::ScheduleAction;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::{
     BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
 };
+use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
 use crate::nearest::nearest;
 use crate::output::document;
 use crate::output::table::table;
+use crate::session::Work;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// The most past events shown of a schedule.
@@ -39,8 +39,10 @@ pub(crate) async fn schedule(
         ScheduleCommand::List(args) => list(args, config, terminal).await,
         ScheduleCommand::Get(args) => get(args, config, terminal).await,
         ScheduleCommand::Next(args) => next(args, config, terminal).await,
-        ScheduleCommand::Pause(args) => moved(args, "pause", config, terminal).await,
-        ScheduleCommand::Resume(args) => moved(args, "resume", config, terminal).await,
+        ScheduleCommand::Pause(args) => moved(args, ScheduleAction::Pause, config, terminal).await,
+        ScheduleCommand::Resume(args) => {
+            moved(args, ScheduleAction::Resume, config, terminal).await
+        }
         ScheduleCommand::Backfill(args) => backfill(args, config, terminal).await,
     }
 }
@@ -50,10 +52,10 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let listed: Result<ScheduleList, Failure> = door.get("api/schedules").await;
-    door.close().await;
-    let ScheduleList { schedules } = listed?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let listed = backend.schedules().await;
+    backend.close().await;
+    let schedules = listed?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &schedules))?,
         None if schedules.is_empty() => {
@@ -78,9 +80,9 @@ async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let told = told(&door, &args.path).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let told = told(&*backend, &args.path).await;
+    backend.close().await;
     let told = told?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &told))?,
@@ -89,11 +91,9 @@ async fn get(
     Ok(Exit::Completed)
 }
 
-async fn told(door: &Door, path: &str) -> Result<Told, Failure> {
-    let at = part(path);
-    let schedule = door.get(&format!("api/schedules/at?path={at}")).await;
-    let schedule = meant(door, path, schedule).await?;
-    let past = door.get(&format!("api/schedules/events?path={at}&limit={PAST}")).await?;
+async fn told(backend: &dyn Backend, path: &str) -> Result<Told, Failure> {
+    let schedule = meant(backend, path, backend.schedule(path).await).await?;
+    let past = backend.schedule_events(path, PAST).await?;
     Ok(Told { schedule, past })
 }
 
@@ -143,14 +143,12 @@ async fn next(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let after = args.after.as_ref().map(|after| format!("&after={}", part(after)));
-    let (path, limit) = (part(&args.path), args.limit);
-    let after = after.unwrap_or_default();
-    let next = door.get(&format!("api/schedules/next?path={path}&limit={limit}{after}")).await;
-    let next = meant(&door, &args.path, next).await;
-    door.close().await;
-    let next: ScheduleInstants = next?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let (after, limit) = (args.after.as_deref(), args.limit.into());
+    let next = backend.next_instants(&args.path, after, limit).await;
+    let next = meant(&*backend, &args.path, next).await;
+    backend.close().await;
+    let next = next?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &next))?,
         None if next.instants.is_empty() => terminal.say("there is no instant to come"),
@@ -164,16 +162,15 @@ async fn next(
 
 async fn moved(
     args: &ScheduleArgs,
-    action: &str,
+    action: ScheduleAction,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let body = json!({ "path": args.path });
-    let moved = door.post(&format!("api/schedules/{action}"), &body).await;
-    let moved = meant(&door, &args.path, moved).await;
-    door.close().await;
-    let schedule: ScheduleView = moved?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let moved = backend.move_schedule(&args.path, action).await;
+    let moved = meant(&*backend, &args.path, moved).await;
+    backend.close().await;
+    let schedule = moved?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &schedule))?,
         None => {
@@ -191,13 +188,16 @@ async fn backfill(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let (from, until, dry_run) = (&args.from, &args.until, args.dry_run);
-    let body = json!({ "path": args.path, "from": from, "until": until, "dry_run": dry_run });
-    let filled = door.post("api/schedules/backfill", &body).await;
-    let filled = meant(&door, &args.path, filled).await;
-    door.close().await;
-    let filled: Backfilled = filled?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let wanted = Backfill {
+        path: args.path.clone(),
+        from: args.from.clone(),
+        until: args.until.clone(),
+        dry_run: args.dry_run,
+    };
+    let filled = meant(&*backend, &args.path, backend.backfill(wanted).await).await;
+    backend.close().await;
+    let filled = filled?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &filled))?,
         None if filled.instants.is_empty() => terminal.say("there is no instant in that time"),
@@ -218,14 +218,16 @@ async fn backfill(
 }
 
 /// Replaces a failure by a clearer one, with a suggestion, if there is no schedule with this path.
-async fn meant<T>(door: &Door, path: &str, answer: Result<T, Failure>) -> Result<T, Failure> {
+async fn meant<T>(
+    backend: &dyn Backend,
+    path: &str,
+    answer: Result<T, Failure>,
+) -> Result<T, Failure> {
     let failure = match answer {
         Ok(answer) => return Ok(answer),
         Err(failure) => failure,
     };
-    let Ok(ScheduleList { schedules }) = door.get("api/schedules").await else {
-        return Err(failure);
-    };
+    let Ok(schedules) = backend.schedules().await else { return Err(failure) };
     if schedules.iter().any(|it| it.path == path) {
         return Err(failure);
     }

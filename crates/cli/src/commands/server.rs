@@ -4,17 +4,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_server::{AppState, BrokerUrl, Settings, deliver_feeds, serve};
+use noetl_app::{BrokerUrl, deliver_feeds};
+use noetl_server::{AppState, Settings, serve};
 use tokio::net::TcpListener;
 
 use super::stopped;
 use crate::args::ServerArgs;
+use crate::backend::Backend as _;
 use crate::config::Config;
 use crate::database::Announcement;
 use crate::edge;
 use crate::failure::{Exit, Failure};
 use crate::foundation::{self, Sharing, worker_of_process};
-use crate::plane::Plane as _;
 use crate::session::{EmbeddedWorker, Session, embedded_worker};
 use crate::statements::SqlByHand;
 use crate::terminal::Terminal;
@@ -58,7 +59,8 @@ pub(crate) async fn server(
         state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));
     }
     let stop = stopped()?;
-    let delivering = tokio::spawn(deliver_feeds(state.clone(), holder.to_string(), stop.clone()));
+    let delivering =
+        tokio::spawn(deliver_feeds(state.app().clone(), holder.to_string(), stop.clone()));
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
     let served = serve(listener, state, config.server_drain(), stop).await;
     delivering.abort();

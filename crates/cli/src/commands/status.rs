@@ -4,12 +4,12 @@ use noetl_model::{ExecutionStatus, Summary};
 use serde::Serialize;
 
 use crate::args::StatusArgs;
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::execution::status as painted;
 use crate::output::time::{seconds, took};
-use crate::plane;
 use crate::terminal::{CAREFUL, Terminal, paint};
 
 /// The status of an execution, for programs.
@@ -40,7 +40,7 @@ pub(crate) async fn status(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, history, _) = plane::chosen(&args.client, args.execution, config).await?;
+    let (summary, history, _) = backend::chosen(&args.client, args.execution, config).await?;
     let hint = history.hint(summary.execution, summary.status).await;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &standing(&summary, hint)))?,

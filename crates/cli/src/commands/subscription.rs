@@ -3,17 +3,18 @@
 mod dead;
 
 use anyhow::anyhow;
-use noetl_api::wire::{SubscriptionEvents, SubscriptionList, SubscriptionView};
+use noetl_api::wire::{SubscriptionEvents, SubscriptionView};
+use noetl_engine::SubscriptionAction;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::args::{SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs};
+use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
-use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
 use crate::nearest::nearest;
 use crate::output::document;
 use crate::output::table::table;
+use crate::session::Work;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// One subscription with its past events, for programs.
@@ -34,11 +35,21 @@ pub(crate) async fn subscription(
         SubscriptionCommand::List(args) => list(args, config, terminal).await,
         SubscriptionCommand::Get(args) => get(args, config, terminal).await,
         SubscriptionCommand::Register(args) => register(args, config, terminal).await,
-        SubscriptionCommand::Activate(args) => moved(args, "activate", config, terminal).await,
-        SubscriptionCommand::Pause(args) => moved(args, "pause", config, terminal).await,
-        SubscriptionCommand::Resume(args) => moved(args, "resume", config, terminal).await,
-        SubscriptionCommand::Drain(args) => moved(args, "drain", config, terminal).await,
-        SubscriptionCommand::Deactivate(args) => moved(args, "deactivate", config, terminal).await,
+        SubscriptionCommand::Activate(args) => {
+            moved(args, SubscriptionAction::Activate, config, terminal).await
+        }
+        SubscriptionCommand::Pause(args) => {
+            moved(args, SubscriptionAction::Pause, config, terminal).await
+        }
+        SubscriptionCommand::Resume(args) => {
+            moved(args, SubscriptionAction::Resume, config, terminal).await
+        }
+        SubscriptionCommand::Drain(args) => {
+            moved(args, SubscriptionAction::Drain, config, terminal).await
+        }
+        SubscriptionCommand::Deactivate(args) => {
+            moved(args, SubscriptionAction::Deactivate, config, terminal).await
+        }
         SubscriptionCommand::Dead(command) => dead::dead(command, config, terminal).await,
     }
 }
@@ -48,10 +59,10 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let listed: Result<SubscriptionList, Failure> = door.get("api/subscriptions").await;
-    door.close().await;
-    let SubscriptionList { subscriptions } = listed?;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let listed = backend.subscriptions().await;
+    backend.close().await;
+    let subscriptions = listed?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &subscriptions))?,
         None if subscriptions.is_empty() => {
@@ -74,9 +85,9 @@ async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let told = told(&door, &args.subscription).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let told = told(&*backend, &args.subscription).await;
+    backend.close().await;
     let told = told?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &told))?,
@@ -95,10 +106,9 @@ async fn get(
     Ok(Exit::Completed)
 }
 
-async fn told(door: &Door, name: &str) -> Result<Told, Failure> {
-    let subscription = found(door, name).await?;
-    let id = &subscription.subscription_id;
-    let past = door.get(&format!("api/subscriptions/{}/events", part(id))).await?;
+async fn told(backend: &dyn Backend, name: &str) -> Result<Told, Failure> {
+    let subscription = found(backend, name).await?;
+    let past = backend.subscription_events(subscription_id(&subscription)?).await?;
     Ok(Told { subscription, past })
 }
 
@@ -107,28 +117,31 @@ async fn register(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let body = json!({ "path": args.subscription });
-    let registered = door.post("api/subscriptions", &body).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let registered = backend.subscribe(&args.subscription).await;
+    backend.close().await;
     show(args, registered?, terminal)
 }
 
 async fn moved(
     args: &SubscriptionArgs,
-    action: &str,
+    action: SubscriptionAction,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let moved = moved_at(&door, &args.subscription, action).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let moved = moved_at(&*backend, &args.subscription, action).await;
+    backend.close().await;
     show(args, moved?, terminal)
 }
 
-async fn moved_at(door: &Door, name: &str, action: &str) -> Result<SubscriptionView, Failure> {
-    let id = found(door, name).await?.subscription_id;
-    door.post(&format!("api/subscriptions/{}/{action}", part(&id)), &json!({})).await
+async fn moved_at(
+    backend: &dyn Backend,
+    name: &str,
+    action: SubscriptionAction,
+) -> Result<SubscriptionView, Failure> {
+    let id = subscription_id(&found(backend, name).await?)?;
+    backend.move_subscription(id, action).await
 }
 
 fn show(
@@ -147,8 +160,8 @@ fn show(
 }
 
 /// Returns the subscription with an id, or the newest with a path.
-async fn found(door: &Door, name: &str) -> Result<SubscriptionView, Failure> {
-    let SubscriptionList { subscriptions } = door.get("api/subscriptions").await?;
+async fn found(backend: &dyn Backend, name: &str) -> Result<SubscriptionView, Failure> {
+    let subscriptions = backend.subscriptions().await?;
     let is_meant = |it: &&SubscriptionView| it.subscription_id == name || it.path == name;
     if let Some(subscription) = subscriptions.iter().find(is_meant) {
         return Ok(subscription.clone());

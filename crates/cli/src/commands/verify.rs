@@ -4,16 +4,15 @@ use std::sync::Mutex;
 
 use anyhow::anyhow;
 use noetl_api::wire::{Verification, VerificationQuery};
+use noetl_app::{ExecutionFilter, PAGE_MAX, Page};
 use noetl_model::{Digest, ExecutionId};
-use noetl_server::verification;
-use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
 
 use crate::args::VerifyArgs;
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::history::History;
 use crate::output::document;
-use crate::plane;
 use crate::remote::refused;
 use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 
@@ -26,7 +25,7 @@ pub(crate) async fn verify(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = plane::history(&args.client, config).await?;
+    let (history, _) = backend::history(&args.client, config).await?;
     match args.execution {
         None => all(&history, args, terminal).await,
         Some(chosen) => {
@@ -67,7 +66,7 @@ async fn verified(
             terminal.say(format!("{execution}: {events} events"));
         }
     };
-    let found = verification(&**store, execution, expected, progress).await;
+    let found = store.verify(execution, expected, progress).await;
     found
         .map_err(Failure::broken)?
         .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))

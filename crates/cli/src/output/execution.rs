@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::pretty;
 use super::table::{line, table};
 use super::time::{day, seconds, took};
+use crate::backend::Home;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::overview::{CommandFailure, Ending, Overview, StepView};
-use crate::plane::Home;
 use crate::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
 
 /// The most lines shown of a tool's output.

@@ -9,13 +9,12 @@ use noetl_api::wire::{
     BatchItem, CatalogEntry, CatalogList, CatalogPage, RegisterBatch, RegisterBatchAnswer,
     RegisterRequest, RegisteredPlaybook, ResourceRequest,
 };
-use noetl_control::Registered;
-use noetl_store::PAGE_MAX;
+use noetl_app::{CatalogEntries, CatalogError, EntryChoice, version_of};
+use noetl_control::{RegisterError, Registered};
 use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::execute::version_of;
 use super::ui_schema::ui_schema;
 use crate::error::ApiError;
 use crate::extract::{Body, InPath};
@@ -23,11 +22,6 @@ use crate::state::AppState;
 
 /// Maximum number of playbooks per request.
 const BATCH_MAX: usize = 200;
-/// Name of the document in error messages.
-pub(super) const DOCUMENT: &str = "content";
-/// Maximum number of paths in a list without contents.
-pub(super) const PATHS_MAX: usize = 10_000;
-
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(register_playbook))
@@ -48,13 +42,12 @@ async fn register_playbook(
     State(state): State<AppState>,
     Body(request): Body<RegisterRequest>,
 ) -> Result<Json<RegisteredPlaybook>, ApiError> {
-    saved(&state, &decoded(&request.content)).await.map(Json)
+    Ok(Json(saved(state.app().register(&decoded(&request.content)).await?)))
 }
 
-/// Registers a document.
-pub(super) async fn saved(state: &AppState, content: &str) -> Result<RegisteredPlaybook, ApiError> {
-    let Registered { entry, warnings } = state.control().register(DOCUMENT, content).await?;
-    Ok(RegisteredPlaybook {
+/// Describes a registered document.
+pub(super) fn saved(Registered { entry, warnings }: Registered) -> RegisteredPlaybook {
+    RegisteredPlaybook {
         status: "success",
         message: format!("{} is registered in version {}", entry.path, entry.version),
         path: entry.path,
@@ -62,7 +55,7 @@ pub(super) async fn saved(state: &AppState, content: &str) -> Result<RegisteredP
         catalog_id: entry.catalog_id.to_string(),
         kind: entry.kind.to_lowercase(),
         warnings: json!(warnings),
-    })
+    }
 }
 
 /// Registers several playbooks independently of one another.
@@ -81,7 +74,7 @@ async fn register_playbooks(
     }
     let mut results = Vec::with_capacity(count);
     for (index, request) in batch.items.iter().enumerate() {
-        results.push(match keep(&state, request).await {
+        results.push(match keep(&state, request).await.map_err(ApiError::from) {
             Ok(Registered { entry, warnings: _ }) => BatchItem::Registered {
                 index,
                 path: entry.path,
@@ -99,9 +92,8 @@ async fn register_playbooks(
     Ok(Json(RegisterBatchAnswer { registered: count - failed, failed, results }))
 }
 
-async fn keep(state: &AppState, request: &RegisterRequest) -> Result<Registered, ApiError> {
-    let content = decoded(&request.content);
-    Ok(state.control().register(DOCUMENT, &content).await?)
+async fn keep(state: &AppState, request: &RegisterRequest) -> Result<Registered, RegisterError> {
+    state.app().register(&decoded(&request.content)).await
 }
 
 /// Returns the text of a document that is sent plain or in base64.
@@ -120,32 +112,8 @@ async fn list_playbooks(
     State(state): State<AppState>,
     Body(page): Body<CatalogPage>,
 ) -> Result<Json<CatalogList>, ApiError> {
-    let limit = page.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
-    let mut after = page.after.clone();
-    let (mut entries, mut left_out) = (Vec::new(), page.offset);
-    loop {
-        let rows = state.store().paths(after.as_deref(), PAGE_MAX).await?;
-        let is_last = rows.len() < PAGE_MAX;
-        let last = rows.last().map(|entry| entry.path.clone());
-        for entry in rows {
-            after = Some(entry.path.clone());
-            if !page.admits(&entry.kind, &entry.path) {
-                continue;
-            }
-            if left_out > 0 {
-                left_out -= 1;
-                continue;
-            }
-            entries.push(listed(&entry));
-            if entries.len() == limit {
-                let next_after = after.filter(|_| !is_last || last != Some(entry.path));
-                return Ok(Json(CatalogList { entries, next_after }));
-            }
-        }
-        if is_last {
-            return Ok(Json(CatalogList { entries, next_after: None }));
-        }
-    }
+    let CatalogEntries { entries, next_after } = state.app().list_catalog(&page).await?;
+    Ok(Json(CatalogList { entries: entries.iter().map(listed).collect(), next_after }))
 }
 
 /// Lists the paths of a kind.
@@ -158,31 +126,10 @@ async fn list_paths(
     State(state): State<AppState>,
     InPath(kind): InPath<String>,
 ) -> Result<Json<Vec<String>>, ApiError> {
-    let page = CatalogPage { resource_type: Some(kind), ..CatalogPage::default() };
-    let entries = newest_entries(&state, PATHS_MAX).await?.into_iter();
-    let wanted = entries.filter(|entry| page.admits(&entry.kind, &entry.path));
-    Ok(Json(wanted.map(|entry| entry.path).collect()))
+    Ok(Json(state.app().list_paths(kind).await?))
 }
 
-/// Loads up to `max` paths, each at its newest version.
-pub(super) async fn newest_entries(
-    state: &AppState,
-    max: usize,
-) -> Result<Vec<noetl_store::CatalogEntry>, ApiError> {
-    let mut entries: Vec<noetl_store::CatalogEntry> = Vec::new();
-    loop {
-        let after = entries.last().map(|entry| entry.path.clone());
-        let page = state.store().paths(after.as_deref(), PAGE_MAX).await?;
-        let is_last = page.len() < PAGE_MAX;
-        entries.extend(page);
-        if is_last || entries.len() >= max {
-            entries.truncate(max);
-            return Ok(entries);
-        }
-    }
-}
-
-pub(super) fn listed(entry: &noetl_store::CatalogEntry) -> CatalogEntry {
+pub(super) fn listed(entry: &noetl_app::CatalogEntry) -> CatalogEntry {
     CatalogEntry {
         catalog_id: entry.catalog_id.to_string(),
         path: entry.path.clone(),
@@ -204,19 +151,16 @@ async fn show_playbook(
     State(state): State<AppState>,
     Body(request): Body<ResourceRequest>,
 ) -> Result<Json<CatalogEntry>, ApiError> {
-    let found = match (request.catalog_id, &request.path) {
-        (Some(id), _) => state.store().by_id(id.into()).await?,
+    let choice = match (request.catalog_id, request.path) {
+        (Some(id), _) => EntryChoice::Id(id.into()),
         (None, Some(path)) => {
-            let version = version_of(request.version.as_ref())?;
-            state.store().by_path(path, version).await?
+            EntryChoice::Path { path, version: version_of(request.version.as_ref())? }
         }
         (None, None) => {
             return Err(ApiError::invalid("no-playbook", "name a `path` or a `catalog_id`"));
         }
     };
-    let entry = found.ok_or_else(|| {
-        ApiError::not_found("unknown-playbook", "the catalog has no such playbook")
-    })?;
+    let entry = state.app().catalog_entry(&choice).await?;
     let parsed = noetl_playbook::parse(&entry.path, entry.content.as_bytes()).ok();
     let playbook = parsed.map(|checked| checked.playbook);
     Ok(Json(CatalogEntry {
@@ -225,4 +169,16 @@ async fn show_playbook(
         content: Some(entry.content.clone()),
         ..listed(&entry)
     }))
+}
+
+impl From<CatalogError> for ApiError {
+    fn from(error: CatalogError) -> Self {
+        let detail = error.to_string();
+        match error {
+            CatalogError::Unknown => Self::not_found("unknown-playbook", detail),
+            CatalogError::OtherPath { .. } => Self::conflict("other-path", detail),
+            CatalogError::Register(error) => error.into(),
+            CatalogError::Store(error) => error.into(),
+        }
+    }
 }

@@ -4,11 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use noetl_api::AnyId;
-use noetl_api::wire::WORKER_KIND;
-use noetl_secrets::{
-    Access, DeliveryError, Identifier, NewCredential, Operation, SealedEnvelope, seal_for,
-};
-use noetl_store::{Credential, CredentialFilter, RuntimeKey};
+use noetl_app::{Credential, CredentialError, CredentialFilter, FoundSecret, SecretError};
+use noetl_secrets::{Access, DeliveryError, NewCredential, Operation, SealedEnvelope, seal_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -18,13 +15,7 @@ use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
-use crate::lookup::{Found, NotFound};
 use crate::state::AppState;
-
-/// Maximum length of a name, type or tag, in bytes.
-const WORD_MAX: usize = 500;
-/// Maximum number of tags of a credential.
-const TAGS_MAX: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -89,30 +80,25 @@ impl From<Credential> for CredentialShown {
     }
 }
 
-impl From<Found> for CredentialShown {
-    fn from(found: Found) -> Self {
+impl From<FoundSecret> for CredentialShown {
+    fn from(found: FoundSecret) -> Self {
         match found {
-            Found::Stored { credential, data } => {
-                Self { data: Some(as_map(data)), ..Self::from(*credential) }
+            FoundSecret::Stored { credential, data } => {
+                Self { data: Some(Value::Object(data)), ..Self::from(*credential) }
             }
-            Found::Keychain { alias, data } => Self {
+            FoundSecret::Keychain { alias, data } => Self {
                 id: "0".to_owned(),
                 description: Some(format!("`{alias}` of the playbook's keychain")),
                 name: alias,
                 kind: "keychain".to_owned(),
                 meta: None,
                 tags: Vec::new(),
-                data: Some(as_map(data)),
+                data: Some(Value::Object(data)),
                 created_at: None,
                 updated_at: None,
             },
         }
     }
-}
-
-/// Wraps a bare value in an object, because workers read fields.
-fn as_map(data: Value) -> Value {
-    if data.is_object() { data } else { json!({ "value": data }) }
 }
 
 /// Stores a credential (replaces one with the same name).
@@ -124,28 +110,15 @@ async fn put_credential(
     State(state): State<AppState>,
     Body(put): Body<CredentialPut>,
 ) -> Result<Json<CredentialShown>, ApiError> {
-    let tags = put.tags.unwrap_or_default();
-    let words = [("name", &put.name), ("type", &put.kind)];
-    for (field, word) in words {
-        if word.trim().is_empty() || word.len() > WORD_MAX {
-            let detail = format!("`{field}` has 1 to {WORD_MAX} bytes");
-            return Err(ApiError::invalid("credential-name", detail));
-        }
-    }
-    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > WORD_MAX) {
-        let detail = format!("a credential has at most {TAGS_MAX} tags of {WORD_MAX} bytes");
-        return Err(ApiError::invalid("credential-tags", detail));
-    }
     let new = NewCredential {
         name: put.name,
         kind: put.kind,
         data: put.data,
         meta: put.meta,
-        tags,
+        tags: put.tags.unwrap_or_default(),
         description: put.description,
     };
-    let kept = state.vault().put(new, &Access::default()).await?;
-    Ok(Json(kept.into()))
+    Ok(Json(state.app().put_credential(new).await?.into()))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -180,7 +153,7 @@ async fn list_credentials(
         (Some(kind), Some(text)) => Some(json!({ "type": kind, "q": text })),
     };
     let wanted = CredentialFilter { kind: query.r#type, text: query.q };
-    let items = state.vault().list(&wanted).await?.into_iter().map(Into::into).collect();
+    let items = state.app().list_credentials(&wanted).await?.into_iter().map(Into::into).collect();
     Ok(Json(CredentialPage { items, filter }))
 }
 
@@ -209,8 +182,7 @@ async fn show_credential(
     InQuery(query): InQuery<ShowQuery>,
 ) -> Result<Json<CredentialShown>, ApiError> {
     if !query.include_data {
-        let found = state.vault().find(Identifier(&identifier)).await?;
-        return Ok(Json(found.ok_or_else(|| unknown(&identifier))?.into()));
+        return Ok(Json(state.app().credential(&identifier).await?.into()));
     }
     let access = Access {
         worker: None,
@@ -226,12 +198,12 @@ async fn looked_up(
     alias: &str,
     operation: Operation,
     access: &Access,
-) -> Result<Found, NotFound> {
+) -> Result<FoundSecret, SecretError> {
     let begun = Instant::now();
-    let found = state.lookup().find(alias, operation, access).await;
+    let found = state.app().secrets().find(alias, operation, access).await;
     let provider = match &found {
-        Ok(Found::Stored { .. }) => "stored",
-        Ok(Found::Keychain { .. }) => "keychain",
+        Ok(FoundSecret::Stored { .. }) => "stored",
+        Ok(FoundSecret::Keychain { .. }) => "keychain",
         Err(_) => "none",
     };
     state.meters().secret(provider, found.is_ok(), begun.elapsed());
@@ -253,8 +225,7 @@ async fn remove_credential(
     State(state): State<AppState>,
     InPath(identifier): InPath<String>,
 ) -> Result<Json<CredentialRemoved>, ApiError> {
-    let removed = state.vault().remove(Identifier(&identifier), &Access::default()).await?;
-    let removed = removed.ok_or_else(|| unknown(&identifier))?;
+    let removed = state.app().remove_credential(&identifier).await?;
     let message = format!("the credential {} is gone", removed.name);
     Ok(Json(CredentialRemoved { message, id: removed.id.to_string() }))
 }
@@ -280,14 +251,10 @@ async fn deliver_credential(
     InPath(identifier): InPath<String>,
     InQuery(query): InQuery<SealedQuery>,
 ) -> Result<Json<SealedEnvelope>, ApiError> {
-    let key = RuntimeKey { kind: WORKER_KIND.to_owned(), name: query.worker_id.clone() };
-    let runtime = state.records().runtime(&key).await?;
-    let public_key = runtime
-        .and_then(|it| it.runtime?.get("worker_public_key")?.as_str().map(str::to_owned))
-        .ok_or_else(|| {
-            let detail = format!("worker {} has registered no key", query.worker_id);
-            ApiError::new(StatusCode::BAD_REQUEST, "no-worker-key", detail)
-        })?;
+    let public_key = state.app().worker_public_key(&query.worker_id).await?.ok_or_else(|| {
+        let detail = format!("worker {} has registered no key", query.worker_id);
+        ApiError::new(StatusCode::BAD_REQUEST, "no-worker-key", detail)
+    })?;
     let access = Access {
         worker: Some(query.worker_id),
         execution: query.execution_id.map(Into::into),
@@ -302,16 +269,28 @@ fn unknown(identifier: &str) -> ApiError {
     ApiError::not_found("unknown-credential", format!("there is no credential {identifier}"))
 }
 
-impl From<NotFound> for ApiError {
-    fn from(error: NotFound) -> Self {
+impl From<CredentialError> for ApiError {
+    fn from(error: CredentialError) -> Self {
+        let detail = error.to_string();
         match error {
-            NotFound::Unknown(name) => unknown(&name),
-            NotFound::Unsupported { .. } | NotFound::Entry { .. } => {
+            CredentialError::InvalidWord(_) => Self::invalid("credential-name", detail),
+            CredentialError::InvalidTags => Self::invalid("credential-tags", detail),
+            CredentialError::Unknown(name) => unknown(&name),
+            CredentialError::Vault(error) => error.into(),
+        }
+    }
+}
+
+impl From<SecretError> for ApiError {
+    fn from(error: SecretError) -> Self {
+        match error {
+            SecretError::Unknown(name) => unknown(&name),
+            SecretError::Unsupported { .. } | SecretError::Entry { .. } => {
                 Self::invalid("keychain-entry", error.to_string())
             }
-            NotFound::Vault(error) => error.into(),
-            NotFound::Load(error) => error.into(),
-            NotFound::Payload(error) => error.into(),
+            SecretError::Vault(error) => error.into(),
+            SecretError::Load(error) => error.into(),
+            SecretError::Payload(error) => error.into(),
         }
     }
 }

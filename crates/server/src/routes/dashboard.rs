@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use noetl_model::{ExecutionStatus, Summary, Timestamp};
-use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
+use noetl_app::NewestExecutions;
+use noetl_model::{Summary, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::catalog::PATHS_MAX;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// Maximum count of executions per status; `bounded` is set if it is reached.
-const COUNTED_MAX: u64 = 100_000;
 /// Number of executions listed in the widgets.
 const RECENT_MAX: usize = 10;
 /// Width of a column of the trend, in microseconds.
@@ -54,28 +51,17 @@ struct Stats {
     responses((status = 200, body = Dashboard))
 )]
 async fn dashboard_stats(State(state): State<AppState>) -> Result<Json<Dashboard>, ApiError> {
-    let count = |status| state.store().count(status, COUNTED_MAX);
-    let (completed, failed, cancelled, running) = tokio::try_join!(
-        count(ExecutionStatus::Completed),
-        count(ExecutionStatus::Failed),
-        count(ExecutionStatus::Cancelled),
-        count(ExecutionStatus::Running),
-    )?;
-    let counts = [completed, failed, cancelled, running];
-    let total_playbooks = super::catalog::newest_entries(&state, PATHS_MAX).await?.len();
-    let silence = state.settings().lease * super::pools::SILENT_LEASES;
-    let (now, workers) =
-        (state.now(), state.records().runtimes(noetl_api::wire::WORKER_KIND).await?);
+    let counts = state.app().dashboard_counts().await?;
     let stats = Stats {
-        total_executions: counts.iter().sum(),
-        successful_executions: completed,
-        failed_executions: failed,
-        cancelled_executions: cancelled,
-        running_executions: running,
-        total_playbooks,
-        total_workers: workers.iter().filter(|it| now.since(it.heartbeat) <= silence).count(),
-        bounded: counts.contains(&COUNTED_MAX) || total_playbooks == PATHS_MAX,
-        counted_max: COUNTED_MAX,
+        total_executions: counts.completed + counts.failed + counts.cancelled + counts.running,
+        successful_executions: counts.completed,
+        failed_executions: counts.failed,
+        cancelled_executions: counts.cancelled,
+        running_executions: counts.running,
+        total_playbooks: counts.playbooks,
+        total_workers: counts.workers,
+        bounded: counts.is_bounded,
+        counted_max: counts.counted_max,
     };
     Ok(Json(Dashboard { status: "ok", stats }))
 }
@@ -103,8 +89,7 @@ struct Widget {
     responses((status = 200, body = Widgets))
 )]
 async fn dashboard_widgets(State(state): State<AppState>) -> Result<Json<Widgets>, ApiError> {
-    let page = Page { before: None, limit: PAGE_MAX };
-    let newest = state.control().list(&ExecutionFilter::default(), page).await?;
+    let NewestExecutions { executions: newest, max } = state.app().newest_executions().await?;
     let recent = newest.iter().take(RECENT_MAX).map(|summary| {
         json!({
             "execution_id": summary.execution.to_string(),
@@ -118,7 +103,7 @@ async fn dashboard_widgets(State(state): State<AppState>) -> Result<Json<Widgets
         id: "execution-trend",
         kind: "chart",
         title: "Executions by the hour",
-        config: json!({ "x": "hour", "of_newest": PAGE_MAX, "bounded": newest.len() == PAGE_MAX }),
+        config: json!({ "x": "hour", "of_newest": max, "bounded": newest.len() == max }),
         data: by_the_hour(&newest),
     };
     let recent = Widget {

@@ -4,30 +4,19 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use noetl_api::AnyId;
 use noetl_api::wire::{CatalogList, CatalogPage, RegisteredPlaybook};
-use noetl_model::Digest;
-use noetl_playbook::{Document, Problems};
-use noetl_store::{CatalogEntry, Object, ObjectKey};
+use noetl_app::{EntryChoice, EntryPath, ObjectError, check_document, version_of};
+use noetl_model::CatalogId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::catalog::{DOCUMENT, PATHS_MAX, decoded, listed, newest_entries, saved};
-use super::execute::version_of;
+use super::catalog::{decoded, listed, saved};
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
-
-/// Maximum number of concurrent lookups.
-const LOOKUPS_MAX: usize = 16;
-/// Maximum length of a suite's name, in bytes.
-const SUITE_NAME_MAX: usize = 200;
-/// Maximum size of a suite, in bytes.
-const SUITE_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -51,25 +40,8 @@ async fn list_agents(
     Body(page): Body<CatalogPage>,
 ) -> Result<Json<CatalogList>, ApiError> {
     let page = CatalogPage { resource_type: None, ..page };
-    let entries = newest_entries(&state, PATHS_MAX).await?.into_iter();
-    let wanted = entries.filter(|it| page.admits(&it.kind, &it.path));
-    // The list has no contents, so each entry is loaded, several at a time.
-    let contents = stream::iter(wanted.map(|it| state.store().by_id(it.catalog_id)));
-    let found: Vec<Option<CatalogEntry>> = contents.buffered(LOOKUPS_MAX).try_collect().await?;
-    let agents = found.iter().flatten().filter(|entry| is_agent(entry));
-    Ok(Json(CatalogList { entries: agents.map(listed).collect(), next_after: None }))
-}
-
-/// True if a document has `metadata.agent: true`.
-fn is_agent(entry: &CatalogEntry) -> bool {
-    if !entry.content.contains("agent") {
-        return false;
-    }
-    let parsed = noetl_playbook::parse(&entry.path, entry.content.as_bytes());
-    let agent = |checked: noetl_playbook::Checked| {
-        checked.playbook.metadata.all.get("agent").and_then(Value::as_bool)
-    };
-    parsed.ok().and_then(agent).unwrap_or(false)
+    let agents = state.app().list_agents(&page).await?;
+    Ok(Json(CatalogList { entries: agents.iter().map(listed).collect(), next_after: None }))
 }
 
 /// A playbook to save.
@@ -125,7 +97,7 @@ async fn playbook_content(
     State(state): State<AppState>,
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Json<PlaybookContent>, ApiError> {
-    let entry = found(&state, &wanted).await?;
+    let entry = state.app().catalog_entry(&choice_of(wanted)?).await?;
     Ok(Json(PlaybookContent {
         catalog_id: entry.catalog_id.to_string(),
         path: entry.path,
@@ -155,45 +127,26 @@ async fn save(
 ) -> Result<Json<RegisteredPlaybook>, ApiError> {
     let content = decoded(&request.content);
     let expected = match (request.path, request.playbook_id) {
-        (Some(path), _) => Some(path),
+        (Some(path), _) => Some(EntryPath::Named(path)),
         (None, Some(id)) => {
             let playbook_id = Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned));
             let wanted = Wanted { playbook_id, ..Wanted::default() };
-            Some(found(state, &wanted).await?.path)
+            Some(EntryPath::OfEntry(choice_of(wanted)?))
         }
         (None, None) => None,
     };
-    if let Some(expected) = expected {
-        let document = noetl_playbook::parse_document(DOCUMENT, content.as_bytes());
-        let path = path_of(document.map_err(|problems| ApiError::of_problems(&problems))?);
-        if path != expected {
-            let detail = format!("the text is of {path}, not of {expected}; register it apart");
-            return Err(ApiError::conflict("other-path", detail));
-        }
-    }
-    saved(state, &content).await.map(Json)
+    Ok(Json(saved(state.app().save(&content, expected).await?)))
 }
 
-fn path_of(document: Document) -> String {
-    match document {
-        Document::Playbook(checked) => checked.playbook.metadata.path,
-        Document::Subscription(checked) => checked.subscription.metadata.path,
-        Document::Schedule(checked) => checked.schedule.metadata.path,
-    }
-}
-
-/// Loads the entry that a query selects.
-async fn found(state: &AppState, wanted: &Wanted) -> Result<CatalogEntry, ApiError> {
+/// Returns the entry that a query selects.
+fn choice_of(wanted: Wanted) -> Result<EntryChoice, ApiError> {
     let version = version_of(wanted.version.as_ref())?;
-    let id = wanted.playbook_id.as_deref().and_then(|text| text.parse::<i64>().ok()).map(AnyId);
-    let found = match (id, wanted.path.as_ref().or(wanted.playbook_id.as_ref())) {
-        (Some(id), _) => state.store().by_id(id.into()).await?,
-        (None, Some(path)) => state.store().by_path(path, version).await?,
-        (None, None) => {
-            return Err(ApiError::invalid("no-playbook", "name a `path` or a `playbook_id`"));
-        }
-    };
-    found.ok_or_else(|| ApiError::not_found("unknown-playbook", "the catalog has no such playbook"))
+    let id = wanted.playbook_id.as_deref().and_then(|text| text.parse::<i64>().ok());
+    match (id, wanted.path.or(wanted.playbook_id)) {
+        (Some(id), _) => Ok(EntryChoice::Id(CatalogId(id))),
+        (None, Some(path)) => Ok(EntryChoice::Path { path, version }),
+        (None, None) => Err(ApiError::invalid("no-playbook", "name a `path` or a `playbook_id`")),
+    }
 }
 
 /// A text to check.
@@ -221,16 +174,8 @@ struct CheckAnswer {
     responses((status = 200, body = CheckAnswer))
 )]
 async fn check_playbook(Body(request): Body<CheckRequest>) -> Json<CheckAnswer> {
-    let content = decoded(&request.content);
-    let warned = |warnings: Problems| CheckAnswer {
-        valid: true,
-        errors: json!([]),
-        warnings: json!(warnings),
-    };
-    Json(match noetl_playbook::parse_document(DOCUMENT, content.as_bytes()) {
-        Ok(Document::Playbook(checked)) => warned(checked.warnings),
-        Ok(Document::Subscription(checked)) => warned(checked.warnings),
-        Ok(Document::Schedule(checked)) => warned(checked.warnings),
+    Json(match check_document(&decoded(&request.content)) {
+        Ok(warnings) => CheckAnswer { valid: true, errors: json!([]), warnings: json!(warnings) },
         Err(problems) => CheckAnswer { valid: false, errors: json!(problems), warnings: json!([]) },
     })
 }
@@ -278,9 +223,8 @@ async fn show_suite(
     State(state): State<AppState>,
     InPath(id): InPath<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let kept = state.records().object(&suite_key(&id)?, state.now()).await?;
-    let kept = kept.ok_or_else(|| unknown_suite(&id))?;
-    serde_json::from_slice(&kept.body).map(Json).map_err(|error| ApiError::internal(&error))
+    let body = state.app().suite(&id).await?;
+    serde_json::from_slice(&body).map(Json).map_err(|error| ApiError::internal(&error))
 }
 
 /// Stores the tests of a playbook, replacing earlier ones; any JSON is accepted.
@@ -293,21 +237,7 @@ async fn save_suite(
     InPath(id): InPath<String>,
     Body(suite): Body<Value>,
 ) -> Result<Json<Value>, ApiError> {
-    let body = suite.to_string().into_bytes();
-    if body.len() > SUITE_BYTES_MAX {
-        let detail = format!("a suite has at most {SUITE_BYTES_MAX} bytes");
-        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail));
-    }
-    let now = state.now();
-    let object = Object {
-        key: suite_key(&id)?,
-        media_type: "application/json".to_owned(),
-        digest: Digest::of(&body),
-        body,
-        updated_at: now,
-        expires_at: None,
-    };
-    state.records().put_object(&object).await?;
+    state.app().put_suite(&id, suite.to_string().into_bytes()).await?;
     Ok(Json(suite))
 }
 
@@ -320,23 +250,21 @@ async fn remove_suite(
     State(state): State<AppState>,
     InPath(id): InPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    let now = state.now();
-    let kept = state.records().object(&suite_key(&id)?, now).await?;
-    let kept = kept.ok_or_else(|| unknown_suite(&id))?;
-    // An expired object counts as deleted, and is collected later.
-    let gone = Object { body: Vec::new(), updated_at: now, expires_at: Some(now), ..kept };
-    state.records().put_object(&gone).await?;
+    state.app().remove_suite(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn suite_key(id: &str) -> Result<ObjectKey, ApiError> {
-    if id.is_empty() || id.len() > SUITE_NAME_MAX {
-        let detail = format!("the name of a suite has 1 to {SUITE_NAME_MAX} bytes");
-        return Err(ApiError::invalid("invalid-name", detail));
+impl From<ObjectError> for ApiError {
+    fn from(error: ObjectError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ObjectError::KeyTooLong => Self::invalid("object-key", detail),
+            ObjectError::SuiteName => Self::invalid("invalid-name", detail),
+            ObjectError::SuiteTooLarge => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+            }
+            ObjectError::UnknownSuite(_) => Self::not_found("unknown-suite", detail),
+            ObjectError::Store(error) => error.into(),
+        }
     }
-    Ok(ObjectKey::suite(id))
-}
-
-fn unknown_suite(id: &str) -> ApiError {
-    ApiError::not_found("unknown-suite", format!("there are no tests of the name {id}"))
 }

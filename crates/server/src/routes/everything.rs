@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::feeds::{PAGE_SIZE, Reading, cursor_at, resumed};
+use super::feeds::{PAGE_SIZE, resumed, stream_of};
 use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::state::AppState;
@@ -59,9 +59,8 @@ async fn follow_everything(
     InQuery(query): InQuery<FollowQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let from = resumed(&headers).or(query.from.as_deref()).unwrap_or("end");
-    let cursor = cursor_at(&state, from).await?;
-    let mut reading = Reading::begin(&state, query.filter(), cursor, PAGE_SIZE);
+    let from = resumed(&headers).or(query.from.as_deref()).unwrap_or("end").to_owned();
+    let mut reading = state.app().read_all_events(query.filter(), &from, PAGE_SIZE).await?;
     reading.check_cursor().await?;
-    Ok(reading.into_stream())
+    Ok(stream_of(reading, state.draining().clone()))
 }

@@ -30,10 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Loads the execution in the path; fails with 404 if it does not exist.
 pub(super) async fn known(state: &AppState, execution: ExecutionId) -> Result<Summary, ApiError> {
-    let summary = state.control().summary(execution).await?;
-    summary.ok_or_else(|| {
-        ApiError::not_found("unknown-execution", format!("there is no execution {execution}"))
-    })
+    Ok(state.app().execution(execution).await?)
 }
 
 fn item_of(summary: Summary) -> ExecutionItem {

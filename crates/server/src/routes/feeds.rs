@@ -1,12 +1,6 @@
-//! Feeds: named, filtered streams of events, read by long poll or as a stream, at least once.
-//!
-//! A consumer reads from the feed's cursor, processes the events and acknowledges them; events that
-//! are not acknowledged are shown again. A consumer may also keep its own cursor and acknowledge
-//! nothing. For a feed with a subject, the server is the consumer and publishes the events on NATS.
+//! Routes for feeds, read by long poll or as a stream.
 
-mod deliver;
-mod reading;
-mod subject;
+mod sent_events;
 
 use std::time::Duration;
 
@@ -14,14 +8,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use noetl_api::wire::{
-    FeedAck, FeedDeliveryView, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView, NewFeed,
-};
-use noetl_bus::Reach;
-use noetl_model::Timestamp;
-use noetl_store::{FEED_READ_MAX, FailedStanding, FeedCursor, FeedDelivery, FeedPoint, NamedFeed};
+use noetl_api::wire::{FeedAck, FeedEvents, FeedList, FeedSeek, FeedView, NewFeed};
+use noetl_app::{FEED_READ_MAX, FeedError};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::time::Instant;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -31,19 +20,12 @@ use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
 use crate::strict::StrictBody;
-pub(super) use reading::{Reading, resumed};
+pub(super) use sent_events::{resumed, stream_of};
 
 /// Default number of events per answer.
 pub(super) const PAGE_SIZE: usize = 100;
 /// Maximum time a request waits for an event.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Key of the stored filter that holds the subject.
-const SUBJECT: &str = "subject";
-/// Maximum length of a feed's name.
-const NAME_MAX: usize = 100;
-
-pub use deliver::deliver_feeds;
-pub use subject::{BadSubject, SubjectPrefix};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -61,8 +43,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/api/feeds", tag = "feeds", responses((status = 200, body = FeedList))
 )]
 async fn list_feeds(State(state): State<AppState>) -> Result<Json<FeedList>, ApiError> {
-    let feeds = state.store().list_feeds().await?;
-    Ok(Json(FeedList { feeds: feeds.into_iter().map(view).collect() }))
+    Ok(Json(state.app().list_feeds().await?))
 }
 
 /// Creates a feed; an existing one with the same name and filter is left as it is.
@@ -74,29 +55,7 @@ async fn add_feed(
     State(state): State<AppState>,
     StrictBody(request): StrictBody<NewFeed>,
 ) -> Result<Json<FeedView>, ApiError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let name = request.name;
-    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(plain) {
-        let detail = format!("`name` has 1 to {NAME_MAX} letters, digits, `-`, `_` and `.`");
-        return Err(ApiError::invalid("invalid-name", detail));
-    }
-    let subject = request.subject.as_deref().map(|it| subject_of(&state, it)).transpose()?;
-    let from = request.from.as_deref().unwrap_or("end");
-    let feed = NamedFeed {
-        cursor: cursor_at(&state, from).await?,
-        filter: written(&request.filter, subject),
-        created_at: state.now(),
-        moved_at: state.now(),
-        delivery: FeedDelivery::Working,
-        name,
-    };
-    state.store().add_feed(&feed).await?;
-    let kept = found(&state, &feed.name).await?;
-    if kept.filter != feed.filter {
-        let detail = format!("there is a feed {} with another filter", feed.name);
-        return Err(ApiError::conflict("feed-exists", detail));
-    }
-    Ok(Json(view(kept)))
+    Ok(Json(state.app().add_feed(request).await?))
 }
 
 /// Shows a feed: its filter and its consumer's position.
@@ -108,7 +67,7 @@ async fn show_feed(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
 ) -> Result<Json<FeedView>, ApiError> {
-    Ok(Json(view(found(&state, &name).await?)))
+    Ok(Json(state.app().feed(&name).await?))
 }
 
 /// Deletes a feed.
@@ -120,10 +79,8 @@ async fn remove_feed(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    if state.store().remove_feed(&name).await? {
-        return Ok(StatusCode::NO_CONTENT);
-    }
-    Err(unknown(&name))
+    state.app().remove_feed(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -148,9 +105,7 @@ async fn read_feed(
     InQuery(query): InQuery<ReadQuery>,
 ) -> Result<Json<FeedEvents>, ApiError> {
     let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, FEED_READ_MAX);
-    let feed = found(&state, &name).await?;
-    let cursor = cursor_after(&feed, query.after.as_deref())?;
-    let mut reading = Reading::begin(&state, filter_of(&feed), cursor, limit);
+    let mut reading = state.app().read_feed(&name, query.after.as_deref(), limit).await?;
     let wait = Duration::from_millis(query.wait_ms).min(WAIT_MAX);
     let deadline = Instant::now() + wait;
     let draining = state.draining().clone();
@@ -187,16 +142,10 @@ async fn follow_feed(
     InQuery(query): InQuery<FollowQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let feed = found(&state, &name).await?;
-    let cursor = cursor_after(&feed, resumed(&headers).or(query.after.as_deref()))?;
-    let mut reading = Reading::begin(&state, filter_of(&feed), cursor, PAGE_SIZE);
+    let after = resumed(&headers).or(query.after.as_deref());
+    let mut reading = state.app().read_feed(&name, after, PAGE_SIZE).await?;
     reading.check_cursor().await?;
-    Ok(reading.into_stream())
-}
-
-/// Returns the position a reader starts after: its own cursor, else the feed's.
-fn cursor_after(feed: &NamedFeed, after: Option<&str>) -> Result<FeedCursor, ApiError> {
-    after.map_or_else(|| Ok(feed.cursor.clone()), cursor_of)
+    Ok(stream_of(reading, state.draining().clone()))
 }
 
 /// Acknowledges all events up to a cursor.
@@ -209,7 +158,7 @@ async fn acknowledge_feed(
     InPath(name): InPath<String>,
     StrictBody(request): StrictBody<FeedAck>,
 ) -> Result<Json<FeedView>, ApiError> {
-    moved(&state, &name, &cursor_of(&request.cursor)?).await
+    Ok(Json(state.app().acknowledge_feed(&name, &request.cursor).await?))
 }
 
 /// Moves a feed to another position: back to show events again, or forward to skip some.
@@ -222,8 +171,7 @@ async fn seek_feed(
     InPath(name): InPath<String>,
     StrictBody(request): StrictBody<FeedSeek>,
 ) -> Result<Json<FeedView>, ApiError> {
-    let to = cursor_at(&state, &request.to).await?;
-    moved(&state, &name, &to).await
+    Ok(Json(state.app().seek_feed(&name, &request.to).await?))
 }
 
 /// Retries the delivery of a feed that is dead or waits after a failure, at once.
@@ -235,111 +183,26 @@ async fn retry_feed(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
 ) -> Result<Json<FeedView>, ApiError> {
-    let feed = found(&state, &name).await?;
-    if feed_subject(&feed).is_none() {
-        let detail =
-            format!("the feed {name} has no subject, so the server delivers nothing of it");
-        return Err(ApiError::conflict("no-subject", detail));
-    }
-    state.store().put_feed_delivery(&name, &FeedDelivery::Working).await?;
-    Ok(Json(view(found(&state, &name).await?)))
+    Ok(Json(state.app().retry_feed(&name).await?))
 }
 
-async fn moved(state: &AppState, name: &str, to: &FeedCursor) -> Result<Json<FeedView>, ApiError> {
-    let feed = found(state, name).await?;
-    if !state.store().move_feed(name, &feed.cursor, to).await? {
-        let detail = format!("somebody else has just moved the feed {name}; look where it is");
-        return Err(ApiError::conflict("feed-moved", detail));
-    }
-    Ok(Json(view(found(state, name).await?)))
-}
-
-async fn found(state: &AppState, name: &str) -> Result<NamedFeed, ApiError> {
-    state.store().find_feed(name).await?.ok_or_else(|| unknown(name))
-}
-
-fn unknown(name: &str) -> ApiError {
-    ApiError::not_found(
-        "unknown-feed",
-        format!("there is no feed {name}; POST /api/feeds makes it"),
-    )
-}
-
-fn cursor_of(text: &str) -> Result<FeedCursor, ApiError> {
-    let invalid =
-        |error: noetl_store::NotACursor| ApiError::invalid("bad-cursor", error.to_string());
-    text.parse().map_err(invalid)
-}
-
-/// Resolves a position (`start`, `end`, a time or a cursor) to a cursor.
-pub(super) async fn cursor_at(state: &AppState, text: &str) -> Result<FeedCursor, ApiError> {
-    let point = match text {
-        "start" => FeedPoint::Start,
-        "end" => FeedPoint::End,
-        text => match text.parse::<Timestamp>() {
-            Ok(at) => FeedPoint::Since(at),
-            Err(_) => return cursor_of(text),
-        },
-    };
-    Ok(state.store().feed_point(&point).await?)
-}
-
-fn view(feed: NamedFeed) -> FeedView {
-    let subject = feed_subject(&feed);
-    FeedView {
-        filter: filter_of(&feed),
-        delivery: subject.is_some().then(|| delivery_view(&feed.delivery)),
-        subject,
-        name: feed.name,
-        cursor: feed.cursor.to_string(),
-        created_at: feed.created_at.to_string(),
-        moved_at: feed.moved_at.to_string(),
-    }
-}
-
-fn delivery_view(delivery: &FeedDelivery) -> FeedDeliveryView {
-    match delivery {
-        FeedDelivery::Working => FeedDeliveryView::Working,
-        FeedDelivery::Failed { failures, reason, standing } => {
-            let (failures, reason) = (*failures, reason.clone());
-            match standing {
-                FailedStanding::Waiting { until } => {
-                    FeedDeliveryView::Retrying { failures, reason, retry_at: until.to_string() }
-                }
-                FailedStanding::Dead => FeedDeliveryView::Dead { failures, reason },
+impl From<FeedError> for ApiError {
+    fn from(error: FeedError) -> Self {
+        let detail = error.to_string();
+        match error {
+            FeedError::InvalidName => Self::invalid("invalid-name", detail),
+            FeedError::Unknown(_) => {
+                Self::not_found("unknown-feed", format!("{detail}; POST /api/feeds makes it"))
             }
+            FeedError::Exists(_) => Self::conflict("feed-exists", detail),
+            FeedError::Moved(_) => Self::conflict("feed-moved", detail),
+            FeedError::NoSubject(_) => Self::conflict("no-subject", detail),
+            FeedError::NoBroker => Self::invalid("no-broker", detail),
+            FeedError::Subject(_) => Self::invalid("invalid-subject", detail),
+            FeedError::Cursor(_) => Self::invalid("bad-cursor", detail),
+            FeedError::Rewound(_) => Self::conflict("feed-rewound", detail),
+            FeedError::Load(error) => error.into(),
+            FeedError::Store(error) => error.into(),
         }
     }
-}
-
-/// Returns a filter in its stored form, with the subject.
-fn written(filter: &FeedFilter, subject: Option<String>) -> Value {
-    let mut written = json!(filter);
-    if let Some(subject) = subject {
-        written[SUBJECT] = json!(subject);
-    }
-    written
-}
-
-fn filter_of(feed: &NamedFeed) -> FeedFilter {
-    let mut written = feed.filter.clone();
-    if let Value::Object(map) = &mut written {
-        map.shift_remove(SUBJECT);
-    }
-    serde_json::from_value(written).unwrap_or_default()
-}
-
-fn feed_subject(feed: &NamedFeed) -> Option<String> {
-    feed.filter[SUBJECT].as_str().map(str::to_owned)
-}
-
-/// Checks a subject; fails if the server has no NATS.
-fn subject_of(state: &AppState, text: &str) -> Result<String, ApiError> {
-    if state.bus().reach() == Reach::Process {
-        let detail = "this server has no NATS to put events onto; start it with --nats URL";
-        return Err(ApiError::invalid("no-broker", detail));
-    }
-    let checked = state.settings().feed_prefix.check(text);
-    checked.map_err(|error| ApiError::invalid("invalid-subject", error.to_string()))?;
-    Ok(text.to_owned())
 }

@@ -53,7 +53,7 @@ struct Health {
     responses((status = 200, body = Health), (status = 503, body = Health))
 )]
 async fn api_health(State(state): State<AppState>) -> Response {
-    let connected = state.condition().answers(state.store()).await.is_ok();
+    let connected = state.app().store_answers().await.is_ok();
     let health = Health {
         status: if connected { "ok" } else { "unhealthy" },
         database: if connected { "connected" } else { "disconnected" },
@@ -99,9 +99,8 @@ impl Check {
     responses((status = 200, body = Readiness), (status = 503, body = Readiness))
 )]
 async fn readyz(State(state): State<AppState>) -> Response {
-    let condition = state.condition();
-    let (answers, writable) =
-        tokio::join!(condition.answers(state.store()), condition.is_writable(state.shared_store()));
+    let app = state.app();
+    let (answers, writable) = tokio::join!(app.store_answers(), app.store_is_writable());
     let draining = state.draining().is_cancelled();
     let takes_work = if draining { Err("the server is shutting down".to_owned()) } else { Ok(()) };
     let checks = vec![

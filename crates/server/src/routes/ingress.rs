@@ -9,20 +9,17 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use noetl_api::wire::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
-use noetl_control::{PlaybookChoice, StartError, StartRequest};
-use noetl_engine::{Wish, posted_once};
+use noetl_app::{Listener, PostedError, SubscriptionRow};
 use noetl_model::ExecutionId;
 use noetl_playbook::Verify;
-use noetl_store::{StartKey, SubscriptionRow};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
-use super::execute::pool_of;
 use crate::error::ApiError;
 use crate::extract::InPath;
 pub(super) use crate::ingress::MESSAGE_MAX;
-use crate::ingress::{HeadProof, Listener, Proof, Unknown, other_type, verify_head, wish};
+use crate::ingress::{HeadProof, Unknown, other_type, verify_head, wish};
 use crate::state::AppState;
 
 /// The route that takes a message.
@@ -93,8 +90,8 @@ async fn take(
 ) -> Result<ExecutionId, Refused> {
     let ingress = state.ingress();
     let address = format!("/ingress/{path}");
-    let listener = ingress.listeners.at(&address, state.control(), state.store());
-    let listener = listener.await.map_err(ApiError::from)?.ok_or_else(|| unknown(path))?;
+    let listener = state.app().listener_at(&address).await.map_err(ApiError::from)?;
+    let listener = listener.ok_or_else(|| unknown(path))?;
     let rule = &listener.ingress.verify;
     let secret = match rule {
         Verify::Hmac { secret, .. } | Verify::Bearer { secret, .. } => {
@@ -117,7 +114,8 @@ async fn take(
     let wished = wish(&listener.path, &listener.subscription, rule, &id, headers, message.bytes())
         .map_err(|error| ApiError::invalid("bad-message", error.to_string()))?;
     drop(message);
-    Ok(start(state, &listener, &row, wished, &proof).await?)
+    let taken = state.app().take_posted(&listener, &row, wished, proof.signed()).await;
+    Ok(taken.map_err(ApiError::from)?)
 }
 
 /// Loads the subscription of a listener; fails if it takes no messages, or not of this content
@@ -127,7 +125,7 @@ async fn open_row(
     listener: &Listener,
     headers: &HeaderMap,
 ) -> Result<SubscriptionRow, ApiError> {
-    let row = state.control().subscription_for(&listener.path).await?;
+    let row = state.app().listening_subscription(listener).await?;
     if !row.state().takes_messages() {
         return Err(sent_away(&row));
     }
@@ -154,30 +152,6 @@ async fn secret_of(
     })
 }
 
-/// Starts one execution per message.
-async fn start(
-    state: &AppState,
-    listener: &Listener,
-    row: &SubscriptionRow,
-    wished: Wish,
-    proof: &Proof,
-) -> Result<ExecutionId, ApiError> {
-    let scope = format!("subscription {}", row.id);
-    let key = posted_once(&listener.subscription, &wished, proof.signed());
-    let key = key.map(|(name, keep)| StartKey { scope, name, keep, request: None });
-    let choice = PlaybookChoice::Path { path: wished.playbook, version: None };
-    let mut request = StartRequest::new(choice, wished.payload);
-    if let Some(pool) = wished.pool {
-        request.pool = pool_of(&pool)?;
-    }
-    (request.trace, request.key) = (wished.trace, key);
-    match state.control().start(request).await {
-        Ok(execution) => Ok(execution),
-        Err(StartError::KeyTaken(holder)) => Ok(holder.execution),
-        Err(error) => Err(error.into()),
-    }
-}
-
 fn sent_away(row: &SubscriptionRow) -> ApiError {
     let detail = format!("the subscription is {}; send the message again later", row.state());
     let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -197,10 +171,9 @@ async fn ingress_config(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
 ) -> Result<Response, ApiError> {
-    let listeners = &state.ingress().listeners;
-    let listener = listeners.named(&name, state.control(), state.store()).await?;
+    let listener = state.app().listener_named(&name).await?;
     let listener = listener.ok_or_else(|| unknown(&name))?;
-    let row = state.control().subscription_for(&listener.path).await?;
+    let row = state.app().listening_subscription(&listener).await?;
     if !row.state().takes_messages() {
         return Err(sent_away(&row));
     }
@@ -236,4 +209,13 @@ async fn ingress_config(
         directives: subscription.spec.get("headers").cloned(),
     };
     Ok(Json(config).into_response())
+}
+
+impl From<PostedError> for ApiError {
+    fn from(error: PostedError) -> Self {
+        match error {
+            PostedError::Pool(error) => error.into(),
+            PostedError::Start(error) => error.into(),
+        }
+    }
 }

@@ -5,13 +5,11 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::wire::{
-    AttendCall, DeadChoice, DeadDropped, DeadFailure, DeadRetried, FailedMessageView,
-    FailedMessagesView, LeaveCall, MessagesCall, MessagesReply,
+    AttendCall, DeadChoice, DeadDropped, DeadRetried, FailedMessagesView, LeaveCall, MessagesCall,
+    MessagesReply,
 };
 use noetl_api::{AnyId, Assignment};
-use noetl_control::SubscriptionError;
-use noetl_model::ExecutionId;
-use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
+use noetl_app::IntakeError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
@@ -20,7 +18,6 @@ use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
-use crate::intake::{IntakeError, Retried};
 use crate::state::AppState;
 use crate::strict::StrictBody;
 
@@ -28,8 +25,6 @@ use crate::strict::StrictBody;
 const MESSAGES_MAX: usize = 1000;
 /// Maximum size of the request, in bytes.
 const MESSAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Default number of failed messages per page.
-const PAGE_SIZE: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     let large = OpenApiRouter::new()
@@ -53,7 +48,7 @@ async fn attend_subscription(
     State(state): State<AppState>,
     Body(call): Body<AttendCall>,
 ) -> Result<Json<Assignment>, ApiError> {
-    Ok(Json(state.intake().attend(&call.runtime, &call.path).await?))
+    Ok(Json(state.app().intake().attend(&call.runtime, &call.path).await?))
 }
 
 /// Takes messages; answers with one verdict per message, once durable.
@@ -69,7 +64,7 @@ async fn take_messages(
         let detail = format!("one request hands in at most {MESSAGES_MAX} messages");
         return Err(ApiError::invalid("batch-size", detail));
     }
-    let verdicts = state.intake().take(&runtime, subscription, messages).await?;
+    let verdicts = state.app().intake().take(&runtime, subscription, messages).await?;
     Ok(Json(MessagesReply { verdicts }))
 }
 
@@ -82,7 +77,7 @@ async fn leave_subscription(
     State(state): State<AppState>,
     Body(call): Body<LeaveCall>,
 ) -> Result<Json<Value>, ApiError> {
-    state.intake().leave(&call.runtime, call.subscription).await?;
+    state.app().intake().leave(&call.runtime, call.subscription).await?;
     Ok(Json(json!({})))
 }
 
@@ -106,14 +101,8 @@ async fn failed_messages(
     InPath(id): InPath<AnyId>,
     InQuery(query): InQuery<FailedQuery>,
 ) -> Result<Json<FailedMessagesView>, ApiError> {
-    let id = ExecutionId::from(id);
-    state.store().subscription(id).await?.ok_or(SubscriptionError::Unknown(id))?;
-    let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, PAGE_MAX);
-    let found = state.records().failed_messages(id, &query.after, limit).await?;
-    let last = found.last().map(|it| it.arrival.once.clone());
-    let next_after = last.filter(|_| found.len() == limit);
-    let messages = found.into_iter().map(view).collect();
-    Ok(Json(FailedMessagesView { messages, next_after }))
+    let FailedQuery { after, limit } = query;
+    Ok(Json(state.app().intake().failed_messages(id.into(), &after, limit).await?))
 }
 
 /// Retries dead messages: the named ones, or all.
@@ -127,10 +116,7 @@ async fn retry_dead_messages(
     InPath(id): InPath<AnyId>,
     StrictBody(choice): StrictBody<DeadChoice>,
 ) -> Result<Json<DeadRetried>, ApiError> {
-    let retried = state.intake().retry_dead(id.into(), &choice.names).await?;
-    let Retried { started, duplicates, failed } = retried;
-    let failed = failed.into_iter().map(|(name, reason)| DeadFailure { name, reason });
-    Ok(Json(DeadRetried { started, duplicates, failed: failed.collect() }))
+    Ok(Json(state.app().intake().retry_dead(id.into(), &choice.names).await?))
 }
 
 /// Deletes dead messages: the named ones, or all.
@@ -144,26 +130,8 @@ async fn drop_dead_messages(
     InPath(id): InPath<AnyId>,
     StrictBody(choice): StrictBody<DeadChoice>,
 ) -> Result<Json<DeadDropped>, ApiError> {
-    let dropped = state.intake().drop_dead(id.into(), &choice.names).await?;
+    let dropped = state.app().intake().drop_dead(id.into(), &choice.names).await?;
     Ok(Json(DeadDropped { dropped }))
-}
-
-fn view(message: FailedMessage) -> FailedMessageView {
-    let status = match message.standing {
-        FailedStanding::Waiting { .. } => "WAITING",
-        FailedStanding::Dead => "DEAD",
-    };
-    FailedMessageView {
-        name: message.arrival.once.clone(),
-        message_id: message.arrival.id.clone(),
-        status: status.to_owned(),
-        failures: message.failures,
-        reason: message.reason,
-        first_at: message.first_at.to_string(),
-        last_at: message.last_at.to_string(),
-        retry_at: message.standing.until().map(|until| until.to_string()),
-        message: json!(message.arrival),
-    }
 }
 
 impl From<IntakeError> for ApiError {

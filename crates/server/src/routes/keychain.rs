@@ -5,9 +5,11 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
-use noetl_model::{ExecutionId, Timestamp};
-use noetl_secrets::{KeychainSecret, NewKeychainSecret};
-use noetl_store::KeychainEntry;
+use noetl_app::{
+    KeychainEntry, KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope,
+};
+use noetl_model::Timestamp;
+use noetl_secrets::KeychainSecret;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -18,13 +20,6 @@ use crate::error::ApiError;
 use crate::extract::{Body, InPath, InQuery};
 use crate::state::AppState;
 
-/// Default time to live of a secret.
-const HOLDS: Duration = Duration::from_secs(60 * 60);
-/// Maximum time to live of a secret.
-const HOLDS_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-/// Maximum length of a name, in bytes.
-const NAME_MAX: usize = 500;
-
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_keychain)).routes(routes!(
         show_secret,
@@ -33,53 +28,16 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     ))
 }
 
-/// The scope of a keychain secret; part of its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum KeychainScope {
-    Local,
-    Shared,
-    #[default]
-    Global,
-}
-
-impl KeychainScope {
-    fn parse(text: Option<&str>) -> Result<Self, ApiError> {
-        match text.unwrap_or("global") {
-            "local" => Ok(KeychainScope::Local),
-            "shared" => Ok(KeychainScope::Shared),
-            "global" => Ok(KeychainScope::Global),
-            other => Err(ApiError::invalid(
-                "unknown-scope",
-                format!("`scope_type` is local, shared or global, not `{other}`"),
-            )),
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            KeychainScope::Local => "local",
-            KeychainScope::Shared => "shared",
-            KeychainScope::Global => "global",
-        }
-    }
-
-    /// Returns the key that identifies a secret within its scope.
-    pub(crate) fn cache_key(
-        self,
-        name: &str,
-        catalog_id: i64,
-        execution: Option<ExecutionId>,
-    ) -> String {
-        match (self, execution) {
-            (KeychainScope::Local, Some(execution)) => format!("{name}:{catalog_id}:{execution}"),
-            (KeychainScope::Local, None) => format!("{name}:{catalog_id}:local"),
-            (KeychainScope::Shared, Some(execution)) => {
-                format!("{name}:{catalog_id}:shared:{execution}")
-            }
-            (KeychainScope::Shared, None) => format!("{name}:{catalog_id}:shared"),
-            (KeychainScope::Global, _) => format!("{name}:{catalog_id}:global"),
-        }
+/// Parses a scope; global if none is given.
+fn scope_of(text: Option<&str>) -> Result<KeychainScope, ApiError> {
+    match text.unwrap_or("global") {
+        "local" => Ok(KeychainScope::Local),
+        "shared" => Ok(KeychainScope::Shared),
+        "global" => Ok(KeychainScope::Global),
+        other => Err(ApiError::invalid(
+            "unknown-scope",
+            format!("`scope_type` is local, shared or global, not `{other}`"),
+        )),
     }
 }
 
@@ -93,9 +51,10 @@ struct SecretQuery {
 }
 
 impl SecretQuery {
-    fn cache_key(&self, catalog_id: AnyId, name: &str) -> Result<String, ApiError> {
-        let scope = KeychainScope::parse(self.scope_type.as_deref())?;
-        Ok(scope.cache_key(name, catalog_id.0, self.execution_id.map(Into::into)))
+    fn name(&self, catalog_id: AnyId, name: String) -> Result<KeychainName, ApiError> {
+        let scope = scope_of(self.scope_type.as_deref())?;
+        let execution = self.execution_id.map(Into::into);
+        Ok(KeychainName { catalog_id: catalog_id.into(), name, scope, execution })
     }
 }
 
@@ -137,8 +96,8 @@ async fn show_secret(
     InPath((catalog_id, name)): InPath<(AnyId, String)>,
     InQuery(query): InQuery<SecretQuery>,
 ) -> Result<Json<SecretShown>, ApiError> {
-    let key = query.cache_key(catalog_id, &name)?;
-    Ok(Json(match state.vault().keychain(&key).await? {
+    let name = query.name(catalog_id, name)?;
+    Ok(Json(match state.app().keychain_secret(&name).await? {
         Some(KeychainSecret::Found { entry, data }) => SecretShown::of("found", &entry, Some(data)),
         Some(KeychainSecret::Expired(entry)) => SecretShown::of("expired", &entry, None),
         None => SecretShown {
@@ -189,39 +148,39 @@ async fn put_secret(
     InPath((catalog_id, name)): InPath<(AnyId, String)>,
     Body(put): Body<SecretPut>,
 ) -> Result<Json<SecretKept>, ApiError> {
-    if name.len() > NAME_MAX {
-        let detail = format!("a name has at most {NAME_MAX} bytes");
-        return Err(ApiError::invalid("secret-name", detail));
-    }
-    let scope = KeychainScope::parse(put.scope_type.as_deref())?;
-    let execution = put.execution_id.map(Into::into);
-    let expires_at = ends(state.now(), put.expires_at.as_deref(), put.expires_in)?;
-    let cache_key = scope.cache_key(&name, catalog_id.0, execution);
-    let secret = NewKeychainSecret {
-        cache_key: cache_key.clone(),
-        name,
+    let name = KeychainName {
         catalog_id: catalog_id.into(),
-        scope: scope.as_str().to_owned(),
-        execution,
-        data: put.data,
-        expires_at,
-        auto_renew: put.auto_renew,
-        renew_config: put.renew_config,
+        name,
+        scope: scope_of(put.scope_type.as_deref())?,
+        execution: put.execution_id.map(Into::into),
     };
-    state.vault().put_keychain(secret).await?;
+    let expiry = expiry_of(put.expires_at.as_deref(), put.expires_in)?;
+    let SecretPut { data, auto_renew, renew_config, .. } = put;
+    let cache_key = name.cache_key();
+    let put = KeychainPut { name, data, expiry, auto_renew, renew_config };
+    let expires_at = state.app().put_keychain_secret(put).await?;
     Ok(Json(SecretKept { status: "success", cache_key, expires_at: expires_at.to_string() }))
 }
 
-/// Returns the expiry of a secret.
-fn ends(now: Timestamp, at: Option<&str>, seconds: Option<u64>) -> Result<Timestamp, ApiError> {
-    let end = match (at, seconds) {
+/// Returns the expiry of a secret: a time, or a number of seconds.
+fn expiry_of(at: Option<&str>, seconds: Option<u64>) -> Result<KeychainExpiry, ApiError> {
+    match (at, seconds) {
         (Some(at), _) => at
             .parse::<Timestamp>()
-            .map_err(|error| ApiError::invalid("invalid-time", format!("`expires_at`: {error}")))?,
-        (None, Some(seconds)) => now.after(Duration::from_secs(seconds)),
-        (None, None) => now.after(HOLDS),
-    };
-    Ok(end.min(now.after(HOLDS_MAX)))
+            .map(KeychainExpiry::At)
+            .map_err(|error| ApiError::invalid("invalid-time", format!("`expires_at`: {error}"))),
+        (None, Some(seconds)) => Ok(KeychainExpiry::In(Duration::from_secs(seconds))),
+        (None, None) => Ok(KeychainExpiry::Default),
+    }
+}
+
+impl From<KeychainError> for ApiError {
+    fn from(error: KeychainError) -> Self {
+        match error {
+            KeychainError::NameTooLong => Self::invalid("secret-name", error.to_string()),
+            KeychainError::Vault(error) => error.into(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -242,10 +201,10 @@ async fn remove_secret(
     InPath((catalog_id, name)): InPath<(AnyId, String)>,
     InQuery(query): InQuery<SecretQuery>,
 ) -> Result<Json<SecretRemoved>, ApiError> {
-    let cache_key = query.cache_key(catalog_id, &name)?;
-    let was_there = state.vault().remove_keychain(&cache_key).await?;
+    let name = query.name(catalog_id, name)?;
+    let was_there = state.app().remove_keychain_secret(&name).await?;
     let status = if was_there { "deleted" } else { "not_found" };
-    Ok(Json(SecretRemoved { status, cache_key }))
+    Ok(Json(SecretRemoved { status, cache_key: name.cache_key() }))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -276,7 +235,7 @@ async fn list_keychain(
     InPath(catalog_id): InPath<AnyId>,
 ) -> Result<Json<KeychainPage>, ApiError> {
     let now = state.now();
-    let entries = state.vault().keychain_of(catalog_id.into()).await?.into_iter();
+    let entries = state.app().list_keychain(catalog_id.into()).await?.into_iter();
     let entries = entries.map(|entry| KeychainItem {
         keychain_name: entry.name,
         scope_type: entry.scope,

@@ -46,7 +46,7 @@ struct PoolStatus {
     get, path = "/api/pool/status", tag = "system", responses((status = 200, body = PoolStatus))
 )]
 async fn pool_status(State(state): State<AppState>) -> Json<PoolStatus> {
-    let connections = state.store().connections();
+    let connections = state.app().store_connections();
     let it = connections.unwrap_or_default();
     let in_use = it.open.saturating_sub(it.idle);
     let slots_available = it.max.saturating_sub(in_use);
@@ -116,7 +116,7 @@ async fn shard_info(
         source: "noetl-server",
         hash_function: "twox_hash::XxHash64",
         seed: 0,
-        server_config: ServerShards { shard_index: 0, shard_count: state.store().shards() },
+        server_config: ServerShards { shard_index: 0, shard_count: state.app().store_shards() },
     }))
 }
 
@@ -154,7 +154,7 @@ async fn validate_database(State(state): State<AppState>) -> Result<Json<Validat
 }
 
 async fn validated(state: &AppState) -> Result<Validated, ApiError> {
-    let noetl_store::Tables { found, missing } = state.store().tables().await?;
+    let noetl_app::Tables { found, missing } = state.app().store_tables().await?;
     let valid = missing.is_empty();
     Ok(Validated {
         status: if valid { "ok" } else { "error" },

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use axum::extract::State;
 use axum::http::{HeaderName, header};
+use noetl_app::{Backlog, pool_of};
 use noetl_control::OutcomeCounts;
 use noetl_model::Pool;
 use serde::Deserialize;
@@ -11,8 +12,6 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::execute::pool_of;
-use crate::condition::Backlog;
 use crate::error::ApiError;
 use crate::extract::InQuery;
 use crate::state::AppState;
@@ -44,18 +43,17 @@ async fn metrics(
         Some(name) => pool_of(&name)?,
         None => Pool::shared(),
     };
-    let known = state.condition().backlog(state.shared_store(), &pool).await;
+    let known = state.app().backlog(&pool).await;
     let mut text = String::new();
     let mut add = |name: &str, labels: &str, help: &str, value: u64| {
         writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name}{labels} {value}")
             .expect("a string takes everything");
     };
     let of_pool = format!("{{pool=\"{pool}\"}}");
-    if let Some(known) = known {
-        let Backlog { ready, owed } = known.value;
+    if let Some((Backlog { ready, owed }, age)) = known {
         add("noetl_commands_ready", &of_pool, "Commands that wait for a worker.", ready);
         add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
-        let age = known.at.elapsed().as_secs();
+        let age = age.as_secs();
         add("noetl_store_gauges_age_seconds", "", "How old these two figures are.", age);
     }
     if let Some(waiting) = state.control().backlog(&pool) {
@@ -68,7 +66,7 @@ async fn metrics(
         let help = "How far this machine's clock is from the store's, either way.";
         add("noetl_clock_skew_milliseconds", "", help, skew.millis());
     }
-    if let Some(it) = state.store().connections() {
+    if let Some(it) = state.app().store_connections() {
         let in_use = u64::from(it.open.saturating_sub(it.idle));
         add("noetl_store_connections_max", "", "Connections to the store, at most.", it.max.into());
         add("noetl_store_connections_in_use", "", "Connections to the store in use.", in_use);

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderName, HeaderValue, header};
-use noetl_model::{Digest, PAYLOAD_MAX};
-use noetl_store::{Object, ObjectKey};
+use noetl_app::{Object, ObjectName};
+use noetl_model::PAYLOAD_MAX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -22,8 +22,6 @@ pub(super) const OBJECT_BYTES_MAX: usize = PAYLOAD_MAX;
 /// Routes that take the bytes of an object or a plugin.
 pub(super) const OBJECT: &str = "/api/internal/objects/{*key}";
 pub(super) const PLUGIN: &str = "/api/internal/plugins/{*path}";
-/// Maximum length of an object's key, in bytes.
-const KEY_MAX: usize = 1024;
 
 type Headed = ([(HeaderName, HeaderValue); 2], Vec<u8>);
 
@@ -65,8 +63,8 @@ async fn put_plugin(
     body: Bytes,
 ) -> Result<Json<PluginStored>, ApiError> {
     let media_type = query.media_type.unwrap_or_else(|| "application/wasm".to_owned());
-    let key = ObjectKey::plugin(bounded(&path)?, query.version);
-    let kept = put(&state, key, media_type, body, None).await?;
+    let name = ObjectName::Plugin { path: &path, version: query.version };
+    let kept = put(&state, name, media_type, body, None).await?;
     let digest = kept.digest.to_string();
     Ok(Json(PluginStored { path, version: query.version, digest, bytes: kept.body.len() }))
 }
@@ -82,8 +80,8 @@ async fn get_plugin(
     InPath(path): InPath<String>,
     InQuery(query): InQuery<PluginQuery>,
 ) -> Result<Headed, ApiError> {
-    let key = ObjectKey::plugin(&path, query.version);
-    let found = state.records().object(&key, state.now()).await?.ok_or_else(|| {
+    let name = ObjectName::Plugin { path: &path, version: query.version };
+    let found = state.app().object(name).await?.ok_or_else(|| {
         let detail = format!("there is no plugin {path} in version {}", query.version);
         ApiError::not_found("unknown-plugin", detail)
     })?;
@@ -124,8 +122,8 @@ async fn put_object(
     body: Bytes,
 ) -> Result<Json<ObjectStored>, ApiError> {
     let media_type = query.media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
-    let object = ObjectKey::object(bounded(&key)?);
-    let kept = put(&state, object, media_type, body, query.ttl.map(Value::String)).await?;
+    let name = ObjectName::Object(&key);
+    let kept = put(&state, name, media_type, body, query.ttl.map(Value::String)).await?;
     Ok(Json(ObjectStored { key, digest: kept.digest.to_string(), bytes: kept.body.len() }))
 }
 
@@ -139,14 +137,14 @@ async fn get_object(
     State(state): State<AppState>,
     InPath(key): InPath<String>,
 ) -> Result<Headed, ApiError> {
-    let found = state.records().object(&ObjectKey::object(&key), state.now()).await?;
+    let found = state.app().object(ObjectName::Object(&key)).await?;
     let unknown = || ApiError::not_found("unknown-object", format!("there is no object {key}"));
     headed(found.ok_or_else(unknown)?)
 }
 
 async fn put(
     state: &AppState,
-    key: ObjectKey,
+    name: ObjectName<'_>,
     media_type: String,
     body: Bytes,
     said_ttl: Option<Value>,
@@ -154,24 +152,8 @@ async fn put(
     if HeaderValue::from_str(&media_type).is_err() {
         return Err(ApiError::invalid("media-type", "`media_type` cannot be sent as a header"));
     }
-    let now = state.now();
-    let object = Object {
-        key,
-        media_type,
-        digest: Digest::of(&body),
-        body: body.into(),
-        updated_at: now,
-        expires_at: said_ttl.as_ref().and_then(ttl).map(|ttl| now.after(ttl)),
-    };
-    state.records().put_object(&object).await?;
-    Ok(object)
-}
-
-fn bounded(key: &str) -> Result<&str, ApiError> {
-    if key.len() <= KEY_MAX {
-        return Ok(key);
-    }
-    Err(ApiError::invalid("object-key", format!("a key has at most {KEY_MAX} bytes")))
+    let ttl = said_ttl.as_ref().and_then(ttl);
+    Ok(state.app().put_object(name, media_type, body.into(), ttl).await?)
 }
 
 /// Returns an object's bytes with its media type and digest as headers.

@@ -9,15 +9,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use noetl_api::AnyId;
 use noetl_api::wire::{
     ClaimedMessage, MarkFailed, MarkPublished, MarkedFailed, MarkedPublished, OutboxChanged,
-    OutboxClaim, OutboxClaimed, OutboxIds, OutboxMessage, OutboxPage, OutboxPending, PayloadCodec,
+    OutboxClaim, OutboxClaimed, OutboxIds, OutboxPage, OutboxPending, PayloadCodec,
 };
-use noetl_bus::{Notification, wire};
-use noetl_control::notification;
-use noetl_store::{
-    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_TAKE_MAX, OutboxRow, Take, Taker,
-};
+use noetl_app::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
+use noetl_bus::wire;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -27,11 +25,6 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{Body, InQuery, MaybeBody};
 use crate::state::AppState;
-
-/// Time after which a claimed message that is not marked may be claimed again.
-const CLAIM_HOLD: Duration = Duration::from_secs(60);
-/// Default number of messages per page.
-const PAGE_SIZE: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -54,44 +47,33 @@ async fn claim(
     headers: HeaderMap,
     MaybeBody(request): MaybeBody<OutboxClaim>,
 ) -> Result<Json<OutboxClaimed>, ApiError> {
-    let limit = usize::try_from(request.limit).unwrap_or(1).clamp(1, OUTBOX_TAKE_MAX);
-    let take = Take { taker: Taker::Publisher, limit, hold: CLAIM_HOLD };
-    let taken = state.store().take(take).await?;
+    let limit = usize::try_from(request.limit).unwrap_or(1);
+    let claimed = state.app().claim_notifications(limit).await?;
     let server_url = addressed_as(&headers);
-    let (mut rows, mut for_nobody) = (Vec::with_capacity(taken.len()), Vec::new());
-    for row in &taken {
-        match notification(row) {
-            Some(it) => {
-                rows.push(claimed(&it, row, request.payload_codec, &server_url));
-            }
-            None => for_nobody.push(row.id),
-        }
-    }
-    if !for_nobody.is_empty() {
-        state.store().sent(&for_nobody).await?;
-    }
+    let rows = claimed.iter().map(|it| message_of(it, request.payload_codec, &server_url));
+    let rows: Vec<ClaimedMessage> = rows.collect();
     Ok(Json(OutboxClaimed { claimed: rows.len(), rows }))
 }
 
-fn claimed(
-    it: &Notification,
-    row: &OutboxRow,
+fn message_of(
+    claimed: &ClaimedNotification,
     codec: PayloadCodec,
     server_url: &str,
 ) -> ClaimedMessage {
-    let bytes = wire::body(it, server_url);
+    let ClaimedNotification { id, notification, attempts } = claimed;
+    let bytes = wire::body(notification, server_url);
     ClaimedMessage {
-        outbox_id: row.id,
-        event_id: it.command.event_id.0,
-        execution_id: it.command.execution.0,
-        subject: wire::subject(it),
-        message_id: wire::message_id(it),
+        outbox_id: *id,
+        event_id: notification.command.event_id.0,
+        execution_id: notification.command.execution.0,
+        subject: wire::subject(notification),
+        message_id: wire::message_id(notification),
         payload: match codec {
             PayloadCodec::Json => serde_json::from_slice(&bytes).expect("a notification is JSON"),
             PayloadCodec::JsonBase64 => Value::String(STANDARD.encode(bytes)),
         },
         payload_codec: codec,
-        attempts: row.attempts,
+        attempts: *attempts,
     }
 }
 
@@ -111,18 +93,12 @@ async fn mark_published(
     State(state): State<AppState>,
     Body(request): Body<MarkPublished>,
 ) -> Result<Json<MarkedPublished>, ApiError> {
-    let ids = ids_of(request.outbox_ids.iter().map(|id| id.0).collect())?;
-    let sent = state.store().sent(&ids).await?;
+    let sent = state.app().mark_sent(&ids_of(&request.outbox_ids)).await?;
     Ok(Json(MarkedPublished { marked: sent.marked, unknown: sent.unknown }))
 }
 
-fn ids_of(ids: Vec<i64>) -> Result<Vec<i64>, ApiError> {
-    let refused = |detail| Err(ApiError::new(StatusCode::BAD_REQUEST, "outbox-ids", detail));
-    match ids.len() {
-        0 => refused("name at least one message in `outbox_ids`".to_owned()),
-        1..=OUTBOX_TAKE_MAX => Ok(ids),
-        _ => refused(format!("name at most {OUTBOX_TAKE_MAX} messages in `outbox_ids`")),
-    }
+fn ids_of(ids: &[AnyId]) -> Vec<i64> {
+    ids.iter().map(|id| id.0).collect()
 }
 
 /// Marks a message as failed and schedules the next try.
@@ -134,27 +110,17 @@ async fn mark_failed(
     State(state): State<AppState>,
     Body(request): Body<MarkFailed>,
 ) -> Result<Json<MarkedFailed>, ApiError> {
-    if request.error.trim().is_empty() {
-        let detail = "say in `error` why the message could not be sent";
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, "no-error", detail));
-    }
-    let id = request.outbox_id.0;
     let seconds = u64::try_from(request.max_delay_seconds).unwrap_or(0);
-    let failure = Failure {
-        id,
-        error: request.error,
+    let failed = FailedSend {
+        id: request.outbox_id.0,
+        reason: request.error,
         attempts: request.attempts,
         delay_max: Duration::from_secs(seconds),
     };
-    let fates = state.store().failed(&[failure]).await?;
-    let (marked, available_at_in, status) = match fates.first() {
-        Some(Fate::RetryIn(delay)) => (true, Some(delay.as_secs()), "FAILED"),
-        Some(Fate::Dead) => (true, None, "DEAD"),
-        Some(Fate::Over) => (false, None, "PUBLISHED"),
-        Some(Fate::Unknown) | None => {
-            let detail = format!("there never was a message {id}");
-            return Err(ApiError::not_found("unknown-message", detail));
-        }
+    let (marked, available_at_in, status) = match state.app().mark_send_failed(failed).await? {
+        AfterFailure::RetryIn(delay) => (true, Some(delay.as_secs()), "FAILED"),
+        AfterFailure::Dead => (true, None, "DEAD"),
+        AfterFailure::Sent => (false, None, "PUBLISHED"),
     };
     Ok(Json(MarkedFailed { marked, available_at_in, status }))
 }
@@ -165,7 +131,7 @@ async fn mark_failed(
     responses((status = 200, body = OutboxPending))
 )]
 async fn pending_count(State(state): State<AppState>) -> Result<Json<OutboxPending>, ApiError> {
-    Ok(Json(OutboxPending { pending: state.store().pending().await? }))
+    Ok(Json(OutboxPending { pending: state.app().pending_messages().await? }))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -188,31 +154,8 @@ async fn list_messages(
     State(state): State<AppState>,
     InQuery(query): InQuery<MessagesQuery>,
 ) -> Result<Json<OutboxPage>, ApiError> {
-    let status = query.status.map(|word| word.to_ascii_uppercase().parse::<MessageState>());
-    let state_wanted = status
-        .transpose()
-        .map_err(|error| ApiError::invalid("unknown-status", error.to_string()))?;
-    let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, OUTBOX_TAKE_MAX);
-    let page = LetterPage { state: state_wanted, after: query.after, limit };
-    let letters = state.store().letters(page).await?;
-    let next_after = letters.last().filter(|_| letters.len() == limit).map(|last| last.row.id);
-    let messages = letters.into_iter().map(listed).collect();
-    Ok(Json(OutboxPage { messages, next_after }))
-}
-
-fn listed(letter: Letter) -> OutboxMessage {
-    let message = serde_json::to_value(&letter.row.message).expect("a message is JSON");
-    OutboxMessage {
-        outbox_id: letter.row.id,
-        execution_id: letter.row.execution.to_string(),
-        kind: message["type"].as_str().unwrap_or_default().to_owned(),
-        status: letter.state.as_str().to_owned(),
-        attempts: letter.row.attempts,
-        last_error: letter.last_error,
-        available_at: letter.available_at.map(|at| at.to_string()),
-        created_at: letter.created_at.to_string(),
-        message,
-    }
+    let MessagesQuery { status, after, limit } = query;
+    Ok(Json(state.app().list_messages(status.as_deref(), after, limit).await?))
 }
 
 /// Retries failed and dead messages at once.
@@ -224,8 +167,8 @@ async fn retry_messages(
     State(state): State<AppState>,
     Body(request): Body<OutboxIds>,
 ) -> Result<Json<OutboxChanged>, ApiError> {
-    let ids = ids_of(request.outbox_ids.iter().map(|id| id.0).collect())?;
-    Ok(Json(OutboxChanged { changed: state.store().revive(&ids).await? }))
+    let changed = state.app().retry_messages(&ids_of(&request.outbox_ids)).await?;
+    Ok(Json(OutboxChanged { changed }))
 }
 
 /// Deletes dead messages.
@@ -237,6 +180,21 @@ async fn drop_messages(
     State(state): State<AppState>,
     Body(request): Body<OutboxIds>,
 ) -> Result<Json<OutboxChanged>, ApiError> {
-    let ids = ids_of(request.outbox_ids.iter().map(|id| id.0).collect())?;
-    Ok(Json(OutboxChanged { changed: state.store().discard(&ids).await? }))
+    let changed = state.app().drop_messages(&ids_of(&request.outbox_ids)).await?;
+    Ok(Json(OutboxChanged { changed }))
+}
+
+impl From<OutboxError> for ApiError {
+    fn from(error: OutboxError) -> Self {
+        let detail = error.to_string();
+        match error {
+            OutboxError::NoIds | OutboxError::TooManyIds => {
+                Self::new(StatusCode::BAD_REQUEST, "outbox-ids", detail)
+            }
+            OutboxError::NoReason => Self::new(StatusCode::BAD_REQUEST, "no-error", detail),
+            OutboxError::Unknown(_) => Self::not_found("unknown-message", detail),
+            OutboxError::UnknownState(_) => Self::invalid("unknown-status", detail),
+            OutboxError::Store(error) => error.into(),
+        }
+    }
 }

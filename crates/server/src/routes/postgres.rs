@@ -15,7 +15,6 @@ use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::Body;
-use crate::lookup::NotFound;
 use crate::state::AppState;
 use crate::statements::Statement;
 
@@ -119,8 +118,8 @@ fn called(procedure: &str) -> String {
 }
 
 async fn fields_of(state: &AppState, alias: &str) -> Result<Map<String, Value>, ApiError> {
-    let found = state.lookup().find(alias, Operation::Read, &Access::default()).await;
-    found.map(crate::lookup::Found::fields).map_err(|error: NotFound| error.into())
+    let found = state.app().secrets().find(alias, Operation::Read, &Access::default()).await;
+    Ok(found?.fields())
 }
 
 /// Converts an error: errors of the caller's statement are shown, others are logged.

@@ -7,9 +7,8 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::AnyId;
-use noetl_control::PayloadError;
-use noetl_model::{Digest, PAYLOAD_MAX, is_shallow};
-use noetl_store::{NamedResult, NoResultRef, ResultRef};
+use noetl_app::{NewResult, ResultError, ResultRef};
+use noetl_model::{Digest, PAYLOAD_MAX};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -24,11 +23,6 @@ use crate::state::AppState;
 pub(super) const RESULT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
 /// The route that stores a result.
 pub(super) const PUT: &str = "/api/result/{execution_id}";
-/// Maximum length of a result's name, in bytes.
-const NAME_MAX: usize = 1024;
-/// Maximum time to live of a value that expires.
-const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
-
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(put_result))
@@ -74,28 +68,15 @@ async fn put_result(
     InPath(execution): InPath<AnyId>,
     Body(put): Body<ResultPut>,
 ) -> Result<Json<ResultStored>, ApiError> {
-    if put.name.is_empty() || put.name.len() > NAME_MAX {
-        let detail = format!("the name of a result has 1 to {NAME_MAX} bytes");
-        return Err(ApiError::invalid("result-name", detail));
-    }
-    if !is_shallow(&put.data) {
-        return Err(ApiError::invalid("payload-too-large", "the value is nested too deeply"));
-    }
-    let body = put.data.to_string();
-    if body.len() > PAYLOAD_MAX {
-        let detail = format!("a value has at most {PAYLOAD_MAX} bytes, not {}", body.len());
-        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "payload-too-large", detail));
-    }
-    let now = state.now();
-    let result = NamedResult {
-        reference: ResultRef { execution: execution.into(), name: put.name, id: state.next_id() },
-        digest: Digest::of(body.as_bytes()),
-        scope: put.scope.unwrap_or_else(|| "execution".to_owned()),
+    let kept = state.app().put_result(NewResult {
+        execution: execution.into(),
+        name: put.name,
+        data: &put.data,
+        scope: put.scope,
         source_step: put.source_step,
-        created_at: now,
-        expires_at: put.ttl.as_ref().and_then(ttl).map(|ttl| now.after(ttl.min(TTL_MAX))),
-    };
-    let kept = state.records().put_result(&result, body.as_bytes()).await?;
+        ttl: put.ttl.as_ref().and_then(ttl),
+    });
+    let kept = kept.await?;
     let sorted = sorted(put.data).to_string();
     Ok(Json(ResultStored {
         reference: kept.reference.to_string(),
@@ -125,11 +106,7 @@ async fn resolve_result(
     State(state): State<AppState>,
     InQuery(query): InQuery<ResolveQuery>,
 ) -> Result<Json<Value>, ApiError> {
-    let reference = query.reference.parse().map_err(|error: NoResultRef| {
-        ApiError::new(StatusCode::BAD_REQUEST, "invalid-reference", error.to_string())
-    })?;
-    let value = stored(&state, &reference).await?;
-    let value = value.ok_or_else(|| ApiError::not_found("unknown-result", "result not found"))?;
+    let value = state.app().result(&query.reference).await?;
     Ok(Json((*value).clone()))
 }
 
@@ -138,13 +115,25 @@ pub(crate) async fn stored(
     state: &AppState,
     reference: &ResultRef,
 ) -> Result<Option<Arc<Value>>, ApiError> {
-    let Some(result) = state.records().result(reference, state.now()).await? else {
-        return Ok(None);
-    };
-    match state.control().payload(result.digest).await {
-        Ok(value) => Ok(Some(value)),
-        Err(PayloadError::Missing(_)) => Ok(None),
-        Err(error) => Err(error.into()),
+    Ok(state.app().find_result(reference).await?)
+}
+
+impl From<ResultError> for ApiError {
+    fn from(error: ResultError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ResultError::InvalidName => Self::invalid("result-name", detail),
+            ResultError::TooNested => Self::invalid("payload-too-large", detail),
+            ResultError::TooLarge(_) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload-too-large", detail)
+            }
+            ResultError::Reference(_) => {
+                Self::new(StatusCode::BAD_REQUEST, "invalid-reference", detail)
+            }
+            ResultError::Unknown => Self::not_found("unknown-result", detail),
+            ResultError::Payload(error) => error.into(),
+            ResultError::Store(error) => error.into(),
+        }
     }
 }
 

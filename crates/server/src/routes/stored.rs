@@ -8,14 +8,13 @@ use noetl_api::AnyId;
 use noetl_api::wire::{
     LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
 };
+use noetl_app::{ExecutionFilter, PAGE_MAX, Page, pool_of};
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{CatalogId, ExecutionId, Pool, Recorded, Seq};
-use noetl_store::{ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX};
+use noetl_model::{CatalogId, ExecutionId, Pool, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::execute::pool_of;
-use super::executions::{known, path_of, status_of};
+use super::executions::{path_of, status_of};
 use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
@@ -53,10 +52,9 @@ async fn start_execution(
         pool,
         ..StartRequest::new(playbook, call.payload)
     };
-    let started = state.control().start(request).await;
+    let started = state.app().start(request).await;
     state.meters().execute("single", if started.is_ok() { "new" } else { "error" });
-    let execution = started?;
-    Ok(Json(SummaryReply { summary: known(&state, execution).await? }))
+    Ok(Json(SummaryReply { summary: started? }))
 }
 
 /// Lists summaries, newest first.
@@ -76,7 +74,7 @@ async fn list_summaries(
     };
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
     let page = Page { before: query.before.map(ExecutionId), limit };
-    let summaries = state.control().list(&filter, page).await?;
+    let summaries = state.app().summaries(&filter, page).await?;
     Ok(Json(SummariesReply { summaries }))
 }
 
@@ -89,7 +87,7 @@ async fn show_summary(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<SummaryReply>, ApiError> {
-    Ok(Json(SummaryReply { summary: known(&state, id.into()).await? }))
+    Ok(Json(SummaryReply { summary: state.app().execution(id.into()).await? }))
 }
 
 /// Reads events as stored; waits for the next one if there is none yet.
@@ -104,30 +102,17 @@ async fn read_log(
 ) -> Result<Json<LogReply>, ApiError> {
     let (execution, after) = (ExecutionId::from(id), Seq(query.after));
     // Loaded before the events: if the execution has ended by then, the events are complete.
-    let summary = known(&state, execution).await?;
-    let events = state.control().events(execution, after, READ_EVENTS_MAX).await?;
+    let summary = state.app().execution(execution).await?;
+    let events = state.app().log(execution, after).await?;
     let wait = Duration::from_millis(query.wait_ms).min(WAIT_MAX);
     if !events.is_empty() || wait.is_zero() || summary.status.is_terminal() {
         return Ok(Json(LogReply { events }));
     }
-    let first = tokio::select! {
-        first = next_event(&state, execution, after) => Some(first?),
-        () = tokio::time::sleep(wait) => None,
+    let events = tokio::select! {
+        events = state.app().next_log(execution, after) => events?,
+        () = tokio::time::sleep(wait) => Vec::new(),
         // The client's next request reaches another server.
-        () = state.draining().cancelled() => None,
+        () = state.draining().cancelled() => Vec::new(),
     };
-    let Some(first) = first else { return Ok(Json(LogReply { events: Vec::new() })) };
-    let mut events = state.control().events(execution, after, READ_EVENTS_MAX).await?;
-    if events.is_empty() {
-        events.push(first);
-    }
     Ok(Json(LogReply { events }))
-}
-
-async fn next_event(
-    state: &AppState,
-    execution: ExecutionId,
-    after: Seq,
-) -> Result<Recorded, ApiError> {
-    Ok(state.control().events_follow(execution, after).next().await?)
 }

@@ -17,11 +17,9 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::executions::known;
 use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
-use crate::tell::teller_at;
 
 /// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -54,7 +52,7 @@ async fn follow_execution(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let execution = ExecutionId::from(id);
-    let summary = known(&state, execution).await?;
+    let summary = state.app().execution(execution).await?;
     let after = Seq(resumed(&headers).unwrap_or(query.after));
     if summary.status.is_terminal() && after >= summary.seq {
         // Status 204 tells a browser not to reconnect.
@@ -63,7 +61,7 @@ async fn follow_execution(
     if after > summary.seq {
         return Err(LoadError::Rewound { execution, seq: after }.into());
     }
-    let teller = teller_at(&state, execution, after).await?;
+    let teller = state.app().teller_at(execution, after).await?;
     let events = state.control().events_follow(execution, after);
     let sent = sent_events(state, events, teller);
     Ok(Sse::new(sent).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())

@@ -4,22 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use noetl_api::AnyId;
-use noetl_api::wire::{
-    SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
-};
+use noetl_api::wire::{SubscribeRequest, SubscriptionEvents, SubscriptionList, SubscriptionView};
 use noetl_control::SubscriptionError;
 use noetl_engine::SubscriptionAction;
-use noetl_model::{ExecutionId, Seq};
-use noetl_store::{PAGE_MAX, SubscriptionRow};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{Body, InPath};
 use crate::state::AppState;
-
-/// Maximum number of subscriptions in a list.
-const LIST_MAX: usize = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -38,16 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn list_subscriptions(
     State(state): State<AppState>,
 ) -> Result<Json<SubscriptionList>, ApiError> {
-    let mut rows: Vec<SubscriptionRow> = Vec::new();
-    loop {
-        let page = state.store().subscriptions(rows.last().map(|row| row.id)).await?;
-        let is_last = page.len() < PAGE_MAX;
-        rows.extend(page);
-        if is_last || rows.len() >= LIST_MAX {
-            break;
-        }
-    }
-    Ok(Json(SubscriptionList { subscriptions: rows.into_iter().map(view).collect() }))
+    Ok(Json(state.app().list_subscriptions().await?))
 }
 
 /// Returns the subscription at a path; registers one if there is none that is not deactivated.
@@ -59,7 +43,7 @@ async fn subscribe(
     State(state): State<AppState>,
     Body(request): Body<SubscribeRequest>,
 ) -> Result<Json<SubscriptionView>, ApiError> {
-    Ok(Json(view(state.control().subscribe(&request.path).await?)))
+    Ok(Json(state.app().subscribe(&request.path).await?))
 }
 
 /// Registers a subscription (the path that existing workers use).
@@ -71,7 +55,7 @@ async fn register_subscription(
     State(state): State<AppState>,
     Body(request): Body<SubscribeRequest>,
 ) -> Result<Json<SubscriptionView>, ApiError> {
-    Ok(Json(view(state.control().subscribe(&request.path).await?)))
+    Ok(Json(state.app().subscribe(&request.path).await?))
 }
 
 /// Shows a subscription.
@@ -83,9 +67,7 @@ async fn show_subscription(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<SubscriptionView>, ApiError> {
-    let id = ExecutionId::from(id);
-    let row = state.store().subscription(id).await?;
-    Ok(Json(view(row.ok_or(SubscriptionError::Unknown(id))?)))
+    Ok(Json(state.app().subscription(id.into()).await?))
 }
 
 /// Lists the events of a subscription.
@@ -97,19 +79,7 @@ async fn subscription_events(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<SubscriptionEvents>, ApiError> {
-    let id = ExecutionId::from(id);
-    let records = state.store().subscription_events(id, Seq::ZERO).await?;
-    if records.is_empty() {
-        return Err(SubscriptionError::Unknown(id).into());
-    }
-    let events = records.iter().map(|record| SubscriptionEventView {
-        seq: record.seq.0,
-        event_id: record.event_id.to_string(),
-        event_type: record.event.as_str().to_owned(),
-        state: record.event.state().to_string(),
-        created_at: record.at.to_string(),
-    });
-    Ok(Json(SubscriptionEvents { events: events.collect() }))
+    Ok(Json(state.app().subscription_events(id.into()).await?))
 }
 
 /// Activates, pauses, resumes, drains or deactivates a subscription.
@@ -126,18 +96,7 @@ async fn move_subscription(
         action.parse().map_err(|error: noetl_engine::UnknownAction| {
             ApiError::invalid("unknown-action", error.to_string())
         })?;
-    Ok(Json(view(state.control().move_subscription(id.into(), action).await?)))
-}
-
-fn view(row: SubscriptionRow) -> SubscriptionView {
-    SubscriptionView {
-        subscription_id: row.id.to_string(),
-        state: row.state().to_string(),
-        last_event_type: row.last_event.as_str().to_owned(),
-        updated_at: row.updated_at.to_string(),
-        catalog_id: row.catalog_id.to_string(),
-        path: row.path,
-    }
+    Ok(Json(state.app().move_subscription(id.into(), action).await?))
 }
 
 impl From<SubscriptionError> for ApiError {

@@ -6,12 +6,12 @@
 use axum::Json;
 use axum::extract::State;
 use noetl_api::wire::{UiField, UiSchema};
+use noetl_app::{EntryChoice, version_of};
 use noetl_playbook::Playbook;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
-use super::execute::version_of;
 use crate::error::{ApiError, unknown_path};
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
@@ -38,7 +38,9 @@ pub(super) async fn ui_schema(
     let Some(path) = tail.strip_suffix("/ui_schema") else {
         return Err(unknown_path().await);
     };
-    let found = state.store().by_path(path, version_of(version.as_ref())?).await?;
+    let version = version_of(version.as_ref())?;
+    let choice = EntryChoice::Path { path: path.to_owned(), version };
+    let found = state.app().find_entry(&choice).await?;
     let entry = found.ok_or_else(|| {
         ApiError::not_found("unknown-playbook", format!("the catalog has no playbook {path}"))
     })?;

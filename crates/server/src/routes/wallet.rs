@@ -4,9 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use noetl_api::AnyId;
+use noetl_app::{AuditFilter, SealedTable};
 use noetl_model::Timestamp;
 use noetl_secrets::Progress;
-use noetl_store::{AUDIT_PAGE_MAX, AuditFilter, SealedTable};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -17,7 +17,7 @@ use crate::error::ApiError;
 use crate::extract::{InQuery, MaybeBody};
 use crate::state::AppState;
 
-/// Maximum number of batches rotated per request.
+/// Default maximum number of batches rotated per request.
 const BATCHES_MAX: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -77,8 +77,8 @@ async fn rotate_key(
     State(state): State<AppState>,
     MaybeBody(request): MaybeBody<RotateRequest>,
 ) -> Result<Json<Rotated>, ApiError> {
-    let batches = request.max_batches.min(BATCHES_MAX);
-    let rotation = state.vault().rotate(request.batch_size, batches).await?;
+    let RotateRequest { batch_size, max_batches } = request;
+    let rotation = state.app().rotate_keys(batch_size, max_batches).await?;
     for (table, progress) in
         [("credential", &rotation.credential), ("keychain", &rotation.keychain)]
     {
@@ -162,8 +162,7 @@ async fn list_accesses(
         from: time("from", query.from)?,
         to: time("to", query.to)?,
     };
-    let limit = query.limit.unwrap_or(100).clamp(1, AUDIT_PAGE_MAX);
-    let rows = state.records().accesses(&filter, limit).await?.into_iter();
+    let rows = state.app().secret_accesses(&filter, query.limit).await?.into_iter();
     let rows = rows.map(|it| AuditRow {
         audit_id: it.id.to_string(),
         occurred_at: it.at.to_string(),

@@ -13,15 +13,13 @@ use noetl_api::wire::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
     ReportReply,
 };
-use noetl_api::{Cancellation, HeartbeatAnswer, LostReason, ReportAnswer};
+use noetl_api::{Cancellation, LeaseRequest};
 use noetl_bus::{Hint, HintReceiver};
-use noetl_control::Heartbeat;
 use noetl_model::{Digest, PAYLOAD_MAX};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::pools::forget_worker;
 use crate::error::ApiError;
 use crate::extract::{Body, InPath, Raw, json};
 use crate::state::AppState;
@@ -65,11 +63,12 @@ async fn lease_commands(
     State(state): State<AppState>,
     Body(call): Body<LeaseCall>,
 ) -> Result<Json<LeaseReply>, ApiError> {
-    let wait = Duration::from_millis(call.wait_ms).min(WAIT_MAX);
-    let max = call.max.min(LEASES_MAX);
-    state.unserved().asked_for(&call.pool);
+    let LeaseCall { worker, pool, scope, max, wait_ms } = call;
+    let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+    state.app().pool_asked_for(&pool);
+    let request = LeaseRequest { worker, pool, scope, max: max.min(LEASES_MAX), wait };
     let leases = tokio::select! {
-        leases = state.control().lease_from(call.scope, &call.worker, &call.pool, max, wait) => leases?,
+        leases = state.app().lease_commands(request) => leases?,
         // The worker asks another server instead. A claim in progress is freed when its lease
         // expires.
         () = state.draining().cancelled() => Vec::new(),
@@ -87,21 +86,7 @@ async fn extend_leases(
     Body(HeartbeatCall { worker: _, held }): Body<HeartbeatCall>,
 ) -> Result<Json<HeartbeatReply>, ApiError> {
     bounded(held.len(), HELD_MAX)?;
-    let held: Vec<noetl_store::Held> = held
-        .iter()
-        .map(|it| noetl_store::Held {
-            execution: it.execution,
-            command: it.command,
-            attempt: it.attempt,
-        })
-        .collect();
-    let answers = state.control().heartbeat(&held).await?;
-    let answers = answers.into_iter().map(|answer| match answer {
-        Heartbeat::Extended { until } => HeartbeatAnswer::Extended { until },
-        Heartbeat::Superseded => HeartbeatAnswer::Lost(LostReason::Superseded),
-        Heartbeat::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
-    });
-    Ok(Json(HeartbeatReply { answers: answers.collect() }))
+    Ok(Json(HeartbeatReply { answers: state.app().extend_leases(&held).await? }))
 }
 
 /// Frees the unfinished commands of a worker that ends.
@@ -113,8 +98,7 @@ async fn release_commands(
     State(state): State<AppState>,
     Body(ReleaseCall { worker }): Body<ReleaseCall>,
 ) -> Result<Json<ReleaseReply>, ApiError> {
-    let released = state.control().release(&worker).await?;
-    forget_worker(state.records(), &worker).await?;
+    let released = state.app().release_worker(&worker).await?;
     Ok(Json(ReleaseReply { released }))
 }
 
@@ -132,18 +116,7 @@ async fn report_commands(
     let ReportCall { reports } = json(&body)?;
     drop(body);
     bounded(reports.len(), REPORTS_MAX)?;
-    let answers = state.control().report_all(reports).await;
-    // Reports are idempotent: if one got no answer, the worker repeats all of them.
-    let answers: Result<Vec<ReportAnswer>, ApiError> = answers
-        .into_iter()
-        .map(|answer| match answer? {
-            noetl_control::ReportAnswer::Accepted => Ok(ReportAnswer::Accepted),
-            noetl_control::ReportAnswer::Continued(lease) => Ok(ReportAnswer::Continued(lease)),
-            noetl_control::ReportAnswer::Superseded => Ok(ReportAnswer::Superseded),
-            noetl_control::ReportAnswer::Unknown => Ok(ReportAnswer::Unknown),
-        })
-        .collect();
-    Ok(Json(ReportReply { answers: answers? }))
+    Ok(Json(ReportReply { answers: state.app().report_commands(reports).await? }))
 }
 
 fn bounded(count: usize, max: usize) -> Result<(), ApiError> {

@@ -217,7 +217,7 @@ async fn the_secret_of_a_sender_is_a_stored_credential() {
     let server = with_postgres(Server::new()).await;
     let put = json!({ "name": "orders_key", "type": "secret", "data": { "secret": "s3cret" } });
     server.post("/api/credentials", put).await;
-    let secrets: &dyn crate::Secrets = server.state.lookup();
+    let secrets: &dyn crate::Secrets = server.state.app().secrets();
     assert_eq!(secrets.secret("orders_key").await, Ok("s3cret".to_owned()));
     assert!(secrets.secret("pg").await.is_err(), "it has no one secret");
     assert!(secrets.secret("nobody").await.is_err());

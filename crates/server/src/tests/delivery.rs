@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
+use noetl_app::{SubjectPrefix, deliver_feeds};
 use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Parcel, Reach};
 use noetl_store::{FailedStanding, FeedDelivery};
 use noetl_testkit::{NatsServer, Publisher};
@@ -14,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stores::Backing;
 use super::{HELLO, Server, in_memory, settings};
-use crate::routes::deliver_feeds;
-use crate::{Access, Hosts, Settings, SubjectPrefix};
+use crate::{Access, Hosts, Settings};
 
 /// Maximum time for events to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,13 +49,15 @@ async fn events_go_onto_a_subject_once_each_and_go_on_after_the_server_has_died(
     assert_eq!(added.body["subject"], "noetl.events.{event_type}", "{}", added.body);
     let first = server.start("tests/hello").await;
     let stop = CancellationToken::new();
-    let one = tokio::spawn(deliver_feeds(server.state.clone(), "one".to_owned(), stop.clone()));
+    let one =
+        tokio::spawn(deliver_feeds(server.state.app().clone(), "one".to_owned(), stop.clone()));
     let publisher = Publisher::connect(&broker.url()).await;
     arrive(&publisher, told(&server, std::slice::from_ref(&first)).await).await;
     one.abort();
     let second = server.start("tests/hello").await;
     // The stopped task keeps its turn for a while; the same holder continues at once.
-    let again = tokio::spawn(deliver_feeds(server.state.clone(), "one".to_owned(), stop.clone()));
+    let again =
+        tokio::spawn(deliver_feeds(server.state.app().clone(), "one".to_owned(), stop.clone()));
     arrive(&publisher, told(&server, &[first, second]).await).await;
     again.abort();
     let moved = server.get("/api/feeds/out").await.body["cursor"].clone();
@@ -139,7 +141,8 @@ async fn a_feed_that_cannot_be_delivered_delays_no_other_and_is_dead_in_the_end(
     server.start("tests/hello").await;
     let stop = CancellationToken::new();
     let state = server.state.clone();
-    let delivering = tokio::spawn(deliver_feeds(state, "one".to_owned(), stop.clone()));
+    let delivering =
+        tokio::spawn(deliver_feeds(state.app().clone(), "one".to_owned(), stop.clone()));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(broker.taken("good").0, 3, "it does not wait for the others");
     assert_eq!(delivery(&server, "good").await, ("working".to_owned(), 0));
@@ -188,7 +191,8 @@ async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_
     let narrow = Server::on(narrow, store, broker.clone(), clock);
     let state = narrow.state.clone();
     let stop = CancellationToken::new();
-    let delivering = tokio::spawn(deliver_feeds(state, "one".to_owned(), stop.clone()));
+    let delivering =
+        tokio::spawn(deliver_feeds(state.app().clone(), "one".to_owned(), stop.clone()));
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(delivery(&narrow, "out").await.0, "dead", "made under another prefix");
     assert_eq!(broker.taken("out"), (0, 0));
@@ -212,7 +216,8 @@ async fn a_server_whose_turn_it_is_not_leaves_the_failures_of_a_feed_alone() {
     assert!(store.put_feed_delivery("bad", &failed).await.expect("the store answers"));
     let stop = CancellationToken::new();
     let state = server.state.clone();
-    let delivering = tokio::spawn(deliver_feeds(state, "one".to_owned(), stop.clone()));
+    let delivering =
+        tokio::spawn(deliver_feeds(state.app().clone(), "one".to_owned(), stop.clone()));
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(delivery(&server, "bad").await, ("retrying".to_owned(), 3));
     assert_eq!(broker.taken("bad"), (0, 0));

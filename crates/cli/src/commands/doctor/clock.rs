@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use noetl_control::Skew;
 use noetl_model::Timestamp;
-use noetl_store::{Clock as _, SystemClock};
 use noetl_store_postgres::{ClusterSettings, DatabaseTime, read_clocks};
 use serde_json::Value;
 
 use super::{Check, chain};
 use crate::config::Config;
+use crate::foundation::machine_time;
 
 /// Timeout for reading the time of the databases.
 const READ_MAX: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ pub(super) async fn of_databases(config: &Config) -> Vec<Check> {
         Err(error) => return vec![unread(chain(&error))],
     };
     match tokio::time::timeout(READ_MAX, read_clocks(settings)).await {
-        Ok(Ok(times)) => times.iter().map(|time| of_database(time, SystemClock.now())).collect(),
+        Ok(Ok(times)) => times.iter().map(|time| of_database(time, machine_time())).collect(),
         Ok(Err(error)) => vec![unread(chain(&error))],
         Err(_) => vec![unread(format!("no answer in {} s", READ_MAX.as_secs()))],
     }

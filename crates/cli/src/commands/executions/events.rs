@@ -6,12 +6,12 @@ use noetl_model::{Event, ExecutionId, Recorded, Seq};
 use serde::Serialize;
 
 use crate::args::{EventsArgs, EventsFormat};
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::history::History;
 use crate::output::events::event_line;
 use crate::output::{compact, pretty};
-use crate::plane;
 use crate::terminal::Terminal;
 
 /// Polling interval for events that another process writes.
@@ -22,7 +22,7 @@ pub(crate) async fn events(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (chosen, history, _) = plane::chosen(&args.client, args.execution, config).await?;
+    let (chosen, history, _) = backend::chosen(&args.client, args.execution, config).await?;
     let execution = chosen.execution;
     let mut log = Log { history, execution, after: args.after, left: args.limit };
     let mut all = Vec::new();

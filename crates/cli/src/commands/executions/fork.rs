@@ -7,11 +7,11 @@ use noetl_control::{ForkAt, ForkRequest, PlaybookChoice};
 use noetl_model::Summary;
 
 use crate::args::{ChangeArgs, Chosen, ForkArgs, RetryArgs};
+use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::plane::{self, Plane};
 use crate::session::Work;
 use crate::terminal::Terminal;
 use crate::workload::{by_key, check_declared, payload_of};
@@ -42,25 +42,25 @@ async fn forked(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let plane = plane::open(&args.client, Work::Here, config).await?;
-    let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
-    let ended = match begun(&*plane, execution, at, args).await {
+    let backend = backend::open(&args.client, Work::Here, config).await?;
+    let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
+    let ended = match begun(&*backend, execution, at, args).await {
         Ok(fork) => conclusion.of_one(fork, terminal).await,
         Err(failure) => Err(failure),
     };
     if !matches!(ended, Ok(Exit::Aborted)) {
-        plane.close().await;
+        backend.close().await;
     }
     ended
 }
 
 async fn begun(
-    plane: &dyn Plane,
+    backend: &dyn Backend,
     execution: Chosen,
     at: ForkAt,
     args: &ChangeArgs,
 ) -> Result<Summary, Failure> {
-    let history = plane.history();
+    let history = backend.history();
     let origin = history.chosen(execution).await?;
     let workload = payload_of(&args.workload).map_err(Failure::bad_input)?;
     if args.workload.must_be_declared() {
@@ -70,16 +70,16 @@ async fn begun(
     let context = by_key(&args.ctx);
     let request = ForkRequest { origin: origin.execution, at, playbook: None, workload, context };
     match args.playbook.as_deref() {
-        None => plane.fork(request).await,
+        None => backend.fork(request).await,
         Some(LATEST) => {
             let path = origin.playbook.path.clone();
             let playbook = Some(PlaybookChoice::Path { path, version: None });
-            plane.fork(ForkRequest { playbook, ..request }).await
+            backend.fork(ForkRequest { playbook, ..request }).await
         }
         Some(file) => {
             let content = String::from_utf8(files::read(Path::new(file))?)
                 .map_err(|_| Failure::bad_input(anyhow!("{file} is not text")))?;
-            plane.fork_onto(request, Path::new(file), &content).await
+            backend.fork_onto(request, Path::new(file), &content).await
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `noetl executions get`: shows one execution in full.
 
 use crate::args::GetArgs;
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::execution::{document_of, output_of, text};
-use crate::plane;
 use crate::terminal::{CAREFUL, Terminal, paint};
 
 pub(crate) async fn get(
@@ -13,7 +13,7 @@ pub(crate) async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, history, home) = plane::chosen(&args.client, args.execution, config).await?;
+    let (summary, history, home) = backend::chosen(&args.client, args.execution, config).await?;
     let overview = history.overview(&summary).await?;
     let shown = match args.output.document() {
         Some(format) => document(format, &document_of(&overview, &history, &home).await?),

@@ -1,10 +1,11 @@
 //! `noetl executions list`: lists executions, newest first.
 
+use noetl_app::{ExecutionFilter, PathFilter};
 use noetl_model::{ExecutionStatus, Summary, Timestamp};
-use noetl_store::{ExecutionFilter, PathFilter};
 use serde::Serialize;
 
 use crate::args::ListArgs;
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::history::{Started, Which};
@@ -12,7 +13,6 @@ use crate::output::document;
 use crate::output::execution::status;
 use crate::output::table::{line, table};
 use crate::output::time::{day, seconds, took};
-use crate::plane;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// The most characters of an error in the table.
@@ -43,7 +43,7 @@ pub(crate) async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = plane::history(&args.client, config).await?;
+    let (history, _) = backend::history(&args.client, config).await?;
     let filter = ExecutionFilter {
         status: args.status,
         path: args.path.clone().map(PathFilter::Part),

@@ -6,10 +6,10 @@ use noetl_model::{Event, Seq, Summary};
 use serde_json::{Map, Value};
 
 use crate::args::RerunArgs;
+use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::plane::{self, Plane};
 use crate::session::Work;
 use crate::terminal::Terminal;
 use crate::workload::{check_declared, merge, payload_of};
@@ -20,25 +20,25 @@ pub(crate) async fn rerun(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let over = payload_of(&args.workload).map_err(Failure::bad_input)?;
-    let plane = plane::open(&args.client, Work::Here, config).await?;
-    let mut conclusion = Conclusion::new(&*plane, &args.watch, config)?;
-    let ended = match again(&*plane, args, over).await {
+    let backend = backend::open(&args.client, Work::Here, config).await?;
+    let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
+    let ended = match again(&*backend, args, over).await {
         Ok(execution) => conclusion.of_one(execution, terminal).await,
         Err(failure) => Err(failure),
     };
     if !matches!(ended, Ok(Exit::Aborted)) {
-        plane.close().await;
+        backend.close().await;
     }
     ended
 }
 
 /// Starts the playbook version of an execution, with values merged into its workload.
 async fn again(
-    plane: &dyn Plane,
+    backend: &dyn Backend,
     args: &RerunArgs,
     over: Map<String, Value>,
 ) -> Result<Summary, Failure> {
-    let history = plane.history();
+    let history = backend.history();
     let earlier = history.chosen(args.execution).await?;
     let id = earlier.execution;
     let first = history.page(id, Seq::ZERO).await?.into_iter().next();
@@ -55,5 +55,5 @@ async fn again(
         pool,
         ..StartRequest::new(PlaybookChoice::Id(earlier.playbook.catalog_id), payload)
     };
-    plane.start(request).await
+    backend.start(request).await
 }

@@ -1,11 +1,11 @@
 //! `noetl resume`: runs interrupted executions to their end.
 
 use crate::args::ResumeArgs;
+use crate::backend::Backend as _;
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
 use crate::database;
 use crate::failure::{Exit, Failure};
-use crate::plane::Plane as _;
 use crate::session::Session;
 use crate::terminal::Terminal;
 
@@ -31,10 +31,10 @@ async fn resume_in(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(chosen) = args.execution {
-        let execution = conclusion.plane.history().chosen(chosen).await?;
+        let execution = conclusion.backend.history().chosen(chosen).await?;
         return conclusion.of_one(execution, terminal).await;
     }
-    let unfinished = conclusion.plane.unfinished().await?;
+    let unfinished = conclusion.backend.unfinished().await?;
     if unfinished.is_empty() {
         terminal.say("nothing to continue: every execution has ended");
     }

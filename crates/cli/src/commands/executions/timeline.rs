@@ -3,11 +3,11 @@
 use noetl_replay::{TimelineFold, Wanted};
 
 use crate::args::TimelineArgs;
+use crate::backend;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::timeline::drawn;
-use crate::plane;
 use crate::terminal::Terminal;
 
 pub(crate) async fn timeline(
@@ -15,7 +15,7 @@ pub(crate) async fn timeline(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = plane::history(&args.client, config).await?;
+    let (history, _) = backend::history(&args.client, config).await?;
     let execution = history.chosen(args.execution).await?.execution;
     let mut fold = TimelineFold::new(execution);
     history

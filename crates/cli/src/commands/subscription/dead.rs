@@ -1,15 +1,15 @@
 //! `noetl subscription dead`: lists, retries and deletes messages that could not be dispatched.
 
-use noetl_api::wire::{DeadDropped, DeadRetried, FailedMessageView, FailedMessagesView};
-use serde_json::json;
+use noetl_api::wire::{DeadRetried, FailedMessageView};
 
 use super::found;
 use crate::args::{DeadChoiceArgs, DeadCommand, SubscriptionArgs};
+use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
-use crate::door::{Door, part};
 use crate::failure::{Exit, Failure};
 use crate::output::document;
 use crate::output::table::{line, table};
+use crate::session::Work;
 use crate::terminal::{FAINT, Terminal, paint};
 
 /// The most characters of a reason in the table.
@@ -34,9 +34,9 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let messages = failed(&door, &args.subscription).await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let messages = failed(&*backend, &args.subscription).await;
+    backend.close().await;
     let messages = messages?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &messages))?,
@@ -46,13 +46,15 @@ async fn list(
     Ok(Exit::Completed)
 }
 
-async fn failed(door: &Door, subscription: &str) -> Result<Vec<FailedMessageView>, Failure> {
-    let id = found(door, subscription).await?.subscription_id;
+async fn failed(
+    backend: &dyn Backend,
+    subscription: &str,
+) -> Result<Vec<FailedMessageView>, Failure> {
+    let id = subscription_id(&found(backend, subscription).await?)?;
     let mut messages: Vec<FailedMessageView> = Vec::new();
     let mut after = String::new();
     loop {
-        let path = format!("api/subscriptions/{}/dead?after={}", part(&id), part(&after));
-        let page: FailedMessagesView = door.get(&path).await?;
+        let page = backend.failed_messages(id, &after).await?;
         messages.extend(page.messages);
         match page.next_after {
             Some(next) if messages.len() < LIST_MAX => after = next,
@@ -81,9 +83,9 @@ async fn retry(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let retried = changed::<DeadRetried>(&door, args, "retry").await;
-    door.close().await;
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let retried = retry_at(&*backend, args).await;
+    backend.close().await;
     let DeadRetried { started, duplicates, failed } = retried?;
     terminal.say(format!("{started} started, {duplicates} known already, {} failed", failed.len()));
     for failure in &failed {
@@ -97,19 +99,19 @@ async fn drop_all(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let door = Door::open(&args.client, config).await?;
-    let dropped = changed::<DeadDropped>(&door, args, "drop").await;
-    door.close().await;
-    terminal.say(format!("{} dropped", dropped?.dropped));
+    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let dropped = drop_at(&*backend, args).await;
+    backend.close().await;
+    terminal.say(format!("{} dropped", dropped?));
     Ok(Exit::Completed)
 }
 
-async fn changed<T: serde::de::DeserializeOwned>(
-    door: &Door,
-    args: &DeadChoiceArgs,
-    what: &str,
-) -> Result<T, Failure> {
-    let id = found(door, &args.subscription).await?.subscription_id;
-    let body = json!({ "names": args.messages });
-    door.post(&format!("api/subscriptions/{}/dead/{what}", part(&id)), &body).await
+async fn retry_at(backend: &dyn Backend, args: &DeadChoiceArgs) -> Result<DeadRetried, Failure> {
+    let id = subscription_id(&found(backend, &args.subscription).await?)?;
+    backend.retry_dead(id, &args.messages).await
+}
+
+async fn drop_at(backend: &dyn Backend, args: &DeadChoiceArgs) -> Result<u64, Failure> {
+    let id = subscription_id(&found(backend, &args.subscription).await?)?;
+    backend.drop_dead(id, &args.messages).await
 }

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use noetl_api::wire::SubscriptionView;
-use noetl_api::{Method, RemoteControl};
+use noetl_api::RemoteControl;
+use noetl_engine::SubscriptionAction;
 use noetl_model::{SubscriptionState, WorkerId};
 use noetl_tools::{FixedCredentials, StandardSources};
 use noetl_worker::{IntakeEnd, IntakeRuntime, PlaneCredentials};
-use serde_json::json;
-use std::time::Duration;
 
 use super::super::stopped;
+use crate::backend::{Subscriptions as _, subscription_id};
 use crate::config::Config;
-use crate::door::part;
 use crate::failure::{Exit, Failure};
-use crate::remote::{Remote, refused};
+use crate::remote::Remote;
 use crate::terminal::Terminal;
 
 /// Fetches the messages of a subscription until told to stop, or until there is nothing to fetch.
@@ -47,16 +45,11 @@ pub(super) async fn fetch(
 /// Registers a subscription and activates it if it is new; one that was paused or drained is left
 /// as it is.
 async fn begin(path: &str, remote: &Remote) -> Result<(), Failure> {
-    let ask = async |route: &str, body: serde_json::Value| {
-        let asked = remote.client().ask(Method::POST, route, Some(&body), Duration::ZERO).await;
-        asked.map_err(refused)
-    };
-    let registered: SubscriptionView =
-        ask("api/subscriptions/register", json!({ "path": path })).await?;
+    let registered = remote.subscribe(path).await?;
     if registered.state == SubscriptionState::Registered.as_str() {
-        let id = part(&registered.subscription_id);
-        let _moved: SubscriptionView =
-            ask(&format!("api/subscriptions/{id}/activate"), json!({})).await?;
+        remote
+            .move_subscription(subscription_id(&registered)?, SubscriptionAction::Activate)
+            .await?;
     }
     Ok(())
 }

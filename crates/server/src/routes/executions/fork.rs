@@ -6,15 +6,14 @@ use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
 use noetl_api::wire::{ForkAnswer, ForkBody};
+use noetl_app::{ForkPlaybook, version_of};
 use noetl_control::{ForkAt, ForkError, ForkRequest, PlaybookChoice};
 use noetl_model::{ExecutionId, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::known;
 use crate::error::ApiError;
 use crate::extract::InPath;
-use crate::routes::execute::version_of;
 use crate::state::AppState;
 use crate::strict::MaybeStrictBody;
 
@@ -38,7 +37,7 @@ async fn fork_execution(
     let playbook = match (body.catalog_id, body.version) {
         (Some(id), _) => Some(PlaybookChoice::Id(id.into())),
         (None, Some(version)) => {
-            let path = known(&state, origin).await?.playbook.path;
+            let path = state.app().execution(origin).await?.playbook.path;
             Some(PlaybookChoice::Path { path, version: version_of(Some(&version))? })
         }
         (None, None) => None,
@@ -46,16 +45,14 @@ async fn fork_execution(
     let context: BTreeMap<_, _> = body.context.unwrap_or_default().into_iter().collect();
     let workload = body.workload.unwrap_or_default();
     let request = ForkRequest { origin, at, playbook, workload, context };
-    let fork = match body.content {
-        None => state.control().fork(request).await?,
-        Some(content) => state.control().fork_onto(request, "the playbook", &content).await?,
-    };
-    let summary = known(&state, fork).await?;
+    let document = |content| ForkPlaybook::Document { file: "the playbook", content };
+    let playbook = body.content.as_deref().map_or(ForkPlaybook::Registered, document);
+    let fork = state.app().fork(request, playbook).await?;
     Ok(Json(ForkAnswer {
-        execution_id: AnyId(fork.0),
+        execution_id: AnyId(fork.execution.0),
         status: "started".to_owned(),
         forked_from: AnyId(origin.0),
-        forked_at: summary.fork.map_or(0, |fork| fork.seq.0),
+        forked_at: fork.fork.map_or(0, |fork| fork.seq.0),
     }))
 }
 

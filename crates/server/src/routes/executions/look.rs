@@ -2,25 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::wire::{CancellationCheck, ExecutionDetail, ExecutionState, Pagination};
-use noetl_api::{AnyId, PublicEvent, value_or_reference};
-use noetl_model::{Event, ExecutionId, ExecutionStatus, Seq};
-use noetl_store::READ_EVENTS_MAX;
+use noetl_api::wire::{CancellationCheck, ExecutionDetail, ExecutionState};
+use noetl_api::{AnyId, PublicEvent};
+use noetl_app::ExecutionOverview;
+use noetl_model::ExecutionId;
 use serde::Deserialize;
-use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{item_of, known, state_of};
+use super::{item_of, state_of};
 use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
 use crate::state::AppState;
-use crate::tell::{Keep, events_after};
-use crate::unserved::hint;
-
-/// Maximum number of events shown with an execution.
-const DETAIL_EVENTS_MAX: u64 = 2000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -72,23 +66,8 @@ async fn show_execution(
     InQuery(query): InQuery<DetailQuery>,
 ) -> Result<Json<ExecutionDetail>, ApiError> {
     let execution = ExecutionId::from(id);
-    let summary = known(&state, execution).await?;
-    let first = state.control().events(execution, Seq::ZERO, 1).await?;
-    let workload = match first.first().map(|recorded| &recorded.event) {
-        Some(Event::ExecutionStarted { workload, .. }) => value_or_reference(workload),
-        Some(_) | None => Value::Null,
-    };
-    let total = summary.seq.0;
-    let hint = hint(&state, &summary).await?;
-    let size = query.page_size.unwrap_or(DETAIL_EVENTS_MAX).clamp(1, DETAIL_EVENTS_MAX);
-    let pagination = Pagination::of(query.page, size, total);
-    let (after, keep) = match query.page {
-        Some(_) => ((pagination.page - 1).saturating_mul(size).min(total), Keep::All),
-        None => (total.saturating_sub(size), Keep::Newest),
-    };
-    let limit = usize::try_from(size.min(total - after)).unwrap_or(READ_EVENTS_MAX);
-    let events = events_after(&state, execution, Seq(after), limit, keep).await?;
-    let events = events.into_iter().map(|told| told.event).collect();
+    let found = state.app().execution_overview(execution, query.page, query.page_size).await?;
+    let ExecutionOverview { summary, workload, events, pagination, hint } = found;
     Ok(Json(ExecutionDetail {
         events_endpoint: format!("/api/executions/{execution}/events"),
         execution: item_of(summary),
@@ -108,8 +87,8 @@ async fn execution_status(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ExecutionState>, ApiError> {
-    let summary = known(&state, id.into()).await?;
-    let hint = hint(&state, &summary).await?;
+    let summary = state.app().execution(id.into()).await?;
+    let hint = state.app().hint(&summary).await?;
     Ok(Json(state_of(summary, state.now(), hint)))
 }
 
@@ -122,7 +101,6 @@ async fn cancellation_check(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<CancellationCheck>, ApiError> {
-    let summary = state.control().summary(id.into()).await?;
-    let is_cancelled = summary.is_some_and(|summary| summary.status == ExecutionStatus::Cancelled);
+    let is_cancelled = state.app().is_cancelled(id.into()).await?;
     Ok(Json(CancellationCheck { execution_id: id.0, is_cancelled }))
 }

@@ -4,13 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
 use noetl_api::wire::{Verification, VerificationQuery};
-use noetl_model::{Digest, ExecutionId};
+use noetl_model::Digest;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::extract::{InPath, InQuery};
-use crate::proof::verification;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -28,12 +27,8 @@ async fn verify_execution(
     InPath(id): InPath<AnyId>,
     InQuery(query): InQuery<VerificationQuery>,
 ) -> Result<Json<Verification>, ApiError> {
-    let execution = ExecutionId::from(id);
     let expected = query.expect.as_deref().map(str::parse::<Digest>).transpose();
     let expected =
         expected.map_err(|error| ApiError::invalid("invalid-digest", error.to_string()))?;
-    let found = verification(state.store(), execution, expected, |_| ()).await?;
-    found.map(Json).ok_or_else(|| {
-        ApiError::not_found("unknown-execution", format!("there is no execution {execution}"))
-    })
+    Ok(Json(state.app().verify(id.into(), expected).await?))
 }

@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use noetl_api::wire::WORKER_KIND;
+use noetl_control::LoadError;
 use noetl_engine::OpenHolder;
 use noetl_model::{Cutoff, ExecutionStatus, Pool, Seq, Summary};
 use noetl_store::{Runtime, StoreError};
 use tokio::time::Instant;
 
-use crate::error::ApiError;
-use crate::routes::SILENT_LEASES;
-use crate::state::AppState;
+use crate::app::App;
 
 /// Maximum age of the cached lookup.
 const FRESH: Duration = Duration::from_secs(2);
@@ -49,12 +48,12 @@ impl UnservedPools {
         asked.get(pool).is_some_and(|at| at.elapsed() < SERVED_FOR)
     }
 
-    async fn look(&self, state: &AppState) -> Result<Arc<BTreeSet<Pool>>, StoreError> {
+    async fn look(&self, app: &App) -> Result<Arc<BTreeSet<Pool>>, StoreError> {
         let known = self.known().clone();
         if let Some((_, known)) = known.filter(|(at, _)| at.elapsed() < FRESH) {
             return Ok(known);
         }
-        let mut found = find(state).await?;
+        let mut found = find(app).await?;
         found.retain(|pool| !self.was_asked_for(pool));
         let found = Arc::new(found);
         *self.known() = Some((Instant::now(), found.clone()));
@@ -66,15 +65,15 @@ impl UnservedPools {
     }
 }
 
-async fn find(state: &AppState) -> Result<BTreeSet<Pool>, StoreError> {
-    let waiting = state.store().ready_pools().await?;
+async fn find(app: &App) -> Result<BTreeSet<Pool>, StoreError> {
+    let waiting = app.store().ready_pools().await?;
     let mut waiting: BTreeSet<Pool> =
         waiting.into_iter().filter(|pool| pool.as_str() != Pool::CONTROL).collect();
     if waiting.is_empty() {
         return Ok(waiting);
     }
-    let silence = state.settings().lease * SILENT_LEASES;
-    let (now, workers) = (state.now(), state.records().runtimes(WORKER_KIND).await?);
+    let silence = app.worker_silence();
+    let (now, workers) = (app.now(), app.records().runtimes(WORKER_KIND).await?);
     for worker in workers.iter().filter(|it| now.since(it.heartbeat) <= silence) {
         match pool_name(worker) {
             Some(name) => waiting.retain(|pool| pool.as_str() != name),
@@ -89,31 +88,40 @@ fn pool_name(worker: &Runtime) -> Option<&str> {
     worker.labels.as_ref()?.get("pool_name")?.as_str()
 }
 
-/// Returns the reason why a running execution does not advance, if its pool has no worker.
-pub(crate) async fn hint(state: &AppState, summary: &Summary) -> Result<Option<String>, ApiError> {
-    if summary.status != ExecutionStatus::Running {
-        return Ok(None);
+impl App {
+    /// Records that a worker asks for commands of a pool.
+    pub fn pool_asked_for(&self, pool: &Pool) {
+        self.unserved().asked_for(pool);
     }
-    let unserved = state.unserved().look(state).await?;
-    if unserved.is_empty() {
-        return Ok(None);
+
+    /// Returns the reason why a running execution does not advance, if its pool has no worker.
+    pub async fn hint(&self, summary: &Summary) -> Result<Option<String>, LoadError> {
+        if summary.status != ExecutionStatus::Running {
+            return Ok(None);
+        }
+        let execution = summary.execution;
+        let unserved = self.unserved().look(self).await;
+        let unserved = unserved.map_err(|error| LoadError::of_store(execution, error))?;
+        if unserved.is_empty() {
+            return Ok(None);
+        }
+        let state = self.control().state(execution, Cutoff::Latest).await?;
+        if !unserved.contains(state.pool()) {
+            return Ok(None);
+        }
+        let waiting: Vec<_> = state
+            .open_commands()
+            .filter(|(_, _, holder)| *holder == OpenHolder::Nobody)
+            .map(|(command, _, _)| command)
+            .collect();
+        let first = waiting.iter().filter_map(|command| state.issued_by(*command)).min();
+        let Some(first) = first else { return Ok(None) };
+        let events = self.events(execution, Seq(first.0 - 1), 1).await?;
+        let since = events.first().map(|recorded| recorded.at);
+        let waited = since.map(|since| self.now().since(since)).unwrap_or_default();
+        let is_worth_it = waited >= HINT_AFTER;
+        Ok(is_worth_it.then(|| said(state.pool(), waiting.len(), waited)))
     }
-    let execution = state.control().state(summary.execution, Cutoff::Latest).await?;
-    if !unserved.contains(execution.pool()) {
-        return Ok(None);
-    }
-    let waiting: Vec<_> = execution
-        .open_commands()
-        .filter(|(_, _, holder)| *holder == OpenHolder::Nobody)
-        .map(|(command, _, _)| command)
-        .collect();
-    let first = waiting.iter().filter_map(|command| execution.issued_by(*command)).min();
-    let Some(first) = first else { return Ok(None) };
-    let events = state.control().events(summary.execution, Seq(first.0 - 1), 1).await?;
-    let since = events.first().map(|recorded| recorded.at);
-    let waited = since.map(|since| state.now().since(since)).unwrap_or_default();
-    let is_worth_it = waited >= HINT_AFTER;
-    Ok(is_worth_it.then(|| said(execution.pool(), waiting.len(), waited)))
 }
 
 fn said(pool: &Pool, count: usize, waited: Duration) -> String {

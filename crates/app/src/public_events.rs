@@ -4,26 +4,26 @@ use std::collections::VecDeque;
 
 use noetl_api::PublicEvent;
 use noetl_compat::Teller;
+use noetl_control::LoadError;
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{READ_BYTES_MAX, json_len};
 
-use crate::error::ApiError;
-use crate::state::AppState;
+use crate::app::App;
 
 /// Maximum number of earlier events read for the names of runs and commands.
 const LOOK_BACK_MAX: u64 = 1000;
 
 /// Creates a converter that knows the names in the events just before `after`.
 pub(crate) async fn teller_at(
-    state: &AppState,
+    app: &App,
     execution: ExecutionId,
     after: Seq,
-) -> Result<Teller, ApiError> {
+) -> Result<Teller, LoadError> {
     let mut teller = Teller::new(execution);
     let mut learned = Seq(after.0.saturating_sub(LOOK_BACK_MAX));
     while learned < after {
         let left = usize::try_from(after.0 - learned.0).unwrap_or(usize::MAX);
-        let earlier = state.control().events(execution, learned, left).await?;
+        let earlier = app.events(execution, learned, left).await?;
         let Some(last) = earlier.last() else { break };
         learned = last.seq;
         earlier.iter().for_each(|recorded| teller.learn(recorded));
@@ -48,17 +48,17 @@ pub(crate) enum Keep {
 
 /// Converts at most `limit` events after `after`, in order; keeps at least one.
 pub(crate) async fn events_after(
-    state: &AppState,
+    app: &App,
     execution: ExecutionId,
     after: Seq,
     limit: usize,
     keep: Keep,
-) -> Result<Vec<Told>, ApiError> {
-    let mut teller = teller_at(state, execution, after).await?;
+) -> Result<Vec<Told>, LoadError> {
+    let mut teller = teller_at(app, execution, after).await?;
     let mut told: VecDeque<Told> = VecDeque::new();
     let (mut last, mut left, mut bytes) = (after, limit, 0);
     while left > 0 {
-        let page = state.control().events(execution, last, left).await?;
+        let page = app.events(execution, last, left).await?;
         let Some(end) = page.last() else { break };
         last = end.seq;
         left -= page.len();
@@ -79,4 +79,11 @@ pub(crate) async fn events_after(
         }
     }
     Ok(told.into())
+}
+
+impl App {
+    /// Creates a converter of an execution's events after `after` to their public form.
+    pub async fn teller_at(&self, execution: ExecutionId, after: Seq) -> Result<Teller, LoadError> {
+        teller_at(self, execution, after).await
+    }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use noetl_control::{Control, LoadError, PayloadError};
 use noetl_engine::Effort;
 use noetl_expr::{Budget, Template, Variables};
@@ -12,12 +11,12 @@ use noetl_secrets::{Access, Identifier, KeychainSecret, Operation, Vault, VaultE
 use noetl_store::{Credential, Store, StoreError};
 use serde_json::{Map, Value};
 
-use crate::ingress::Secrets;
-use crate::routes::KeychainScope;
+use crate::app::Services;
+use crate::keychain::KeychainScope;
 
 /// The reason why an alias has no secret.
 #[derive(Debug, thiserror::Error)]
-pub enum NotFound {
+pub enum SecretError {
     #[error("there is no credential `{0}`")]
     Unknown(String),
     #[error(
@@ -35,28 +34,33 @@ pub enum NotFound {
     Payload(#[from] PayloadError),
 }
 
-impl From<StoreError> for NotFound {
+impl From<StoreError> for SecretError {
     fn from(error: StoreError) -> Self {
         Self::Vault(error.into())
     }
 }
 
-/// A secret, and where it was found.
-pub enum Found {
-    Stored { credential: Box<Credential>, data: Value },
-    Keychain { alias: String, data: Value },
+/// The reason why a sender's secret is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum SenderSecretError {
+    #[error(transparent)]
+    Lookup(#[from] SecretError),
+    #[error("the credential `{0}` has none of the fields {fields}", fields = SENDER_FIELDS.join(", "))]
+    NoField(String),
 }
 
-impl Found {
+/// A secret, and where it was found.
+pub enum FoundSecret {
+    Stored { credential: Box<Credential>, data: Map<String, Value> },
+    Keychain { alias: String, data: Map<String, Value> },
+}
+
+impl FoundSecret {
     /// Returns the fields that tools read, including `type`.
     pub fn fields(self) -> Map<String, Value> {
-        let (kind, data) = match self {
-            Found::Stored { credential, data } => (Some(credential.kind), data),
-            Found::Keychain { data, .. } => (None, data),
-        };
-        let mut fields = match data {
-            Value::Object(fields) => fields,
-            bare => Map::from_iter([("value".to_owned(), bare)]),
+        let (kind, mut fields) = match self {
+            FoundSecret::Stored { credential, data } => (Some(credential.kind), data),
+            FoundSecret::Keychain { data, .. } => (None, data),
         };
         if let Some(kind) = kind {
             fields.entry("type").or_insert(Value::String(kind));
@@ -67,27 +71,15 @@ impl Found {
 
 /// Resolves aliases to secrets.
 #[derive(Clone)]
-pub struct Lookup {
-    pub control: Control,
+pub struct SecretLookup {
+    control: Control,
     /// The store that `control` uses.
-    pub store: Arc<dyn Store>,
-    pub vault: Arc<Vault>,
+    store: Arc<dyn Store>,
+    vault: Arc<Vault>,
 }
 
 /// Fields of a credential that may hold a sender's secret, in order of preference.
 const SENDER_FIELDS: &[&str] = &["secret", "token", "value", "key", "api_key", "password"];
-
-#[async_trait]
-impl Secrets for Lookup {
-    async fn secret(&self, name: &str) -> Result<String, String> {
-        let found = self.find(name, Operation::Read, &Access::default()).await;
-        let fields = found.map_err(|error| error.to_string())?.fields();
-        let secret = SENDER_FIELDS.iter().find_map(|field| fields.get(*field)?.as_str());
-        secret.map(str::to_owned).ok_or_else(|| {
-            format!("the credential `{name}` has none of the fields {}", SENDER_FIELDS.join(", "))
-        })
-    }
-}
 
 /// Maximum depth of keychain entries that refer to one another.
 const ENTRY_DEPTH_MAX: usize = 8;
@@ -118,29 +110,48 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn wrong(self, problem: impl Into<String>) -> NotFound {
-        NotFound::Entry { alias: self.alias.to_owned(), problem: problem.into() }
+    fn wrong(self, problem: impl Into<String>) -> SecretError {
+        SecretError::Entry { alias: self.alias.to_owned(), problem: problem.into() }
     }
 }
 
-impl Lookup {
+impl SecretLookup {
+    /// Creates a resolver on the given services.
+    pub fn of(services: &Services) -> Self {
+        let Services { control, store, vault, .. } = services.clone();
+        Self { control, store, vault }
+    }
+
+    /// Returns the secret of a message's sender: the first of the usual fields of a credential.
+    pub async fn sender_secret(&self, name: &str) -> Result<String, SenderSecretError> {
+        let found = self.find(name, Operation::Read, &Access::default()).await?.fields();
+        let secret = SENDER_FIELDS.iter().find_map(|field| found.get(*field)?.as_str());
+        let missing = || SenderSecretError::NoField(name.to_owned());
+        secret.map(str::to_owned).ok_or_else(missing)
+    }
+
     /// Resolves an alias, for the execution in `access` if there is one.
     pub async fn find(
         &self,
         alias: &str,
         operation: Operation,
         access: &Access,
-    ) -> Result<Found, NotFound> {
+    ) -> Result<FoundSecret, SecretError> {
         self.find_within(Asked { alias, operation, access }, 0).await
     }
 
-    async fn find_within(&self, asked: Asked<'_>, depth: usize) -> Result<Found, NotFound> {
+    async fn find_within(
+        &self,
+        asked: Asked<'_>,
+        depth: usize,
+    ) -> Result<FoundSecret, SecretError> {
         let Asked { alias, operation, access } = asked;
         if let Some(credential) = self.vault.find(Identifier(alias)).await? {
             let data = self.vault.open(&credential, operation, access).await?;
-            return Ok(Found::Stored { credential: Box::new(credential), data });
+            let (credential, data) = (Box::new(credential), as_map(data));
+            return Ok(FoundSecret::Stored { credential, data });
         }
-        let unknown = || NotFound::Unknown(alias.to_owned());
+        let unknown = || SecretError::Unknown(alias.to_owned());
         let execution = access.execution.ok_or_else(unknown)?;
         let state = match self.control.state(execution, Cutoff::Latest).await {
             Err(LoadError::NotFound(_)) => return Err(unknown()),
@@ -161,7 +172,7 @@ impl Lookup {
             }
         };
         self.vault.note(alias, operation, "ok", access).await?;
-        Ok(Found::Keychain { alias: alias.to_owned(), data })
+        Ok(FoundSecret::Keychain { alias: alias.to_owned(), data: as_map(data) })
     }
 
     /// Resolves the other entries and credentials that an entry's templates refer to.
@@ -170,7 +181,7 @@ impl Lookup {
         entry: &Value,
         asked: Asked<'_>,
         depth: usize,
-    ) -> Result<Value, NotFound> {
+    ) -> Result<Value, SecretError> {
         let template = Template::parse(entry.clone());
         let template = template.map_err(|error| asked.wrong(format!("is wrong: {error}")))?;
         let paths = template.variables().iter();
@@ -197,7 +208,7 @@ impl Lookup {
         alias: &str,
         catalog_id: CatalogId,
         execution: ExecutionId,
-    ) -> Result<Option<Value>, NotFound> {
+    ) -> Result<Option<Value>, SecretError> {
         for (scope, execution) in [
             (KeychainScope::Local, Some(execution)),
             (KeychainScope::Shared, Some(execution)),
@@ -213,7 +224,11 @@ impl Lookup {
     }
 
     /// Returns the playbook's keychain entry for an alias.
-    async fn entry(&self, alias: &str, catalog_id: CatalogId) -> Result<Option<Value>, NotFound> {
+    async fn entry(
+        &self,
+        alias: &str,
+        catalog_id: CatalogId,
+    ) -> Result<Option<Value>, SecretError> {
         let Some(kept) = self.store.by_id(catalog_id).await? else { return Ok(None) };
         // A playbook registered by an older version may be invalid in this one.
         let Ok(checked) = noetl_playbook::parse(&kept.path, kept.content.as_bytes()) else {
@@ -229,10 +244,10 @@ impl Lookup {
         entry: &Value,
         workload: &Workload,
         asked: Asked<'_>,
-    ) -> Result<Value, NotFound> {
+    ) -> Result<Value, SecretError> {
         if let Some(provider) = entry["provider"].as_str() {
             let (alias, provider) = (asked.alias.to_owned(), provider.to_owned());
-            return Err(NotFound::Unsupported { alias, provider });
+            return Err(SecretError::Unsupported { alias, provider });
         }
         let rendered = self.rendered(entry, workload, asked).await?;
         let named = rendered.get("credential").or_else(|| rendered.get("auth"));
@@ -275,7 +290,7 @@ impl Lookup {
         entry: &Value,
         workload: &Workload,
         asked: Asked<'_>,
-    ) -> Result<Value, NotFound> {
+    ) -> Result<Value, SecretError> {
         let wrong = |problem: String| asked.wrong(format!("cannot be rendered: {problem}"));
         let template = Template::parse(entry.clone()).map_err(|error| wrong(error.to_string()))?;
         let with = |effort: Effort| {
@@ -295,7 +310,7 @@ impl Lookup {
     }
 
     /// Returns a field of a credential: `<credential>.<field>`.
-    async fn by_path(&self, path: &str, asked: Asked<'_>) -> Result<Value, NotFound> {
+    async fn by_path(&self, path: &str, asked: Asked<'_>) -> Result<Value, SecretError> {
         let (name, field) = path.split_once('.').ok_or_else(|| {
             asked.wrong(format!("maps `{path}`, which is not <credential>.<field>"))
         })?;
@@ -305,7 +320,7 @@ impl Lookup {
     }
 
     /// Returns the fields of a credential that an entry refers to, including `type`.
-    async fn stored(&self, name: &str, asked: Asked<'_>) -> Result<Value, NotFound> {
+    async fn stored(&self, name: &str, asked: Asked<'_>) -> Result<Value, SecretError> {
         let Some(found) = self.vault.find(Identifier(name)).await? else {
             let missing =
                 || asked.wrong(format!("names the credential `{name}`, which is not stored"));
@@ -316,6 +331,14 @@ impl Lookup {
             fields.entry("type").or_insert(Value::String(found.kind));
         }
         Ok(data)
+    }
+}
+
+/// Wraps a bare value in a map, because tools read fields.
+fn as_map(data: Value) -> Map<String, Value> {
+    match data {
+        Value::Object(fields) => fields,
+        bare => Map::from_iter([("value".to_owned(), bare)]),
     }
 }
 

@@ -9,13 +9,12 @@ use futures::StreamExt as _;
 use noetl_api::wire::FeedEvent;
 use noetl_bus::{BusError, Parcel, Reach};
 use noetl_model::Timestamp;
-use noetl_store::{FailedStanding, FeedDelivery, NamedFeed, REASON_MAX, backoff};
+use noetl_store::{FailedStanding, FeedDelivery, NamedFeed, REASON_MAX, StoreError, backoff};
 use tokio_util::sync::CancellationToken;
 
 use super::subject::filled;
-use super::{Reading, feed_subject, filter_of};
-use crate::error::ApiError;
-use crate::state::AppState;
+use super::{FeedError, FeedReader, feed_subject, filter_of};
+use crate::app::App;
 
 /// Interval of checks for new events without a hint.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -54,17 +53,23 @@ enum Stuck {
     Forbidden(String),
 }
 
-impl From<ApiError> for Stuck {
-    fn from(error: ApiError) -> Self {
-        Self::Elsewhere(error.detail().to_owned())
+impl From<FeedError> for Stuck {
+    fn from(error: FeedError) -> Self {
+        Self::Elsewhere(error.to_string())
+    }
+}
+
+impl From<StoreError> for Stuck {
+    fn from(error: StoreError) -> Self {
+        Self::Elsewhere(error.to_string())
     }
 }
 
 /// Publishes the events of feeds until `stop`; `holder` identifies this server.
-pub async fn deliver_feeds(state: AppState, holder: String, stop: CancellationToken) {
-    let mut hints = state.bus().subscribe();
+pub async fn deliver_feeds(app: App, holder: String, stop: CancellationToken) {
+    let mut hints = app.bus().subscribe();
     loop {
-        let pause = match deliver_all(&state, &holder, &stop).await {
+        let pause = match deliver_all(&app, &holder, &stop).await {
             Ok(()) => LOOK_EVERY,
             Err(reason) => {
                 tracing::warn!(reason, "feeds are not delivered yet");
@@ -81,22 +86,17 @@ pub async fn deliver_feeds(state: AppState, holder: String, stop: CancellationTo
 
 /// Delivers all feeds that are due, independently of one another; the error is one that concerns
 /// all of them.
-async fn deliver_all(
-    state: &AppState,
-    holder: &str,
-    stop: &CancellationToken,
-) -> Result<(), String> {
-    let feeds = state.store().list_feeds().await.map_err(ApiError::from);
-    let feeds = feeds.map_err(|error| error.detail().to_owned())?;
-    let now = state.now();
+async fn deliver_all(app: &App, holder: &str, stop: &CancellationToken) -> Result<(), String> {
+    let feeds = app.store().list_feeds().await.map_err(|error| error.to_string())?;
+    let now = app.now();
     let due = feeds.into_iter().filter(|feed| is_due(&feed.delivery, now));
     let due = due.filter_map(|feed| feed_subject(&feed).map(|subject| (feed, subject)));
     let delivered = futures::stream::iter(due).map(|(feed, subject)| async move {
         if stop.is_cancelled() {
             return Ok(());
         }
-        let delivered = deliver(state, holder, &feed, &subject).await;
-        note(state, &feed, delivered).await
+        let delivered = deliver(app, holder, &feed, &subject).await;
+        note(app, &feed, delivered).await
     });
     let delivered: Vec<Result<(), String>> =
         delivered.buffer_unordered(AT_ONCE_MAX).collect().await;
@@ -113,7 +113,7 @@ fn is_due(delivery: &FeedDelivery, now: Timestamp) -> bool {
 
 /// Records the result of a delivery.
 async fn note(
-    state: &AppState,
+    app: &App,
     feed: &NamedFeed,
     delivered: Result<Delivery, Stuck>,
 ) -> Result<(), String> {
@@ -121,14 +121,14 @@ async fn note(
         FeedDelivery::Working => 0,
         FeedDelivery::Failed { failures, .. } => *failures,
     };
-    let now = state.now();
+    let now = app.now();
     let failures = before.saturating_add(1);
     let (reason, standing) = match delivered {
         Ok(Delivery::Anothers) => return Ok(()),
         Ok(Delivery::Done) if before == 0 => return Ok(()),
         Ok(Delivery::Done) => {
-            let kept = state.store().put_feed_delivery(&feed.name, &FeedDelivery::Working).await;
-            kept.map_err(|error| ApiError::from(error).detail().to_owned())?;
+            let kept = app.store().put_feed_delivery(&feed.name, &FeedDelivery::Working).await;
+            kept.map_err(|error| error.to_string())?;
             return Ok(());
         }
         Err(Stuck::Elsewhere(reason)) => return Err(reason),
@@ -150,19 +150,19 @@ async fn note(
     }
     let reason = reason.chars().take(REASON_MAX).collect();
     let delivery = FeedDelivery::Failed { failures, reason, standing };
-    let kept = state.store().put_feed_delivery(name, &delivery).await;
-    kept.map(|_is_there| ()).map_err(|error| ApiError::from(error).detail().to_owned())
+    let kept = app.store().put_feed_delivery(name, &delivery).await;
+    kept.map(|_is_there| ()).map_err(|error| error.to_string())
 }
 
 async fn deliver(
-    state: &AppState,
+    app: &App,
     holder: &str,
     feed: &NamedFeed,
     subject: &str,
 ) -> Result<Delivery, Stuck> {
-    let checked = state.settings().feed_prefix.check(subject);
+    let checked = app.settings().feed_prefix.check(subject);
     checked.map_err(|error| Stuck::Forbidden(error.to_string()))?;
-    let mut reading = Reading::begin(state, filter_of(feed), feed.cursor.clone(), BATCH);
+    let mut reading = FeedReader::begin(app, filter_of(feed), feed.cursor.clone(), BATCH);
     let turn = format!("feed/{}", feed.name);
     for _ in 0..BATCHES_MAX {
         let from = reading.cursor().clone();
@@ -170,16 +170,14 @@ async fn deliver(
         if *reading.cursor() == from {
             return Ok(Delivery::Done);
         }
-        let is_mine = state.records().take_turn(&turn, holder, TURN).await;
-        if !is_mine.map_err(ApiError::from)? {
+        if !app.records().take_turn(&turn, holder, TURN).await? {
             return Ok(Delivery::Anothers);
         }
         let parcels: Vec<Parcel> =
             events.iter().map(|event| parcel(&feed.name, subject, event)).collect();
-        state.bus().put(&parcels).await.map_err(|error| stuck(&error, state.bus().reach()))?;
+        app.bus().put(&parcels).await.map_err(|error| stuck(&error, app.bus().reach()))?;
         let to = reading.cursor();
-        let moved = state.store().move_feed(&feed.name, &from, to).await;
-        if !moved.map_err(ApiError::from)? {
+        if !app.store().move_feed(&feed.name, &from, to).await? {
             // The feed was moved or deleted meanwhile.
             return Ok(Delivery::Anothers);
         }

@@ -1,33 +1,45 @@
-//! Dead messages: retried or dropped on request.
+//! Failed messages: listed, and retried or dropped on request once they are dead.
 
+use noetl_api::wire::{DeadFailure, DeadRetried, FailedMessageView, FailedMessagesView};
+use noetl_control::SubscriptionError;
 use noetl_model::{ExecutionId, Verdict};
 use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
+use serde_json::json;
 
 use super::{Fault, Intake, IntakeError};
-use noetl_control::SubscriptionError;
 
 /// Maximum number of messages that one request retries or drops.
 const DEAD_MAX: usize = 10_000;
 
-/// Result of retrying dead messages.
-#[derive(Debug, Default)]
-pub(crate) struct Retried {
-    pub(crate) started: u64,
-    pub(crate) duplicates: u64,
-    /// Names of the messages that failed again, with the reason.
-    pub(crate) failed: Vec<(String, String)>,
-}
+/// Default number of failed messages per page.
+const PAGE_SIZE: usize = 100;
 
 impl Intake {
+    /// Lists the failed messages of a subscription after a name, including dead ones.
+    pub async fn failed_messages(
+        &self,
+        id: ExecutionId,
+        after: &str,
+        limit: Option<usize>,
+    ) -> Result<FailedMessagesView, IntakeError> {
+        self.store.subscription(id).await?.ok_or(SubscriptionError::Unknown(id))?;
+        let limit = limit.unwrap_or(PAGE_SIZE).clamp(1, PAGE_MAX);
+        let found = self.records.failed_messages(id, after, limit).await?;
+        let last = found.last().map(|it| it.arrival.once.clone());
+        let next_after = last.filter(|_| found.len() == limit);
+        let messages = found.into_iter().map(view).collect();
+        Ok(FailedMessagesView { messages, next_after })
+    }
+
     /// Starts the executions of dead messages; of all of them if `names` is empty.
-    pub(crate) async fn retry_dead(
+    pub async fn retry_dead(
         &self,
         id: ExecutionId,
         names: &[String],
-    ) -> Result<Retried, IntakeError> {
+    ) -> Result<DeadRetried, IntakeError> {
         let row = self.store.subscription(id).await?.ok_or(SubscriptionError::Unknown(id))?;
         let (_, rules) = self.document(&row.path).await?;
-        let mut retried = Retried::default();
+        let mut retried = DeadRetried { started: 0, duplicates: 0, failed: Vec::new() };
         for message in self.dead(id, names).await? {
             let name = message.arrival.once.clone();
             match self.start(&row, &rules, &message.arrival).await {
@@ -42,7 +54,7 @@ impl Intake {
                     let kept = reason.clone();
                     let failed = FailedMessage { failures, reason: kept, last_at: now, ..message };
                     self.records.put_failed_message(&failed).await?;
-                    retried.failed.push((name, reason));
+                    retried.failed.push(DeadFailure { name, reason });
                     continue;
                 }
             }
@@ -52,11 +64,7 @@ impl Intake {
     }
 
     /// Deletes dead messages, all of them if `names` is empty; returns their number.
-    pub(crate) async fn drop_dead(
-        &self,
-        id: ExecutionId,
-        names: &[String],
-    ) -> Result<u64, IntakeError> {
+    pub async fn drop_dead(&self, id: ExecutionId, names: &[String]) -> Result<u64, IntakeError> {
         self.store.subscription(id).await?.ok_or(SubscriptionError::Unknown(id))?;
         let dead = self.dead(id, names).await?;
         let names: Vec<String> = dead.into_iter().map(|it| it.arrival.once).collect();
@@ -91,4 +99,22 @@ impl Intake {
 
 fn is_dead(message: &FailedMessage) -> bool {
     message.standing == FailedStanding::Dead
+}
+
+fn view(message: FailedMessage) -> FailedMessageView {
+    let status = match message.standing {
+        FailedStanding::Waiting { .. } => "WAITING",
+        FailedStanding::Dead => "DEAD",
+    };
+    FailedMessageView {
+        name: message.arrival.once.clone(),
+        message_id: message.arrival.id.clone(),
+        status: status.to_owned(),
+        failures: message.failures,
+        reason: message.reason,
+        first_at: message.first_at.to_string(),
+        last_at: message.last_at.to_string(),
+        retry_at: message.standing.until().map(|until| until.to_string()),
+        message: json!(message.arrival),
+    }
 }

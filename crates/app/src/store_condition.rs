@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use noetl_model::Pool;
-use noetl_store::{Store, StoreError};
+use noetl_store::{Connections, Store, StoreError, Tables};
 use tokio::time::timeout;
 
+use crate::app::App;
 use crate::refreshed::{Known, Refreshed};
 
 /// Maximum time a health check waits for the store; the whole request stays below a second.
@@ -24,21 +25,21 @@ const POOLS_MAX: usize = 64;
 
 /// The last known state of the store.
 #[derive(Debug, Default)]
-pub(crate) struct Condition {
+pub(crate) struct StoreCondition {
     writable: Arc<Refreshed<Result<(), String>>>,
     backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<Backlog>>>>,
 }
 
 /// Number of waiting commands and pending messages in the store.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Backlog {
+pub struct Backlog {
     /// Ready commands of one pool.
-    pub(crate) ready: u64,
+    pub ready: u64,
     /// Pending messages in the outbox.
-    pub(crate) owed: u64,
+    pub owed: u64,
 }
 
-impl Condition {
+impl StoreCondition {
     /// Checks that the store answers; the error is safe to show to clients.
     pub(crate) async fn answers(&self, store: &dyn Store) -> Result<(), String> {
         let asked = timeout(HEALTH_WAIT_MAX, store.ready_count(&Pool::shared())).await;
@@ -101,5 +102,40 @@ impl Condition {
             backlogs.pop_first();
         }
         Arc::clone(backlogs.entry(pool.clone()).or_default())
+    }
+}
+
+impl App {
+    /// Checks that the store answers; the error is safe to show to clients.
+    pub async fn store_answers(&self) -> Result<(), String> {
+        self.condition().answers(self.store()).await
+    }
+
+    /// Checks that the store can be written, by a write within the last seconds; the error is safe
+    /// to show to clients.
+    pub async fn store_is_writable(&self) -> Result<(), String> {
+        self.condition().is_writable(self.shared_store()).await
+    }
+
+    /// Returns the backlog of a pool, and its age: the current one if the store answers in time,
+    /// else the last known one.
+    pub async fn backlog(&self, pool: &Pool) -> Option<(Backlog, Duration)> {
+        let known = self.condition().backlog(self.shared_store(), pool).await?;
+        Some((known.value, known.at.elapsed()))
+    }
+
+    /// Returns the usage of the store's connection pool; `None` for a store without connections.
+    pub fn store_connections(&self) -> Option<Connections> {
+        self.store().connections()
+    }
+
+    /// Returns the number of shards of the store.
+    pub fn store_shards(&self) -> usize {
+        self.store().shards()
+    }
+
+    /// Lists the tables of the store, existing and missing.
+    pub async fn store_tables(&self) -> Result<Tables, StoreError> {
+        self.store().tables().await
     }
 }

@@ -1,12 +1,19 @@
-//! The control plane that a command uses: in this process, or on a remote server. Both have the
-//! same interface.
+//! The operations that commands use: [`Backend`], with an implementation in this process
+//! ([`Session`]) and one that calls a server ([`Remote`]).
+
+mod credentials;
+mod feeds;
+mod outbox;
+mod schedules;
+mod subscriptions;
+mod url;
 
 use std::path::{Path, PathBuf};
 
+use ::url::Url;
 use async_trait::async_trait;
 use noetl_control::{Follow, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{Below, CatalogId, ExecutionId, Recorded, Summary};
-use url::Url;
 
 use crate::args::{Chosen, ClientArgs};
 use crate::config::{Config, NamedBy};
@@ -15,6 +22,12 @@ use crate::failure::Failure;
 use crate::history::History;
 use crate::remote::{Remote, RemoteFollow};
 use crate::session::{Session, Work};
+
+pub(crate) use credentials::{Credentials, TableRotated};
+pub(crate) use feeds::Feeds;
+pub(crate) use outbox::Outbox;
+pub(crate) use schedules::Schedules;
+pub(crate) use subscriptions::{Subscriptions, subscription_id};
 
 /// The place where the history of executions is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +38,11 @@ pub(crate) enum Home {
     Server(Url),
 }
 
-/// The operations that commands need of a control plane.
+/// The operations that commands use, local or remote.
 #[async_trait]
-pub(crate) trait Plane: Send + Sync {
+pub(crate) trait Backend:
+    Credentials + Feeds + Outbox + Schedules + Subscriptions + Send + Sync
+{
     fn home(&self) -> &Home;
 
     fn history(&self) -> History;
@@ -118,13 +133,13 @@ pub(crate) fn is_there(args: &ClientArgs, config: &Config) -> bool {
     (names_server && !is_local) || database::path_of(&args.database, config).exists()
 }
 
-/// Opens the control plane that a command should use. If a server has the database open, that
-/// server is used.
+/// Opens the backend that a command should use: the configured server, else the embedded database.
+/// If a server has the database open, that server is used.
 pub(crate) async fn open(
     args: &ClientArgs,
     work: Work,
     config: &Config,
-) -> Result<Box<dyn Plane>, Failure> {
+) -> Result<Box<dyn Backend>, Failure> {
     if let Some(remote) = server_of(args, config)? {
         return Ok(Box::new(remote));
     }

@@ -9,6 +9,8 @@ use noetl_playbook::{Delivery, Ingress, Subscription};
 use noetl_store::{PAGE_MAX, Store, SubscriptionRow};
 use tokio::time::Instant;
 
+use crate::app::App;
+
 /// Maximum age of a cached lookup.
 const FRESH: Duration = Duration::from_secs(2);
 /// Maximum number of subscriptions that are considered.
@@ -16,11 +18,11 @@ const SUBSCRIPTIONS_MAX: usize = 10_000;
 
 /// A subscription that messages are posted to.
 #[derive(Debug, Clone)]
-pub(crate) struct Listener {
+pub struct Listener {
     /// The subscription's path in the catalog.
-    pub(crate) path: String,
-    pub(crate) subscription: Arc<Subscription>,
-    pub(crate) ingress: Ingress,
+    pub path: String,
+    pub subscription: Arc<Subscription>,
+    pub ingress: Ingress,
 }
 
 type ByPath = Arc<BTreeMap<String, Listener>>;
@@ -33,7 +35,7 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Returns the listener at a path of this server.
-    pub(crate) async fn at(
+    async fn at(
         &self,
         path: &str,
         control: &Control,
@@ -44,7 +46,7 @@ impl Listeners {
     }
 
     /// Returns the listener with a name, for gateways; the first by path if there are several.
-    pub(crate) async fn named(
+    async fn named(
         &self,
         name: &str,
         control: &Control,
@@ -106,4 +108,16 @@ async fn find(
         }
     }
     Ok(found)
+}
+
+impl App {
+    /// Returns the subscription that takes the messages posted to a path of this server.
+    pub async fn listener_at(&self, path: &str) -> Result<Option<Listener>, SubscriptionError> {
+        self.listeners().at(path, self.control(), self.store()).await
+    }
+
+    /// Returns the listener with a name, for gateways; the first by path if there are several.
+    pub async fn listener_named(&self, name: &str) -> Result<Option<Listener>, SubscriptionError> {
+        self.listeners().named(name, self.control(), self.store()).await
+    }
 }

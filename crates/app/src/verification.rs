@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 
 use noetl_api::wire::Verification;
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer, SavedFold};
-use noetl_control::{Fault, Verdict, verify};
+use noetl_control::{Fault, LoadError, Verdict, verify};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
 
+use crate::app::App;
+
 /// Verifies an execution; `None` if it does not exist. The digest of the last event is compared
 /// with `kept`, a copy held elsewhere. `progress` is called with the number of events read.
-pub async fn verification(
+pub(crate) async fn verification(
     store: &dyn Store,
     execution: ExecutionId,
     kept: Option<Digest>,
@@ -156,5 +158,19 @@ impl Replay {
     fn useless(&self, why: String) -> Option<Fault> {
         let projection = self.question.projection.to_string();
         self.marks.front().map(|seq| Fault::UselessReplay { projection, seq: *seq, why })
+    }
+}
+
+impl App {
+    /// Verifies an execution against its digests; `kept` is a copy of the last event's digest that
+    /// is held elsewhere.
+    pub async fn verify(
+        &self,
+        execution: ExecutionId,
+        kept: Option<Digest>,
+    ) -> Result<Verification, LoadError> {
+        let found = verification(self.store(), execution, kept, |_| ()).await;
+        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+        found.ok_or(LoadError::NotFound(execution))
     }
 }

@@ -5,7 +5,7 @@
 //! message starts one execution however often it is handed in; in an ordered line, a message starts
 //! its execution only after every earlier one has started or is dead.
 
-mod dead;
+mod dead_messages;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -17,7 +17,7 @@ use noetl_control::{
     Admission, Control, LoadError, PlaybookChoice, StartError, StartRequest, SubmitError,
     SubscriptionError,
 };
-use noetl_engine::{BadMessage, once, order_key, wish};
+use noetl_engine::{BadMessage, SignedPart, Wish, once, order_key, posted_once, wish};
 use noetl_model::{
     Arrival, CatalogId, ExecutionId, SubscriptionState, Timestamp, Verdict, WorkerId,
 };
@@ -27,9 +27,9 @@ use noetl_store::{
     Store, StoreError, SubscriptionRow,
 };
 
-use crate::routes::pool_of;
-
-pub(crate) use dead::Retried;
+use crate::app::{App, Services};
+use crate::listeners::Listener;
+use crate::start::{PoolNameError, pool_of};
 
 /// Default maximum number of messages in flight.
 const IN_FLIGHT: u32 = 1000;
@@ -56,6 +56,15 @@ pub enum IntakeError {
     Unavailable(#[source] StartError),
 }
 
+/// The reason why a posted message starts no execution.
+#[derive(Debug, thiserror::Error)]
+pub enum PostedError {
+    #[error(transparent)]
+    Pool(#[from] PoolNameError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
 impl From<StoreError> for IntakeError {
     fn from(error: StoreError) -> Self {
         Self::Subscription(error.into())
@@ -68,10 +77,10 @@ type Document = (u32, Arc<Subscription>);
 /// Assigns subscriptions to runtimes and takes the messages that they fetch.
 #[derive(Clone)]
 pub struct Intake {
-    pub(crate) control: Control,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) records: Arc<dyn Records>,
-    pub(crate) clock: Arc<dyn Clock>,
+    control: Control,
+    store: Arc<dyn Store>,
+    records: Arc<dyn Records>,
+    clock: Arc<dyn Clock>,
     documents: Arc<Mutex<HashMap<CatalogId, Document>>>,
     broker_url: Option<BrokerUrl>,
 }
@@ -101,19 +110,11 @@ impl From<BadMessage> for Fault {
 }
 
 impl Intake {
-    pub fn new(
-        control: Control,
-        store: Arc<dyn Store>,
-        records: Arc<dyn Records>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self { control, store, records, clock, documents: Arc::default(), broker_url: None }
-    }
-
-    /// Sets the broker for subscriptions that name none.
-    #[must_use]
-    pub fn with_broker(self, broker_url: Option<BrokerUrl>) -> Self {
-        Self { broker_url, ..self }
+    /// Creates an intake; `broker_url` is the broker for subscriptions that name none.
+    pub fn new(services: &Services, broker_url: Option<BrokerUrl>) -> Self {
+        let Services { control, store, records, .. } = services.clone();
+        let clock = control.clock();
+        Self { control, store, records, clock, documents: Arc::default(), broker_url }
     }
 
     /// Returns the paths of the active subscriptions that are fetched continuously.
@@ -206,8 +207,8 @@ impl Intake {
             let behind = |_| later("another runtime fetches for this subscription", BEHIND);
             return Ok(arrivals.iter().map(behind).collect());
         }
-        let desk = Dispatching::begin(self, row, rules, &arrivals).await?;
-        desk.dispatch(arrivals).await
+        let dispatching = Dispatching::begin(self, row, rules, &arrivals).await?;
+        dispatching.dispatch(arrivals).await
     }
 
     async fn has_turn(&self, runtime: &WorkerId, id: ExecutionId) -> Result<bool, StoreError> {
@@ -247,8 +248,7 @@ impl Intake {
         let mut request = StartRequest::new(choice, wished.payload);
         request.admission = Admission::Internal;
         if let Some(pool) = wished.pool {
-            request.pool =
-                pool_of(&pool).map_err(|error| Fault::Message(error.detail().to_owned()))?;
+            request.pool = pool_of(&pool).map_err(|error| Fault::Message(error.to_string()))?;
         }
         let scope = format!("subscription {}", row.id);
         let key = StartKey { scope, name, keep, request: None };
@@ -278,6 +278,41 @@ impl Intake {
                 | StartError::ParentCancelled(_)
                 | StartError::Refused(_)),
             ) => Err(Fault::Message(error.to_string())),
+        }
+    }
+}
+
+impl App {
+    /// Returns the subscription that takes the messages of a listener, active or not.
+    pub async fn listening_subscription(
+        &self,
+        listener: &Listener,
+    ) -> Result<SubscriptionRow, SubscriptionError> {
+        self.control().subscription_for(&listener.path).await
+    }
+
+    /// Starts the execution that a posted message asks for; the same message again gets the same
+    /// execution. `signed` is the signed part of the message, if it has a signature.
+    pub async fn take_posted(
+        &self,
+        listener: &Listener,
+        row: &SubscriptionRow,
+        wished: Wish,
+        signed: Option<&SignedPart>,
+    ) -> Result<ExecutionId, PostedError> {
+        let scope = format!("subscription {}", row.id);
+        let key = posted_once(&listener.subscription, &wished, signed);
+        let key = key.map(|(name, keep)| StartKey { scope, name, keep, request: None });
+        let choice = PlaybookChoice::Path { path: wished.playbook, version: None };
+        let mut request = StartRequest::new(choice, wished.payload);
+        if let Some(pool) = wished.pool {
+            request.pool = pool_of(&pool)?;
+        }
+        (request.trace, request.key) = (wished.trace, key);
+        match self.control().start(request).await {
+            Ok(execution) => Ok(execution),
+            Err(StartError::KeyTaken(holder)) => Ok(holder.execution),
+            Err(error) => Err(error.into()),
         }
     }
 }

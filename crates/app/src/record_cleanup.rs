@@ -1,11 +1,12 @@
 //! Deletes expired data that is stored beside the event log.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::Timestamp;
-use noetl_store::{Clock, Horizon, Records, StoreError};
+use noetl_store::{Horizon, Records, StoreError};
 use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
 
 /// Interval between collections.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -24,25 +25,24 @@ const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// of stored bytes without a record, which may be in the middle of an upload.
 const PAYLOAD_KEPT: Duration = Duration::from_secs(60 * 60);
 
-/// Deletes expired records periodically until `stop`.
-pub async fn collect_records(
-    records: Arc<dyn Records>,
-    clock: Arc<dyn Clock>,
-    stop: CancellationToken,
-) {
-    // Payloads outside the database are scanned by one 256th (first byte of the digest) at a time.
-    for first in (0..=u8::MAX).cycle() {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
-        match collect(&*records, clock.now(), first).await {
-            Ok(0) => {}
-            Ok(collected) => tracing::debug!(collected, "records collected"),
-            Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "records not collected, will look again");
+impl App {
+    /// Deletes expired records periodically until `stop`.
+    pub async fn clean_up_records(&self, stop: CancellationToken) {
+        // Payloads outside the database are scanned by one 256th (first byte of the digest) at a
+        // time.
+        for first in (0..=u8::MAX).cycle() {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            match collect(self.records(), self.now(), first).await {
+                Ok(0) => {}
+                Ok(collected) => tracing::debug!(collected, "records collected"),
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "records not collected, will look again");
+                }
             }
         }
     }

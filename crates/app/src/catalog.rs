@@ -1,0 +1,223 @@
+//! The catalog: registering, listing and loading documents.
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use noetl_api::wire::CatalogPage;
+use noetl_control::{RegisterError, Registered};
+use noetl_model::CatalogId;
+use noetl_playbook::{Document, Problems};
+use noetl_store::{CatalogEntry, PAGE_MAX, StoreError};
+use serde_json::Value;
+
+use crate::app::App;
+
+/// Name of the document in error messages.
+const DOCUMENT: &str = "content";
+/// Maximum number of paths in a list without contents.
+pub(crate) const PATHS_MAX: usize = 10_000;
+/// Maximum number of concurrent lookups.
+const LOOKUPS_MAX: usize = 16;
+
+/// The error of a text that is not a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("`version` is a number, or `latest`")]
+pub struct InvalidVersion;
+
+/// Selects a catalog entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryChoice {
+    Id(CatalogId),
+    /// A version of a path; the newest if none is named.
+    Path {
+        path: String,
+        version: Option<u32>,
+    },
+}
+
+/// The reason why a catalog entry is not loaded or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    #[error("the catalog has no such playbook")]
+    Unknown,
+    #[error("the text is of {actual}, not of {expected}; register it apart")]
+    OtherPath { actual: String, expected: String },
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A page of catalog entries without contents, each at its newest version.
+#[derive(Debug, Clone)]
+pub struct CatalogEntries {
+    pub entries: Vec<CatalogEntry>,
+    /// The path after which the next page begins; `None` on the last page.
+    pub next_after: Option<String>,
+}
+
+impl App {
+    /// Registers a document, if it is valid; registering the same content again returns the same
+    /// version.
+    pub async fn register(&self, content: &str) -> Result<Registered, RegisterError> {
+        self.control().register(DOCUMENT, content).await
+    }
+
+    /// Registers a document; `file` is its name in messages.
+    pub async fn register_file(
+        &self,
+        file: &str,
+        content: &str,
+    ) -> Result<Registered, RegisterError> {
+        self.control().register(file, content).await
+    }
+
+    /// Registers a document as the next version of the path of an entry, or of a named path; fails
+    /// if the document has another path.
+    pub async fn save(
+        &self,
+        content: &str,
+        expected: Option<EntryPath>,
+    ) -> Result<Registered, CatalogError> {
+        let expected = match expected {
+            Some(EntryPath::Named(path)) => Some(path),
+            Some(EntryPath::OfEntry(choice)) => Some(self.catalog_entry(&choice).await?.path),
+            None => None,
+        };
+        if let Some(expected) = expected {
+            let actual = path_of(document_of(content).map_err(RegisterError::Invalid)?);
+            if actual != expected {
+                return Err(CatalogError::OtherPath { actual, expected });
+            }
+        }
+        Ok(self.register(content).await?)
+    }
+
+    /// Loads a catalog entry with its content.
+    pub async fn catalog_entry(&self, choice: &EntryChoice) -> Result<CatalogEntry, CatalogError> {
+        self.find_entry(choice).await?.ok_or(CatalogError::Unknown)
+    }
+
+    /// Loads a catalog entry with its content, if it exists.
+    pub async fn find_entry(
+        &self,
+        choice: &EntryChoice,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        self.reader().find_entry(choice).await
+    }
+
+    /// Lists every path that passes the filters at its newest version.
+    pub async fn list_catalog(&self, page: &CatalogPage) -> Result<CatalogEntries, StoreError> {
+        let limit = page.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+        let mut after = page.after.clone();
+        let (mut entries, mut left_out) = (Vec::new(), page.offset);
+        loop {
+            let rows = self.store().paths(after.as_deref(), PAGE_MAX).await?;
+            let is_last = rows.len() < PAGE_MAX;
+            let last = rows.last().map(|entry| entry.path.clone());
+            for entry in rows {
+                after = Some(entry.path.clone());
+                if !page.admits(&entry.kind, &entry.path) {
+                    continue;
+                }
+                if left_out > 0 {
+                    left_out -= 1;
+                    continue;
+                }
+                let path = entry.path.clone();
+                entries.push(entry);
+                if entries.len() == limit {
+                    let next_after = after.filter(|_| !is_last || last != Some(path));
+                    return Ok(CatalogEntries { entries, next_after });
+                }
+            }
+            if is_last {
+                return Ok(CatalogEntries { entries, next_after: None });
+            }
+        }
+    }
+
+    /// Lists the paths of a kind, ignoring case.
+    pub async fn list_paths(&self, kind: String) -> Result<Vec<String>, StoreError> {
+        let page = CatalogPage { resource_type: Some(kind), ..CatalogPage::default() };
+        let entries = self.newest_entries(PATHS_MAX).await?.into_iter();
+        let wanted = entries.filter(|entry| page.admits(&entry.kind, &entry.path));
+        Ok(wanted.map(|entry| entry.path).collect())
+    }
+
+    /// Lists the playbooks marked as agents that pass the filters, each at its newest version.
+    pub async fn list_agents(&self, page: &CatalogPage) -> Result<Vec<CatalogEntry>, StoreError> {
+        let entries = self.newest_entries(PATHS_MAX).await?.into_iter();
+        let wanted = entries.filter(|it| page.admits(&it.kind, &it.path));
+        // The list has no contents, so each entry is loaded, several at a time.
+        let contents = stream::iter(wanted.map(|it| self.store().by_id(it.catalog_id)));
+        let found: Vec<Option<CatalogEntry>> = contents.buffered(LOOKUPS_MAX).try_collect().await?;
+        Ok(found.into_iter().flatten().filter(is_agent).collect())
+    }
+
+    /// Loads up to `max` paths, each at its newest version, without contents.
+    pub async fn newest_entries(&self, max: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+        let mut entries: Vec<CatalogEntry> = Vec::new();
+        loop {
+            let after = entries.last().map(|entry| entry.path.clone());
+            let page = self.store().paths(after.as_deref(), PAGE_MAX).await?;
+            let is_last = page.len() < PAGE_MAX;
+            entries.extend(page);
+            if is_last || entries.len() >= max {
+                entries.truncate(max);
+                return Ok(entries);
+            }
+        }
+    }
+}
+
+/// The path that a saved document is expected to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryPath {
+    Named(String),
+    /// The path of a catalog entry.
+    OfEntry(EntryChoice),
+}
+
+/// Checks a document without storing it; returns its warnings.
+pub fn check_document(content: &str) -> Result<Problems, Problems> {
+    document_of(content).map(|document| match document {
+        Document::Playbook(checked) => checked.warnings,
+        Document::Subscription(checked) => checked.warnings,
+        Document::Schedule(checked) => checked.warnings,
+    })
+}
+
+fn document_of(content: &str) -> Result<Document, Problems> {
+    noetl_playbook::parse_document(DOCUMENT, content.as_bytes())
+}
+
+fn path_of(document: Document) -> String {
+    match document {
+        Document::Playbook(checked) => checked.playbook.metadata.path,
+        Document::Subscription(checked) => checked.subscription.metadata.path,
+        Document::Schedule(checked) => checked.schedule.metadata.path,
+    }
+}
+
+/// True if a document has `metadata.agent: true`.
+fn is_agent(entry: &CatalogEntry) -> bool {
+    if !entry.content.contains("agent") {
+        return false;
+    }
+    let parsed = noetl_playbook::parse(&entry.path, entry.content.as_bytes());
+    let agent = |checked: noetl_playbook::Checked| {
+        checked.playbook.metadata.all.get("agent").and_then(Value::as_bool)
+    };
+    parsed.ok().and_then(agent).unwrap_or(false)
+}
+
+/// Parses a version: a number, a number as text, or `latest`.
+pub fn version_of(version: Option<&Value>) -> Result<Option<u32>, InvalidVersion> {
+    let number = match version {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) if text == "latest" => return Ok(None),
+        Some(Value::String(text)) => text.parse().ok(),
+        Some(Value::Number(number)) => number.as_u64().and_then(|it| u32::try_from(it).ok()),
+        Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => None,
+    };
+    number.map(Some).ok_or(InvalidVersion)
+}

@@ -1,0 +1,118 @@
+//! Lists of executions, newest first.
+
+use std::time::Duration;
+
+use noetl_model::{ExecutionId, Summary, Timestamp, first_id_at};
+use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
+
+use crate::app::App;
+
+/// Default number of executions per page.
+const LIMIT: usize = 50;
+/// Maximum number of executions per page.
+const LIMIT_MAX: usize = 100;
+/// Maximum number of executions read for one page; a search beyond it needs a narrower filter.
+const LOOKED_AT_MAX: usize = 20_000;
+/// Maximum difference between the time in an execution's id and its start.
+const ID_SLACK: Duration = Duration::from_secs(3600);
+
+/// Selects executions and a page of them.
+#[derive(Debug, Clone, Default)]
+pub struct ExecutionQuery {
+    pub filter: ExecutionFilter,
+    /// The earliest start.
+    pub started_after: Option<Timestamp>,
+    /// The latest start, exclusive.
+    pub started_before: Option<Timestamp>,
+    pub limit: Option<usize>,
+    pub offset: usize,
+    /// The last execution of the previous page.
+    pub cursor: Option<ExecutionId>,
+}
+
+/// A page of executions.
+#[derive(Debug, Clone)]
+pub struct ExecutionList {
+    pub executions: Vec<Summary>,
+    /// The cursor of the next page; `None` on the last page.
+    pub next: Option<ExecutionId>,
+}
+
+/// The reason why executions are not listed.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    #[error("`offset` is at most {LOOKED_AT_MAX}; narrow the filter instead")]
+    OffsetTooLarge,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ExecutionQuery {
+    fn admits(&self, summary: &Summary) -> bool {
+        self.started_after.is_none_or(|after| summary.started_at >= after)
+            && self.started_before.is_none_or(|before| summary.started_at < before)
+    }
+
+    /// True if the range of starts is unbounded, so that all executions the store finds are listed.
+    fn admits_all(&self) -> bool {
+        self.started_after.is_none() && self.started_before.is_none()
+    }
+
+    /// Returns the exclusive upper bound of ids; ids contain their time of creation.
+    fn newest(&self) -> Option<ExecutionId> {
+        self.started_before.map(|before| ExecutionId(first_id_at(before.after(ID_SLACK))))
+    }
+
+    /// Returns the lower bound of ids.
+    fn oldest(&self) -> ExecutionId {
+        let slack = i64::try_from(ID_SLACK.as_micros()).expect("an hour fits");
+        let earliest =
+            |after: Timestamp| Timestamp::from_micros(after.as_micros().saturating_sub(slack));
+        ExecutionId(self.started_after.map_or(0, |after| first_id_at(earliest(after))))
+    }
+}
+
+impl App {
+    /// Lists executions, newest first.
+    pub async fn list_executions(
+        &self,
+        query: &ExecutionQuery,
+    ) -> Result<ExecutionList, ListError> {
+        if query.offset > LOOKED_AT_MAX {
+            return Err(ListError::OffsetTooLarge);
+        }
+        let limit = query.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
+        let mut executions = Vec::new();
+        let mut left_out = query.offset;
+        let mut before = query.cursor.into_iter().chain(query.newest()).min();
+        for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
+            // The filter by time is applied here, so the number of rows to read is not known in
+            // advance.
+            let needed = if query.admits_all() { limit + left_out } else { PAGE_MAX };
+            let page = Page { before, limit: PAGE_MAX.min(needed) };
+            let summaries = self.control().list(&query.filter, page).await?;
+            let is_last = summaries.len() < page.limit;
+            for summary in summaries {
+                if summary.execution < query.oldest() {
+                    return Ok(ExecutionList { executions, next: None });
+                }
+                before = Some(summary.execution);
+                if !query.admits(&summary) {
+                    continue;
+                }
+                if left_out > 0 {
+                    left_out -= 1;
+                    continue;
+                }
+                executions.push(summary);
+                if executions.len() == limit {
+                    return Ok(ExecutionList { executions, next: before });
+                }
+            }
+            if is_last {
+                return Ok(ExecutionList { executions, next: None });
+            }
+        }
+        Ok(ExecutionList { executions, next: before })
+    }
+}

@@ -1,0 +1,71 @@
+//! The application layer: every operation that a client can ask for, as a typed function.
+//!
+//! [`App`] has one method per operation: values in, values out, an enum of errors. HTTP routes, the
+//! embedded command line and tests call the same methods; they parse requests and render answers.
+//!
+//! Invariants: no type of HTTP and no JSON text passes this boundary; storage is not visible beyond
+//! it, except to the code that builds [`Services`].
+
+mod app;
+mod catalog;
+mod credentials;
+mod dashboard;
+mod executions;
+mod feeds;
+mod keychain;
+mod listeners;
+mod message_intake;
+mod objects;
+mod outbox;
+mod public_events;
+mod record_cleanup;
+mod refreshed;
+mod results;
+mod schedules;
+mod secret_lookup;
+mod start;
+mod store_condition;
+mod store_reader;
+mod subscriptions;
+mod unserved_pools;
+mod variables;
+mod verification;
+mod worker_protocol;
+mod workers;
+
+pub use app::{App, AppSettings, Services};
+pub use catalog::{
+    CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
+    version_of,
+};
+pub use credentials::CredentialError;
+pub use dashboard::{DashboardCounts, NewestExecutions};
+pub use executions::{
+    EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
+    ExecutionQuery, ExecutionTree, ForkPlaybook, ListError, OldExecutions,
+};
+pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
+pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope};
+pub use listeners::Listener;
+pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
+pub use objects::{ObjectError, ObjectName};
+pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
+pub use results::{NewResult, ResultError};
+pub use schedules::BackfillMode;
+pub use secret_lookup::{FoundSecret, SecretError, SecretLookup, SenderSecretError};
+pub use start::{
+    ExecuteError, PoolNameError, StartKeyError, StartOptions, StartedExecution, checked_key,
+    pool_of,
+};
+pub use store_condition::Backlog;
+pub use store_reader::{ReadValueError, StoreReader};
+pub use variables::{ExecutionVariable, NewVariable, VariableError};
+pub use workers::{WorkerError, WorkerFilter};
+
+/// Values that operations take and return, and the errors of the storage.
+pub use noetl_store::{
+    AuditEntry, AuditFilter, CatalogEntry, Connections, Credential, CredentialFilter,
+    ExecutionFilter, FEED_READ_MAX, FORKS_MAX, KeychainEntry, NamedResult, NoResultRef, Object,
+    PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent,
+    StoreError, SubscriptionRow, Tables, Variable, WriteFault,
+};

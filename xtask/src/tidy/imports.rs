@@ -1,0 +1,112 @@
+//! Checks that storage is used below the application layer only.
+
+use super::TidyFault;
+use super::tree::{SourceTree, is_test_file};
+
+/// The crate that no edge imports.
+const STORAGE: &str = "noetl_store";
+
+/// The crates that call the application layer instead of the storage.
+const EDGES: &[&str] = &["crates/server", "crates/cli"];
+
+/// Files that open, wrap or examine the storage itself.
+const WIRING: &[&str] = &[
+    "crates/cli/src/commands/doctor/database.rs",
+    "crates/cli/src/commands/doctor/machine.rs",
+    "crates/cli/src/commands/tools.rs",
+    "crates/cli/src/database.rs",
+    "crates/cli/src/foundation.rs",
+    "crates/cli/src/session.rs",
+];
+
+/// Files whose operations are not part of the application layer yet. The list only gets shorter: a
+/// file that no longer imports the storage is a fault until it is removed here.
+const REMAINING: &[&str] = &[
+    "crates/server/src/issued.rs",
+    "crates/server/src/routes/callback.rs",
+    "crates/server/src/routes/commands.rs",
+    "crates/server/src/routes/projector.rs",
+    "crates/server/src/routes/replay.rs",
+    "crates/server/src/routes/replay/seed.rs",
+    "crates/server/src/state.rs",
+];
+
+pub(super) fn storage_is_below_the_application(tree: &SourceTree) -> Vec<TidyFault> {
+    faults(tree, &[WIRING, REMAINING].concat())
+}
+
+fn faults(tree: &SourceTree, allowed: &[&str]) -> Vec<TidyFault> {
+    let files = EDGES.iter().flat_map(|edge| tree.rust(edge));
+    let importing: Vec<(&str, usize)> = files
+        .filter(|(path, _)| path.contains("/src/") && !is_test_file(path))
+        .filter_map(|(path, text)| Some((path, text.lines().position(imports_storage)? + 1)))
+        .collect();
+    let listed = |path: &str| allowed.contains(&path);
+    let unlisted = importing.iter().filter(|(path, _)| !listed(path)).map(|(path, line)| {
+        TidyFault::at(
+            path,
+            *line,
+            format!("imports {STORAGE}: call a function of noetl-app instead"),
+        )
+    });
+    let imports = |path: &str| importing.iter().any(|(importing, _)| *importing == path);
+    let stale = allowed.iter().filter(|path| !imports(path));
+    let stale =
+        stale.map(|path| TidyFault::of(path, format!("is listed and imports no {STORAGE}")));
+    unlisted.chain(stale).collect()
+}
+
+fn imports_storage(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.match_indices(STORAGE).any(|(at, _)| {
+        let rest = &code[at + STORAGE.len()..];
+        !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(files: &[(&str, &str)], allowed: &[&str], expected: &[&str]) {
+        let faults = faults(&SourceTree::of(files), allowed);
+        assert_eq!(faults.iter().map(TidyFault::to_string).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_edge_that_imports_the_storage_is_a_fault() {
+        check(
+            &[("crates/server/src/routes/a.rs", "//! A.\n\nuse noetl_store::Store;\n")],
+            &[],
+            &[
+                "crates/server/src/routes/a.rs:3: imports noetl_store: call a function of noetl-app \
+               instead",
+            ],
+        );
+    }
+
+    #[test]
+    fn adapters_tests_comments_and_listed_files_are_none() {
+        check(
+            &[
+                ("crates/cli/src/a.rs", "use noetl_store_sqlite::SqliteStore;\n"),
+                ("crates/cli/src/b.rs", "// noetl_store::Store\n"),
+                ("crates/server/src/tests/c.rs", "use noetl_store::Store;\n"),
+                ("crates/cli/src/database.rs", "use noetl_store::Store;\n"),
+                ("crates/control/src/d.rs", "use noetl_store::Store;\n"),
+            ],
+            &["crates/cli/src/database.rs"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_listed_file_that_imports_nothing_is_struck_off() {
+        check(
+            &[("crates/cli/src/a.rs", "//! A.\n")],
+            &["crates/cli/src/a.rs"],
+            &["crates/cli/src/a.rs: is listed and imports no noetl_store"],
+        );
+    }
+}
