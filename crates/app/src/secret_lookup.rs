@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use noetl_control::{Control, LoadError, PayloadError};
 use noetl_engine::Effort;
-use noetl_expr::{Budget, Template, Variables};
+use noetl_expr::{Budget, Template, VariableSource};
 use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload};
 use noetl_secrets::{Access, Identifier, KeychainSecret, Operation, Vault, VaultError};
 use noetl_store::{Credential, Store, StoreError};
@@ -91,7 +91,7 @@ struct Workload {
     keychain: Arc<Value>,
 }
 
-impl Variables for Workload {
+impl VariableSource for Workload {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         match name {
             "keychain" => Some(self.keychain.clone()),

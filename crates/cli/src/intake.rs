@@ -9,7 +9,7 @@ use noetl_api::{Assignment, ControlError, Desk};
 use noetl_app::{Intake, IntakeError};
 use noetl_control::SubscriptionError;
 use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
-use noetl_tools::Sources;
+use noetl_tools::PullSources;
 use noetl_worker::{IntakeEnd, IntakeRuntime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ impl Desk for LocalDesk {
 /// Runs the active subscriptions.
 pub(crate) struct IntakeHost {
     pub(crate) intake: Intake,
-    pub(crate) sources: Arc<dyn Sources>,
+    pub(crate) sources: Arc<dyn PullSources>,
     pub(crate) id: WorkerId,
 }
 

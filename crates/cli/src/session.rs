@@ -91,10 +91,10 @@ impl Holding {
 pub(crate) fn tool_settings(
     control: Arc<dyn ControlPlane>,
     config: &Config,
-    settings: noetl_tools::Settings,
-) -> noetl_tools::Settings {
+    settings: noetl_tools::ToolSettings,
+) -> noetl_tools::ToolSettings {
     let fixed = FixedCredentials::from_environment(config.variables());
-    noetl_tools::Settings {
+    noetl_tools::ToolSettings {
         credentials: Arc::new(PlaneCredentials::new(fixed, control.clone())),
         results: Arc::new(KeptResults::of(control)),
         ..settings
@@ -256,10 +256,10 @@ impl Session {
         let bus = session.services.bus.clone();
         let embedded = Arc::new(Embedded::new(session.app.clone()));
         let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
-        tools.whereabouts.worker = Some(worker.id.to_string());
+        tools.identity.worker = Some(worker.id.to_string());
         let is_of_server = worker.server_url.is_some();
         if is_of_server {
-            tools.whereabouts.server_url = worker.server_url;
+            tools.identity.server_url = worker.server_url;
         }
         let registry = Registry::standard(tools);
         let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_model::{Attempt, ExecutionId, Outcome, StepName, ToolError, ToolKind};
 use noetl_server::{Statement, Statements};
-use noetl_tools::{Call, CallMemory, Registry, Settings, UsedCredentials};
+use noetl_tools::{Call, CallMemory, Registry, ToolSettings, UsedCredentials};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ pub(crate) struct SqlByHand {
 }
 
 impl SqlByHand {
-    pub(crate) fn on(dsn: String, settings: Settings) -> Self {
+    pub(crate) fn on(dsn: String, settings: ToolSettings) -> Self {
         Self { dsn, tools: Registry::standard(settings) }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
 
     fn by_hand() -> SqlByHand {
         let dsn = PostgresServer::shared().url("postgres");
-        SqlByHand::on(dsn, Settings::from_environment([]))
+        SqlByHand::on(dsn, ToolSettings::from_environment([]))
     }
 
     fn statement(sql: &str) -> Statement {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use noetl_tools::{Egress, Exception, NoException, Settings};
+use noetl_tools::{Egress, EgressRule, InvalidEgressRule, ToolSettings};
 use url::{Host, Url};
 
 use crate::config::Config;
@@ -37,14 +37,14 @@ impl Tools {
         }
     }
 
-    pub(crate) fn settings(self, config: &Config) -> Result<Settings, Failure> {
+    pub(crate) fn settings(self, config: &Config) -> Result<ToolSettings, Failure> {
         let egress = self.egress(config.egress_allow()).map_err(|error| {
             Failure::bad_input(error).help("list networks and hosts in NOETL_EGRESS_ALLOW")
         })?;
-        Ok(Settings { egress, ..Settings::from_environment(config.variables()) })
+        Ok(ToolSettings { egress, ..ToolSettings::from_environment(config.variables()) })
     }
 
-    fn egress(self, allow: Option<&str>) -> Result<Egress, NoException> {
+    fn egress(self, allow: Option<&str>) -> Result<Egress, InvalidEgressRule> {
         let entries: Vec<&str> = match (allow, self) {
             (None, Tools::OnOwnBehalf) => return Ok(Egress::Any),
             (None, Tools::ForOthers) => return Ok(Egress::Public),
@@ -54,7 +54,7 @@ impl Tools {
             return Ok(Egress::Any);
         }
         let exceptions = entries.into_iter().map(str::parse);
-        Ok(Egress::PublicAnd(exceptions.collect::<Result<Arc<[Exception]>, NoException>>()?))
+        Ok(Egress::PublicAnd(exceptions.collect::<Result<Arc<[EgressRule]>, InvalidEgressRule>>()?))
     }
 }
 

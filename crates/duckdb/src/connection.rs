@@ -18,9 +18,9 @@ const QUERY_RESULT: c_int = 3;
 
 /// An error reported by DuckDB, or a statement or value that cannot be passed to DuckDB.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Failure {
+pub enum DuckdbError {
     #[error("{0}")]
-    Said(String),
+    Database(String),
     #[error("stopped")]
     Stopped,
     #[error("the column `{column}` has a type that is not understood here: cast it to VARCHAR")]
@@ -33,24 +33,24 @@ pub enum Failure {
 
 /// The result of a statement, without its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Produced {
+pub enum StatementSummary {
     Rows { columns: Vec<String> },
     Affected(u64),
 }
 
 /// A connection to a database opened for this connection alone. Used by one thread at a time.
-pub struct Connection {
-    open: Arc<Open>,
+pub struct DuckdbConnection {
+    open: Arc<Handles>,
 }
 
 /// Stops the running statement of a connection, from any thread.
 #[derive(Clone)]
 pub struct Interrupter {
-    open: Arc<Open>,
+    open: Arc<Handles>,
 }
 
 /// The database and connection handles, closed when the last reference is dropped.
-struct Open {
+struct Handles {
     library: Arc<Library>,
     database: Handle,
     connection: Handle,
@@ -58,19 +58,24 @@ struct Open {
 }
 
 // SAFETY: a DuckDB database can be used from any thread. Only `duckdb_interrupt`, which is made for
-// that, is called on the connection from a thread other than the one that owns the `Connection`.
-unsafe impl Send for Open {}
+// that, is called on the connection from a thread other than the one that owns the
+// `DuckdbConnection`.
+unsafe impl Send for Handles {}
 // SAFETY: see `Send` above.
-unsafe impl Sync for Open {}
+unsafe impl Sync for Handles {}
 
-impl Open {
+impl Handles {
     /// Returns `Stopped` if the connection was interrupted, and otherwise DuckDB's message.
-    fn failure(&self, told: String) -> Failure {
-        if self.stopped.load(Ordering::Acquire) { Failure::Stopped } else { Failure::Said(told) }
+    fn failure(&self, told: String) -> DuckdbError {
+        if self.stopped.load(Ordering::Acquire) {
+            DuckdbError::Stopped
+        } else {
+            DuckdbError::Database(told)
+        }
     }
 }
 
-impl Drop for Open {
+impl Drop for Handles {
     fn drop(&mut self) {
         let api = &self.library.api;
         // SAFETY: both handles are null or were created by this library, nothing else uses them,
@@ -93,18 +98,18 @@ impl Interrupter {
     }
 }
 
-impl Connection {
+impl DuckdbConnection {
     /// Opens a file, or an in-memory database if `path` is `None`, with settings such as
     /// `access_mode`.
     pub fn open(
         library: &Arc<Library>,
         path: Option<&str>,
         settings: &[(&str, &str)],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, DuckdbError> {
         let api = &library.api;
-        let path = CString::new(path.unwrap_or(":memory:")).map_err(|_| Failure::Nul)?;
-        let config = Config::new(library, settings)?;
-        let mut open = Open {
+        let path = CString::new(path.unwrap_or(":memory:")).map_err(|_| DuckdbError::Nul)?;
+        let config = DatabaseConfig::new(library, settings)?;
+        let mut open = Handles {
             library: library.clone(),
             database: ptr::null_mut(),
             connection: ptr::null_mut(),
@@ -125,11 +130,11 @@ impl Connection {
             let told = unsafe { text(reason) };
             // SAFETY: see above; freeing null does nothing.
             unsafe { (api.duckdb_free)(reason.cast()) };
-            return Err(Failure::Said(told));
+            return Err(DuckdbError::Database(told));
         }
         // SAFETY: the database is open; the second argument is an out parameter.
         if unsafe { (api.duckdb_connect)(open.database, &raw mut open.connection) } != SUCCESS {
-            return Err(Failure::Said("IO Error: cannot connect to the database".into()));
+            return Err(DuckdbError::Database("IO Error: cannot connect to the database".into()));
         }
         Ok(Self { open: Arc::new(open) })
     }
@@ -145,9 +150,9 @@ impl Connection {
         sql: &str,
         values: &[Value],
         mut take: impl FnMut(Vec<Value>) -> bool,
-    ) -> Result<Produced, Failure> {
+    ) -> Result<StatementSummary, DuckdbError> {
         let extracted = Extracted::new(&self.open, sql)?;
-        let mut produced = Produced::Affected(0);
+        let mut produced = StatementSummary::Affected(0);
         // DuckDB may turn one statement, such as a PIVOT, into several; only the last one returns
         // rows.
         for index in 0..extracted.count {
@@ -161,32 +166,34 @@ impl Connection {
     }
 }
 
-struct Config<'a> {
+struct DatabaseConfig<'a> {
     library: &'a Library,
     raw: Handle,
 }
 
-impl<'a> Config<'a> {
-    fn new(library: &'a Library, settings: &[(&str, &str)]) -> Result<Self, Failure> {
+impl<'a> DatabaseConfig<'a> {
+    fn new(library: &'a Library, settings: &[(&str, &str)]) -> Result<Self, DuckdbError> {
         let mut config = Self { library, raw: ptr::null_mut() };
         // SAFETY: the argument is an out parameter.
         unsafe { (library.api.duckdb_create_config)(&raw mut config.raw) };
         for (name, value) in settings {
-            let name_text = CString::new(*name).map_err(|_| Failure::Nul)?;
-            let value = CString::new(*value).map_err(|_| Failure::Nul)?;
+            let name_text = CString::new(*name).map_err(|_| DuckdbError::Nul)?;
+            let value = CString::new(*value).map_err(|_| DuckdbError::Nul)?;
             // SAFETY: the config was created above; the strings are valid during the call.
             let set = unsafe {
                 (library.api.duckdb_set_config)(config.raw, name_text.as_ptr(), value.as_ptr())
             };
             if set != SUCCESS {
-                return Err(Failure::Said(format!("Invalid Input Error: no setting `{name}`")));
+                return Err(DuckdbError::Database(format!(
+                    "Invalid Input Error: no setting `{name}`"
+                )));
             }
         }
         Ok(config)
     }
 }
 
-impl Drop for Config<'_> {
+impl Drop for DatabaseConfig<'_> {
     fn drop(&mut self) {
         // SAFETY: the config was created by this library and is destroyed once.
         unsafe { (self.library.api.duckdb_destroy_config)(&raw mut self.raw) };
@@ -195,14 +202,14 @@ impl Drop for Config<'_> {
 
 /// The statements that DuckDB parsed from one SQL text.
 struct Extracted<'a> {
-    open: &'a Open,
+    open: &'a Handles,
     raw: Handle,
     count: Index,
 }
 
 impl<'a> Extracted<'a> {
-    fn new(open: &'a Open, sql: &str) -> Result<Self, Failure> {
-        let sql = CString::new(sql).map_err(|_| Failure::Nul)?;
+    fn new(open: &'a Handles, sql: &str) -> Result<Self, DuckdbError> {
+        let sql = CString::new(sql).map_err(|_| DuckdbError::Nul)?;
         let mut extracted = Self { open, raw: ptr::null_mut(), count: 0 };
         let api = &open.library.api;
         // SAFETY: the connection is open, the string is valid during the call, the last argument is
@@ -221,7 +228,7 @@ impl<'a> Extracted<'a> {
         Ok(extracted)
     }
 
-    fn prepare(&self, index: Index) -> Result<Prepared<'a>, Failure> {
+    fn prepare(&self, index: Index) -> Result<Prepared<'a>, DuckdbError> {
         let api = &self.open.library.api;
         let mut prepared = Prepared { open: self.open, raw: ptr::null_mut() };
         // SAFETY: the connection is open, the statements are extracted, `index` is below their
@@ -250,19 +257,19 @@ impl Drop for Extracted<'_> {
 }
 
 struct Prepared<'a> {
-    open: &'a Open,
+    open: &'a Handles,
     raw: Handle,
 }
 
 impl<'a> Prepared<'a> {
-    fn bind(&self, values: &[Value]) -> Result<(), Failure> {
+    fn bind(&self, values: &[Value]) -> Result<(), DuckdbError> {
         // SAFETY: the statement is prepared.
         let count = unsafe { (self.open.library.api.duckdb_nparams)(self.raw) };
         for number in 1..=count {
             let value = usize::try_from(number - 1).ok().and_then(|index| values.get(index));
-            let value = value.ok_or(Failure::Parameter(number))?;
+            let value = value.ok_or(DuckdbError::Parameter(number))?;
             if self.bind_one(number, value) != SUCCESS {
-                return Err(Failure::Parameter(number));
+                return Err(DuckdbError::Parameter(number));
             }
         }
         Ok(())
@@ -297,9 +304,9 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn execute(&self) -> Result<Running<'a>, Failure> {
+    fn execute(&self) -> Result<Running<'a>, DuckdbError> {
         if self.open.stopped.load(Ordering::Acquire) {
-            return Err(Failure::Stopped);
+            return Err(DuckdbError::Stopped);
         }
         let mut running = Running { open: self.open, raw: RawResult::empty() };
         // SAFETY: the statement is prepared and bound; the second argument is an out parameter.
@@ -322,12 +329,15 @@ impl Drop for Prepared<'_> {
 
 /// A statement whose rows are being fetched.
 struct Running<'a> {
-    open: &'a Open,
+    open: &'a Handles,
     raw: RawResult,
 }
 
 impl Running<'_> {
-    fn read(&mut self, mut take: impl FnMut(Vec<Value>) -> bool) -> Result<Produced, Failure> {
+    fn read(
+        &mut self,
+        mut take: impl FnMut(Vec<Value>) -> bool,
+    ) -> Result<StatementSummary, DuckdbError> {
         let api = &self.open.library.api;
         // SAFETY: the result is valid.
         let kind = unsafe { (api.duckdb_result_return_type)(self.raw) };
@@ -352,19 +362,19 @@ impl Running<'_> {
                     _ => true,
                 };
                 if !goes_on {
-                    return Err(Failure::Stopped);
+                    return Err(DuckdbError::Stopped);
                 }
             }
         }
         Ok(match kind {
-            QUERY_RESULT => {
-                Produced::Rows { columns: columns.into_iter().map(|column| column.name).collect() }
-            }
-            _ => Produced::Affected(affected),
+            QUERY_RESULT => StatementSummary::Rows {
+                columns: columns.into_iter().map(|column| column.name).collect(),
+            },
+            _ => StatementSummary::Affected(affected),
         })
     }
 
-    fn columns(&mut self) -> Result<Vec<Column>, Failure> {
+    fn columns(&mut self) -> Result<Vec<Column>, DuckdbError> {
         let library = self.open.library.clone();
         let api = &library.api;
         // SAFETY: the result is valid.
@@ -379,28 +389,28 @@ impl Running<'_> {
                     let kind = (api.duckdb_column_logical_type)(&raw mut self.raw, index);
                     Column::new(&library, name.clone(), kind)
                 };
-                column.ok_or(Failure::Type { column: name })
+                column.ok_or(DuckdbError::Type { column: name })
             })
             .collect()
     }
 
     /// Fetches the next chunk of rows; `None` at the end.
-    fn chunk(&mut self) -> Result<Option<Chunk<'_>>, Failure> {
+    fn chunk(&mut self) -> Result<Option<DataChunk<'_>>, DuckdbError> {
         if self.open.stopped.load(Ordering::Acquire) {
-            return Err(Failure::Stopped);
+            return Err(DuckdbError::Stopped);
         }
         // SAFETY: the result is valid.
         let raw = unsafe { (self.open.library.api.duckdb_fetch_chunk)(self.raw) };
         if !raw.is_null() {
-            return Ok(Some(Chunk { library: &self.open.library, raw }));
+            return Ok(Some(DataChunk { library: &self.open.library, raw }));
         }
         match self.failure() {
-            Failure::Said(told) if told.is_empty() => Ok(None),
+            DuckdbError::Database(told) if told.is_empty() => Ok(None),
             failure => Err(failure),
         }
     }
 
-    fn failure(&mut self) -> Failure {
+    fn failure(&mut self) -> DuckdbError {
         // SAFETY: the result is valid; its error message, if any, is a string owned by the result.
         let told = unsafe { (self.open.library.api.duckdb_result_error)(&raw mut self.raw) };
         // SAFETY: see above.
@@ -416,12 +426,12 @@ impl Drop for Running<'_> {
 }
 
 /// A batch of rows, stored by column (`duckdb_data_chunk`).
-struct Chunk<'a> {
+struct DataChunk<'a> {
     library: &'a Library,
     raw: Handle,
 }
 
-impl Drop for Chunk<'_> {
+impl Drop for DataChunk<'_> {
     fn drop(&mut self) {
         // SAFETY: the chunk was created by this library and is destroyed once.
         unsafe { (self.library.api.duckdb_destroy_data_chunk)(&raw mut self.raw) };

@@ -11,5 +11,5 @@ mod library;
 mod time;
 mod value;
 
-pub use connection::{Connection, Failure, Interrupter, Produced};
+pub use connection::{DuckdbConnection, DuckdbError, Interrupter, StatementSummary};
 pub use library::{Library, LibraryMissing};

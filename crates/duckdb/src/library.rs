@@ -105,12 +105,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Connection;
+    use crate::DuckdbConnection;
 
     #[test]
     fn what_is_built_in_answers_without_a_file() {
         let library = Library::load(None, &[]).expect("it is part of the program");
-        let connection = Connection::open(&library, None, &[]).expect("memory opens");
+        let connection = DuckdbConnection::open(&library, None, &[]).expect("memory opens");
         let mut rows = Vec::new();
         let sql = "SELECT sum(i)::INTEGER, 'é' FROM range(1, 11) AS r(i)";
         let produced = connection.run(sql, &[], |row| {

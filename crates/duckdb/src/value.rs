@@ -14,11 +14,11 @@ use crate::time;
 
 pub(crate) struct Column {
     pub(crate) name: String,
-    shape: Shape,
+    shape: ValueLayout,
 }
 
 /// The memory layout of a DuckDB type, by which its values are read from a vector.
-enum Shape {
+enum ValueLayout {
     Null,
     Bool,
     Integer(Width),
@@ -47,17 +47,17 @@ enum Shape {
         width: Width,
         words: Vec<String>,
     },
-    List(Box<Shape>),
+    List(Box<ValueLayout>),
     Array {
-        item: Box<Shape>,
+        item: Box<ValueLayout>,
         size: Index,
     },
-    Struct(Vec<(String, Shape)>),
+    Struct(Vec<(String, ValueLayout)>),
     Map {
-        key: Box<Shape>,
-        value: Box<Shape>,
+        key: Box<ValueLayout>,
+        value: Box<ValueLayout>,
     },
-    Union(Vec<Shape>),
+    Union(Vec<ValueLayout>),
 }
 
 #[derive(Clone, Copy)]
@@ -109,30 +109,31 @@ pub(crate) unsafe fn row(
 /// # Safety
 ///
 /// `kind` is a logical type of this library that nothing else uses.
-unsafe fn shape(api: &Api, mut kind: Handle) -> Option<Shape> {
+unsafe fn shape(api: &Api, mut kind: Handle) -> Option<ValueLayout> {
     // SAFETY: the type is valid, as guaranteed by the caller, until it is destroyed below.
     let found = unsafe {
         match (api.duckdb_get_type_id)(kind) {
-            19 => width((api.duckdb_decimal_internal_type)(kind)).map(|width| Shape::Decimal {
-                width,
-                scale: usize::from((api.duckdb_decimal_scale)(kind)),
+            19 => width((api.duckdb_decimal_internal_type)(kind)).map(|width| {
+                ValueLayout::Decimal { width, scale: usize::from((api.duckdb_decimal_scale)(kind)) }
             }),
             17 => Some(match taken(api, (api.duckdb_logical_type_get_alias)(kind)).as_str() {
-                "JSON" => Shape::Json,
-                _ => Shape::Text,
+                "JSON" => ValueLayout::Json,
+                _ => ValueLayout::Text,
             }),
-            23 => width((api.duckdb_enum_internal_type)(kind)).map(|width| Shape::Enum {
+            23 => width((api.duckdb_enum_internal_type)(kind)).map(|width| ValueLayout::Enum {
                 width,
                 words: (0..Index::from((api.duckdb_enum_dictionary_size)(kind)))
                     .map(|index| taken(api, (api.duckdb_enum_dictionary_value)(kind, index)))
                     .collect(),
             }),
-            24 => {
-                shape(api, (api.duckdb_list_type_child_type)(kind)).map(Box::new).map(Shape::List)
-            }
-            33 => shape(api, (api.duckdb_array_type_child_type)(kind)).map(|item| Shape::Array {
-                item: Box::new(item),
-                size: (api.duckdb_array_type_array_size)(kind),
+            24 => shape(api, (api.duckdb_list_type_child_type)(kind))
+                .map(Box::new)
+                .map(ValueLayout::List),
+            33 => shape(api, (api.duckdb_array_type_child_type)(kind)).map(|item| {
+                ValueLayout::Array {
+                    item: Box::new(item),
+                    size: (api.duckdb_array_type_array_size)(kind),
+                }
             }),
             25 => (0..(api.duckdb_struct_type_child_count)(kind))
                 .map(|index| {
@@ -141,20 +142,20 @@ unsafe fn shape(api: &Api, mut kind: Handle) -> Option<Shape> {
                     Some((name, child))
                 })
                 .collect::<Option<_>>()
-                .map(Shape::Struct),
+                .map(ValueLayout::Struct),
             26 => match (
                 shape(api, (api.duckdb_map_type_key_type)(kind)),
                 shape(api, (api.duckdb_map_type_value_type)(kind)),
             ) {
                 (Some(key), Some(value)) => {
-                    Some(Shape::Map { key: Box::new(key), value: Box::new(value) })
+                    Some(ValueLayout::Map { key: Box::new(key), value: Box::new(value) })
                 }
                 _ => None,
             },
             28 => (0..(api.duckdb_union_type_member_count)(kind))
                 .map(|index| shape(api, (api.duckdb_union_type_member_type)(kind, index)))
                 .collect::<Option<_>>()
-                .map(Shape::Union),
+                .map(ValueLayout::Union),
             id => plain(id),
         }
     };
@@ -164,26 +165,26 @@ unsafe fn shape(api: &Api, mut kind: Handle) -> Option<Shape> {
 }
 
 /// Returns the layout of a type without parameters, by its number in `duckdb.h`.
-fn plain(id: c_int) -> Option<Shape> {
-    let timestamp = |per_second, zone| Some(Shape::Timestamp { per_second, zone });
+fn plain(id: c_int) -> Option<ValueLayout> {
+    let timestamp = |per_second, zone| Some(ValueLayout::Timestamp { per_second, zone });
     match id {
-        1 => Some(Shape::Bool),
-        10 => Some(Shape::Float),
-        11 => Some(Shape::Double),
+        1 => Some(ValueLayout::Bool),
+        10 => Some(ValueLayout::Float),
+        11 => Some(ValueLayout::Double),
         12 => timestamp(1_000_000, ""),
-        13 => Some(Shape::Date),
-        14 => Some(Shape::Time),
-        15 => Some(Shape::Interval),
-        18 => Some(Shape::Blob),
+        13 => Some(ValueLayout::Date),
+        14 => Some(ValueLayout::Time),
+        15 => Some(ValueLayout::Interval),
+        18 => Some(ValueLayout::Blob),
         20 => timestamp(1, ""),
         21 => timestamp(1000, ""),
         22 => timestamp(1_000_000_000, ""),
-        27 => Some(Shape::Uuid),
-        29 => Some(Shape::Bits),
-        30 => Some(Shape::TimeWithZone),
+        27 => Some(ValueLayout::Uuid),
+        29 => Some(ValueLayout::Bits),
+        30 => Some(ValueLayout::TimeWithZone),
         31 => timestamp(1_000_000, "+00:00"),
-        36 => Some(Shape::Null),
-        id => width(id).map(Shape::Integer),
+        36 => Some(ValueLayout::Null),
+        id => width(id).map(ValueLayout::Integer),
     }
 }
 
@@ -318,7 +319,7 @@ unsafe fn is_valid(api: &Api, vector: Handle, index: Index) -> bool {
 /// # Safety
 ///
 /// The vector has more than `index` values of this layout.
-unsafe fn value(api: &Api, shape: &Shape, vector: Handle, index: Index) -> Value {
+unsafe fn value(api: &Api, shape: &ValueLayout, vector: Handle, index: Index) -> Value {
     // SAFETY: guaranteed by the caller.
     if !unsafe { is_valid(api, vector, index) } {
         return Value::Null;
@@ -328,40 +329,42 @@ unsafe fn value(api: &Api, shape: &Shape, vector: Handle, index: Index) -> Value
     // SAFETY: each layout determines the element type of the data, as defined in `duckdb.h`.
     unsafe {
         match shape {
-            Shape::Null => Value::Null,
-            Shape::Bool => Value::Bool(element::<u8>(data, index) != 0),
-            Shape::Integer(width) => integer(*width, data, index).json(),
-            Shape::Float => float(&element::<f32>(data, index).to_string()),
-            Shape::Double => float(&element::<f64>(data, index).to_string()),
-            Shape::Decimal { width, scale } => integer(*width, data, index).decimal(*scale).into(),
-            Shape::Text => String::from_utf8_lossy(&bytes(data, index)).into_owned().into(),
-            Shape::Json => {
+            ValueLayout::Null => Value::Null,
+            ValueLayout::Bool => Value::Bool(element::<u8>(data, index) != 0),
+            ValueLayout::Integer(width) => integer(*width, data, index).json(),
+            ValueLayout::Float => float(&element::<f32>(data, index).to_string()),
+            ValueLayout::Double => float(&element::<f64>(data, index).to_string()),
+            ValueLayout::Decimal { width, scale } => {
+                integer(*width, data, index).decimal(*scale).into()
+            }
+            ValueLayout::Text => String::from_utf8_lossy(&bytes(data, index)).into_owned().into(),
+            ValueLayout::Json => {
                 let text = String::from_utf8_lossy(&bytes(data, index)).into_owned();
                 serde_json::from_str(&text).unwrap_or(Value::String(text))
             }
-            Shape::Blob => STANDARD.encode(bytes(data, index)).into(),
-            Shape::Bits => bits(&bytes(data, index)).into(),
-            Shape::Uuid => uuid(element::<u128>(data, index)).into(),
-            Shape::Date => time::date(element::<i32>(data, index)).into(),
-            Shape::Time => time::time(element::<i64>(data, index)).into(),
-            Shape::TimeWithZone => time::time_with_zone(element::<u64>(data, index)).into(),
-            Shape::Timestamp { per_second, zone } => {
+            ValueLayout::Blob => STANDARD.encode(bytes(data, index)).into(),
+            ValueLayout::Bits => bits(&bytes(data, index)).into(),
+            ValueLayout::Uuid => uuid(element::<u128>(data, index)).into(),
+            ValueLayout::Date => time::date(element::<i32>(data, index)).into(),
+            ValueLayout::Time => time::time(element::<i64>(data, index)).into(),
+            ValueLayout::TimeWithZone => time::time_with_zone(element::<u64>(data, index)).into(),
+            ValueLayout::Timestamp { per_second, zone } => {
                 let text = time::timestamp(element::<i64>(data, index), *per_second);
                 if text.ends_with("infinity") { text } else { text + zone }.into()
             }
-            Shape::Interval => {
+            ValueLayout::Interval => {
                 let raw = element::<Interval>(data, index);
                 time::interval(raw.months, raw.days, raw.microseconds).into()
             }
-            Shape::Enum { width, words } => {
+            ValueLayout::Enum { width, words } => {
                 let word = words.get(integer(*width, data, index).index());
                 word.map_or(Value::Null, |word| Value::String(word.clone()))
             }
-            Shape::List(_)
-            | Shape::Array { .. }
-            | Shape::Struct(_)
-            | Shape::Map { .. }
-            | Shape::Union(_) => nested(api, shape, vector, data, index),
+            ValueLayout::List(_)
+            | ValueLayout::Array { .. }
+            | ValueLayout::Struct(_)
+            | ValueLayout::Map { .. }
+            | ValueLayout::Union(_) => nested(api, shape, vector, data, index),
         }
     }
 }
@@ -377,20 +380,26 @@ struct Interval {
 /// # Safety
 ///
 /// The vector has more than `index` values of this layout, and `data` is its data.
-unsafe fn nested(api: &Api, shape: &Shape, vector: Handle, data: Handle, index: Index) -> Value {
+unsafe fn nested(
+    api: &Api,
+    shape: &ValueLayout,
+    vector: Handle,
+    data: Handle,
+    index: Index,
+) -> Value {
     // SAFETY: each layout determines the vector's children, as defined in `duckdb.h`.
     unsafe {
         match shape {
-            Shape::List(item) => {
+            ValueLayout::List(item) => {
                 let [offset, length] = element::<[u64; 2]>(data, index);
                 let child = (api.duckdb_list_vector_get_child)(vector);
                 (offset..offset + length).map(|at| value(api, item, child, at)).collect()
             }
-            Shape::Array { item, size } => {
+            ValueLayout::Array { item, size } => {
                 let child = (api.duckdb_array_vector_get_child)(vector);
                 (index * size..(index + 1) * size).map(|at| value(api, item, child, at)).collect()
             }
-            Shape::Struct(fields) => fields
+            ValueLayout::Struct(fields) => fields
                 .iter()
                 .zip(0..)
                 .map(|((name, field), place)| {
@@ -399,7 +408,7 @@ unsafe fn nested(api: &Api, shape: &Shape, vector: Handle, data: Handle, index: 
                 })
                 .collect::<Map<_, _>>()
                 .into(),
-            Shape::Map { key, value: held } => {
+            ValueLayout::Map { key, value: held } => {
                 let [offset, length] = element::<[u64; 2]>(data, index);
                 let entries = (api.duckdb_list_vector_get_child)(vector);
                 let keys = (api.duckdb_struct_vector_get_child)(entries, 0);
@@ -408,7 +417,7 @@ unsafe fn nested(api: &Api, shape: &Shape, vector: Handle, data: Handle, index: 
                     .map(|at| (value(api, key, keys, at), value(api, held, values, at)))
                     .collect())
             }
-            Shape::Union(members) => {
+            ValueLayout::Union(members) => {
                 let tags = (api.duckdb_struct_vector_get_child)(vector, 0);
                 let tag = element::<u8>((api.duckdb_vector_get_data)(tags), index);
                 let child = (api.duckdb_struct_vector_get_child)(vector, Index::from(tag) + 1);

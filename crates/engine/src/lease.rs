@@ -343,7 +343,7 @@ impl Bound {
     }
 }
 
-impl noetl_expr::Variables for Bound {
+impl noetl_expr::VariableSource for Bound {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }

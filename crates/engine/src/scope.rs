@@ -170,7 +170,7 @@ impl<'a> Scope<'a> {
 /// Variables fetched for one evaluation.
 struct Fetched(BTreeMap<String, Arc<Value>>);
 
-impl noetl_expr::Variables for Fetched {
+impl noetl_expr::VariableSource for Fetched {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }

@@ -9,7 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
 use crate::budget::{BUDGET, Budget, INSTRUCTION_WORK};
-use crate::value::Node;
+use crate::value::ValueNode;
 
 /// The maximum length of one template string, in bytes.
 pub(crate) const SOURCE_MAX: usize = 64 * 1024;
@@ -43,7 +43,7 @@ const WORK_MAX: usize = 16 * 1024 * 1024;
 const ELEMENT_WORK: usize = 16;
 
 /// The work that a template may still do while it renders.
-struct Meter {
+struct WorkMeter {
     left: usize,
     /// The budget shared with the other templates of the same decision, if any.
     budget: Option<Budget>,
@@ -51,7 +51,7 @@ struct Meter {
     charged: u64,
 }
 
-impl Meter {
+impl WorkMeter {
     /// Charges the shared budget for text and for the instructions run since the last charge.
     fn spend_shared(&mut self, bytes: usize, instructions: u64) -> Result<(), Error> {
         let Some(budget) = &self.budget else { return Ok(()) };
@@ -64,12 +64,12 @@ impl Meter {
 }
 
 /// Returns the meter of the template that is being rendered; creates it on first use.
-fn meter<'s>(state: &'s mut State<'_, '_>) -> &'s mut Meter {
-    let budget = match state.get_extension::<Meter>() {
+fn meter<'s>(state: &'s mut State<'_, '_>) -> &'s mut WorkMeter {
+    let budget = match state.get_extension::<WorkMeter>() {
         Some(_) => None,
         None => state.lookup(BUDGET).and_then(|it| it.downcast_object_ref::<Budget>().cloned()),
     };
-    state.get_or_insert_extension_with(|| Meter { left: WORK_MAX, budget, charged: 0 })
+    state.get_or_insert_extension_with(|| WorkMeter { left: WORK_MAX, budget, charged: 0 })
 }
 
 fn instructions(state: &State<'_, '_>) -> u64 {
@@ -95,7 +95,7 @@ pub(crate) fn spend_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), 
 
 /// Returns the units that a rendered template has not yet charged to the shared budget.
 pub(crate) fn uncharged(state: &State<'_, '_>) -> u64 {
-    let charged = state.get_extension::<Meter>().map_or(0, |meter| meter.charged);
+    let charged = state.get_extension::<WorkMeter>().map_or(0, |meter| meter.charged);
     instructions(state).saturating_sub(charged).saturating_mul(INSTRUCTION_WORK)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn spend_elements(state: &mut State<'_, '_>, count: usize) -> Result<
 }
 
 /// Charges for a string about to be made. Fails if the string is too long.
-pub(crate) fn allow_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
+pub(crate) fn spend_new_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     if bytes > TEXT_MAX {
         return Err(text_too_long());
     }
@@ -113,7 +113,7 @@ pub(crate) fn allow_text(state: &mut State<'_, '_>, bytes: usize) -> Result<(), 
 }
 
 /// Charges for a list or map about to be made. Fails if it has too many elements.
-pub(crate) fn allow_elements(state: &mut State<'_, '_>, count: usize) -> Result<(), Error> {
+pub(crate) fn spend_new_elements(state: &mut State<'_, '_>, count: usize) -> Result<(), Error> {
     if count > ELEMENTS_MAX {
         return Err(too_many_elements());
     }
@@ -129,7 +129,7 @@ fn weigh(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), E
     if depth > DEPTH_MAX {
         return Err(too_deep());
     }
-    if let Some(node) = value.downcast_object_ref::<Node>() {
+    if let Some(node) = value.downcast_object_ref::<ValueNode>() {
         return spend_text(state, node.size(WORK_MAX));
     }
     match value.kind() {
@@ -159,7 +159,7 @@ fn weigh(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), E
 
 /// Fails if a list that is not variable data reports a length above [`ELEMENTS_MAX`].
 pub(crate) fn check_length(value: &Value) -> Result<(), Error> {
-    let is_data = value.downcast_object_ref::<Node>().is_some();
+    let is_data = value.downcast_object_ref::<ValueNode>().is_some();
     match value.len() {
         Some(length) if length > ELEMENTS_MAX && !is_data => Err(too_many_elements()),
         _ => Ok(()),

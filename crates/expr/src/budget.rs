@@ -21,10 +21,10 @@ pub(crate) const BUDGET: &str = "<budget>";
 
 /// A number of work units that templates spend while they render. Clones share the units.
 #[derive(Debug, Clone)]
-pub struct Budget(Arc<Spent>);
+pub struct Budget(Arc<SpentUnits>);
 
 #[derive(Debug)]
-struct Spent {
+struct SpentUnits {
     max: u64,
     units: AtomicU64,
 }
@@ -33,7 +33,7 @@ impl Budget {
     /// Creates a budget of `max` units: one per byte of text read or written, 16 per element or
     /// instruction.
     pub fn new(max: u64) -> Self {
-        Self(Arc::new(Spent { max, units: AtomicU64::new(0) }))
+        Self(Arc::new(SpentUnits { max, units: AtomicU64::new(0) }))
     }
 
     /// Spends units. Returns false if the budget is exceeded.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::syntax;
-use crate::{Budget, ParseError, RenderError, Template, Variables};
+use crate::{Budget, ParseError, RenderError, Template, VariableSource};
 
 /// A condition: a boolean, or a template whose value is tested for truth.
 ///
@@ -50,14 +50,14 @@ impl Condition {
     }
 
     /// Evaluates the condition with these variables.
-    pub fn holds(&self, variables: &dyn Variables) -> Result<bool, RenderError> {
+    pub fn holds(&self, variables: &dyn VariableSource) -> Result<bool, RenderError> {
         self.template.holds(variables, None)
     }
 
     /// Evaluates the condition with these variables and charges the work to a budget.
     pub fn holds_within(
         &self,
-        variables: &dyn Variables,
+        variables: &dyn VariableSource,
         budget: &Budget,
     ) -> Result<bool, RenderError> {
         self.template.holds(variables, Some(budget))

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use minijinja::value::{Kwargs, Value, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, functions, tests};
 
-use crate::bounds::{FUEL_MAX, allow_elements, allow_text, spend_elements};
+use crate::bounds::{FUEL_MAX, spend_elements, spend_new_elements, spend_new_text};
 use crate::print::to_text;
 use crate::{filters, methods, operators, syntax};
 
@@ -28,7 +28,7 @@ pub(crate) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(||
     environment.set_unknown_method_callback(methods::call);
     environment.set_formatter(|out, state, value| {
         let text = to_text(value)?;
-        allow_text(state, text.len())?;
+        spend_new_text(state, text.len())?;
         Ok(out.write_str(&text)?)
     });
     operators::add_to(&mut environment);
@@ -127,14 +127,14 @@ const MEMBER_WORK: usize = 4;
 /// Returns a map of the given map's members and the keyword arguments.
 fn dict(state: &mut State<'_, '_>, members: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let count = members.as_ref().and_then(Value::len).unwrap_or(0);
-    allow_elements(state, count)?;
+    spend_new_elements(state, count)?;
     spend_elements(state, count.saturating_mul(MEMBER_WORK))?;
     functions::dict(members, kwargs)
 }
 
 /// Returns a map whose members can be assigned, also inside a loop.
 fn namespace(state: &mut State<'_, '_>, members: Option<ValueOrKwargs>) -> Result<Value, Error> {
-    allow_elements(state, members.as_ref().and_then(|it| it.len()).unwrap_or(0))?;
+    spend_new_elements(state, members.as_ref().and_then(|it| it.len()).unwrap_or(0))?;
     functions::namespace(members)
 }
 
@@ -165,7 +165,7 @@ fn range(
     };
     let steps = i128::from(step.unsigned_abs());
     let length = if distance <= 0 { 0 } else { (distance + steps - 1) / steps };
-    allow_elements(state, usize::try_from(length).unwrap_or(usize::MAX))?;
+    spend_new_elements(state, usize::try_from(length).unwrap_or(usize::MAX))?;
     let mut values = Vec::new();
     let mut at = start;
     for _ in 0..length {

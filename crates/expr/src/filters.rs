@@ -11,7 +11,7 @@ mod walk;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
-use crate::bounds::{allow_text, spend_text};
+use crate::bounds::{spend_new_text, spend_text};
 use crate::print::{to_line, to_lines, to_text};
 use crate::value::from_json;
 
@@ -138,7 +138,7 @@ fn tojson(
         Some(spaces) => to_lines(&value, spaces)?,
         None => to_line(&value)?,
     };
-    allow_text(state, text.len())?;
+    spend_new_text(state, text.len())?;
     Ok(Value::from(text))
 }
 

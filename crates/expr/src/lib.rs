@@ -33,7 +33,7 @@ pub use crate::template::Template;
 pub use crate::value::loop_results;
 
 /// The source of a template's variables.
-pub trait Variables {
+pub trait VariableSource {
     /// Returns the value of a top-level variable.
     fn get(&self, name: &str) -> Option<Arc<Value>>;
 }

@@ -5,7 +5,7 @@
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
-use crate::bounds::{allow_text, spend_value};
+use crate::bounds::{spend_new_text, spend_value};
 use crate::filters::{list, text};
 use crate::operators;
 
@@ -91,21 +91,21 @@ fn on_text(
         "format" => {
             let pattern = text::read(state, value)?;
             let filled = fill(&pattern, arguments)?;
-            allow_text(state, filled.len())?;
+            spend_new_text(state, filled.len())?;
             Ok(Value::from(filled))
         }
         "join" => {
             let (list,): (&Value,) = from_args(arguments)?;
             let items = operators::items(state, list)?;
             let joined = text::joined(items.into_iter(), &text::read(state, value)?)?;
-            allow_text(state, joined.len())?;
+            spend_new_text(state, joined.len())?;
             Ok(Value::from(joined))
         }
         "replace" => {
             let (from, to, count): (&str, &str, Option<i64>) = from_args(arguments)?;
             let count = count.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
             let replaced = text::replaced(&text::read(state, value)?, from, to, count)?;
-            allow_text(state, replaced.len())?;
+            spend_new_text(state, replaced.len())?;
             Ok(Value::from(replaced))
         }
         _ => {
@@ -127,7 +127,7 @@ fn on_plain_text(
             let stripped = |it: char| characters.map_or(it.is_whitespace(), |all| all.contains(it));
             let text = if name == "rstrip" { text } else { text.trim_start_matches(stripped) };
             let text = if name == "lstrip" { text } else { text.trim_end_matches(stripped) };
-            allow_text(state, text.len())?;
+            spend_new_text(state, text.len())?;
             Ok(Value::from(text))
         }
         "startswith" => {
@@ -144,7 +144,7 @@ fn on_plain_text(
             let count = count.map_or(usize::MAX, |it| it.saturating_add(1));
             let mut parts: Vec<Value> = text.rsplitn(count, separator).map(Value::from).collect();
             parts.reverse();
-            crate::bounds::allow_elements(state, parts.len())?;
+            crate::bounds::spend_new_elements(state, parts.len())?;
             Ok(Value::from(parts))
         }
         "find" => {
@@ -161,14 +161,14 @@ fn on_plain_text(
         "strftime" => {
             let (pattern,): (&str,) = from_args(arguments)?;
             let written = written(text, pattern)?;
-            allow_text(state, written.len())?;
+            spend_new_text(state, written.len())?;
             Ok(Value::from(written))
         }
         "isdigit" => Ok(Value::from(is_all(text, |it| it.is_ascii_digit()))),
         "isalpha" => Ok(Value::from(is_all(text, char::is_alphabetic))),
         "zfill" => {
             let (width,): (usize,) = from_args(arguments)?;
-            allow_text(state, width)?;
+            spend_new_text(state, width)?;
             let (sign, digits) = match text.strip_prefix(['-', '+']) {
                 Some(digits) => text.split_at(text.len() - digits.len()),
                 None => ("", text),

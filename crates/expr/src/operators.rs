@@ -7,11 +7,11 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use crate::bounds::{
-    ARGUMENTS_MAX, DEPTH_MAX, allow_elements, allow_text, check_length, spend_elements, spend_text,
-    spend_value, too_deep, too_many_elements,
+    ARGUMENTS_MAX, DEPTH_MAX, check_length, spend_elements, spend_new_elements, spend_new_text,
+    spend_text, spend_value, too_deep, too_many_elements,
 };
 use crate::print::to_text;
-use crate::value::Node;
+use crate::value::ValueNode;
 
 /// Registers the operators in an environment.
 pub(crate) fn add_to(environment: &mut Environment<'static>) {
@@ -29,7 +29,7 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
 /// `left + right` for numbers, strings or lists.
 pub(crate) fn plus(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
-        allow_text(state, left.len() + right.len())?;
+        spend_new_text(state, left.len() + right.len())?;
         return Ok(Value::from([left, right].concat()));
     }
     if is_list(&left) && is_list(&right) {
@@ -48,12 +48,12 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     for (repeated, count) in [(&left, &right), (&right, &left)] {
         let Some(count) = repetitions(count) else { continue };
         if let Some(text) = repeated.as_str() {
-            allow_text(state, text.len().saturating_mul(count))?;
+            spend_new_text(state, text.len().saturating_mul(count))?;
             return Ok(Value::from(text.repeat(count)));
         }
         if is_list(repeated) {
             let length = repeated.len().ok_or_else(too_many_elements)?;
-            allow_elements(state, length.saturating_mul(count))?;
+            spend_new_elements(state, length.saturating_mul(count))?;
             let items = items(state, repeated)?;
             let total = items.len() * count;
             return Ok(items.into_iter().cycle().take(total).collect());
@@ -65,7 +65,7 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
 /// `left ~ right`: both converted to text and concatenated.
 fn joined(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     let (left, right) = (to_text(&left)?, to_text(&right)?);
-    allow_text(state, left.len() + right.len())?;
+    spend_new_text(state, left.len() + right.len())?;
     Ok(Value::from([left, right].concat()))
 }
 
@@ -102,7 +102,7 @@ fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
         ValueKind::Iterable => Value::from(items(state, &value)?),
         _ => value,
     };
-    if value.downcast_object_ref::<Node>().is_none() {
+    if value.downcast_object_ref::<ValueNode>().is_none() {
         spend_made(state, &value, &mut { crate::bounds::ELEMENTS_MAX }, 0)?;
     }
     Ok(value)
@@ -132,7 +132,7 @@ fn spend_made(
     elements_left: &mut usize,
     depth: usize,
 ) -> Result<(), Error> {
-    let is_data = value.downcast_object_ref::<Node>().is_some();
+    let is_data = value.downcast_object_ref::<ValueNode>().is_some();
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map if !is_data => {
             if depth >= DEPTH_MAX {

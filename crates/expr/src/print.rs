@@ -14,7 +14,7 @@ use crate::bounds::{
     COPY_MAX, DEPTH_MAX, ELEMENTS_MAX, TEXT_MAX, check_length, copied_too_much, text_too_long,
     too_deep, too_many_elements,
 };
-use crate::value::Node;
+use crate::value::ValueNode;
 
 /// Converts the result of an expression to JSON.
 pub(crate) fn to_json(value: &Value) -> Result<Json, Error> {
@@ -66,7 +66,7 @@ struct Printer {
 
 impl Printer {
     fn json(&mut self, value: &Value, depth: usize) -> Result<Json, Error> {
-        if let Some(node) = value.downcast_object_ref::<Node>() {
+        if let Some(node) = value.downcast_object_ref::<ValueNode>() {
             // A variable returned as a whole is not charged; inside a new value it is a copy.
             if depth > 0 {
                 let size = node.size(self.copy_left);
@@ -123,7 +123,7 @@ fn write_line(
     elements_left: &mut usize,
     depth: usize,
 ) -> Result<(), Error> {
-    if let Some(node) = value.downcast_object_ref::<Node>() {
+    if let Some(node) = value.downcast_object_ref::<ValueNode>() {
         return write_data(text, node.json());
     }
     match value.kind() {
@@ -163,13 +163,13 @@ fn write_line(
 }
 
 fn write_data(text: &mut String, json: &Json) -> Result<(), Error> {
-    write!(Bounded(text), "{json}").map_err(|_| text_too_long())
+    write!(BoundedText(text), "{json}").map_err(|_| text_too_long())
 }
 
 /// A writer into a string that fails beyond [`TEXT_MAX`] bytes.
-struct Bounded<'t>(&'t mut String);
+struct BoundedText<'t>(&'t mut String);
 
-impl Write for Bounded<'_> {
+impl Write for BoundedText<'_> {
     fn write_str(&mut self, more: &str) -> fmt::Result {
         if self.0.len() + more.len() > TEXT_MAX {
             return Err(fmt::Error);

@@ -19,19 +19,19 @@ use minijinja::syntax::SyntaxConfig;
 
 use crate::ParseError;
 use crate::bounds::{ELIF_MAX, OPERATORS_MAX, SOURCE_MAX, TAGS_MAX};
-use crate::syntax::lexer::{Kind, Piece, Tag, Token};
+use crate::syntax::lexer::{Tag, TagToken, TagTokenKind, TemplatePiece};
 use crate::syntax::mentions::Mentions;
 
 /// A template string after analysis, ready to be compiled.
-pub(crate) struct Reading {
-    pub(crate) shape: Shape,
+pub(crate) struct ParsedTemplate {
+    pub(crate) shape: TemplateShape,
     /// The variables that the template refers to, with their attributes where they are fixed.
     pub(crate) variables: BTreeSet<String>,
     /// The first names of `variables`.
     pub(crate) roots: BTreeSet<String>,
 }
 
-pub(crate) enum Shape {
+pub(crate) enum TemplateShape {
     /// A string that is only `{{ a.b[0] }}`.
     Path(Path),
     /// A string that is only `{{ expression }}`: the rewritten expression.
@@ -54,12 +54,12 @@ pub(crate) enum PathStep {
 }
 
 /// An error in a template, with its byte range.
-pub(crate) struct Fault {
+pub(crate) struct SyntaxFault {
     pub(crate) message: String,
     pub(crate) range: Option<Range<usize>>,
 }
 
-impl Fault {
+impl SyntaxFault {
     pub(crate) fn at(self, pointer: &str) -> ParseError {
         ParseError { message: self.message, range: self.range, pointer: pointer.to_owned() }
     }
@@ -81,68 +81,70 @@ pub(crate) fn dialect() -> SyntaxConfig {
 }
 
 /// Analyses and rewrites a template string.
-pub(crate) fn read(source: &str) -> Result<Reading, Fault> {
+pub(crate) fn read(source: &str) -> Result<ParsedTemplate, SyntaxFault> {
     if source.len() > SOURCE_MAX {
         let message =
             format!("a template may be {SOURCE_MAX} bytes long, this one is {}", source.len());
-        return Err(Fault { message, range: None });
+        return Err(SyntaxFault { message, range: None });
     }
     let cut = lexer::cut(source);
     check_counts(&cut.pieces)?;
     check_grammar(source)?;
     if !cut.complete {
-        return Err(Fault { message: "a tag that cannot be read".to_owned(), range: None });
+        return Err(SyntaxFault { message: "a tag that cannot be read".to_owned(), range: None });
     }
     let mut mentions = Mentions::default();
     let shape = match lone_tag(&cut.pieces) {
         Some(tag) => {
             let lone = guard::expression(tag, &mut mentions)?;
-            lone.path.map_or(Shape::Expression(lone.text), Shape::Path)
+            lone.path.map_or(TemplateShape::Expression(lone.text), TemplateShape::Path)
         }
-        None => Shape::Text(statement::guarded(&cut.pieces, &mut mentions)?),
+        None => TemplateShape::Text(statement::guarded(&cut.pieces, &mut mentions)?),
     };
-    Ok(Reading { shape, variables: mentions.variables, roots: mentions.roots })
+    Ok(ParsedTemplate { shape, variables: mentions.variables, roots: mentions.roots })
 }
 
 /// Analyses and rewrites an expression written without braces.
-pub(crate) fn read_bare(source: &str) -> Result<Reading, Fault> {
+pub(crate) fn read_bare(source: &str) -> Result<ParsedTemplate, SyntaxFault> {
     const OPEN: &str = "{{ ";
     let moved = |at: usize| at.saturating_sub(OPEN.len()).min(source.len());
-    read(&format!("{OPEN}{source} }}}}")).map_err(|fault| Fault {
+    read(&format!("{OPEN}{source} }}}}")).map_err(|fault| SyntaxFault {
         message: fault.message,
         range: fault.range.map(|it| moved(it.start)..moved(it.end)),
     })
 }
 
 /// Fails if a template would make minijinja's parser recurse too deep. Runs before that parser.
-fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
+fn check_counts(pieces: &[TemplatePiece<'_>]) -> Result<(), SyntaxFault> {
     let mut elifs = 0;
     if pieces.len() > TAGS_MAX {
-        return Err(Fault { message: format!("more than {TAGS_MAX} tags"), range: None });
+        return Err(SyntaxFault { message: format!("more than {TAGS_MAX} tags"), range: None });
     }
     for piece in pieces {
         let tag = match piece {
-            Piece::Text(_) | Piece::Comment(_) => continue,
-            Piece::Output(tag) | Piece::Statement(tag) => tag,
+            TemplatePiece::Text(_) | TemplatePiece::Comment(_) => continue,
+            TemplatePiece::Output(tag) | TemplatePiece::Statement(tag) => tag,
         };
         elifs += usize::from(tag.tokens.first().is_some_and(|it| it.text == "elif"));
         let operators = tag.tokens.iter().enumerate().filter(|(place, token)| match token.kind {
-            Kind::Sign => match token.text {
+            TagTokenKind::Sign => match token.text {
                 "(" | "[" => *place > 0 && ends_operand(tag.tokens[place - 1]),
                 "," | ":" | ")" | "]" | "{" | "}" => false,
                 _ => true,
             },
-            Kind::Name => matches!(token.text, "not" | "and" | "or" | "if" | "else" | "in" | "is"),
-            Kind::Text | Kind::Number => false,
+            TagTokenKind::Name => {
+                matches!(token.text, "not" | "and" | "or" | "if" | "else" | "in" | "is")
+            }
+            TagTokenKind::Text | TagTokenKind::Number => false,
         });
         if operators.count() > OPERATORS_MAX {
             let start = tag.tokens.first().map_or(0, |it| it.start);
             let message = format!("more than {OPERATORS_MAX} operators in one expression");
-            return Err(Fault { message, range: Some(start..start) });
+            return Err(SyntaxFault { message, range: Some(start..start) });
         }
     }
     if elifs > ELIF_MAX {
-        return Err(Fault {
+        return Err(SyntaxFault {
             message: format!("more than {ELIF_MAX} `elif` branches"),
             range: None,
         });
@@ -151,15 +153,15 @@ fn check_counts(pieces: &[Piece<'_>]) -> Result<(), Fault> {
 }
 
 /// True if a bracket after this token is a call or an index, and not a list.
-fn ends_operand(token: Token<'_>) -> bool {
+fn ends_operand(token: TagToken<'_>) -> bool {
     match token.kind {
-        Kind::Name | Kind::Text | Kind::Number => true,
-        Kind::Sign => matches!(token.text, ")" | "]" | "}"),
+        TagTokenKind::Name | TagTokenKind::Text | TagTokenKind::Number => true,
+        TagTokenKind::Sign => matches!(token.text, ")" | "]" | "}"),
     }
 }
 
 /// Checks the syntax of the source with minijinja's parser.
-fn check_grammar(source: &str) -> Result<(), Fault> {
+fn check_grammar(source: &str) -> Result<(), SyntaxFault> {
     let mut environment = Environment::empty();
     environment.set_syntax(dialect());
     match environment.template_from_str(source) {
@@ -167,7 +169,7 @@ fn check_grammar(source: &str) -> Result<(), Fault> {
         Err(error) => {
             let range = error.range().map(|it| clamp(source, it.start)..clamp(source, it.end));
             let message = error.detail().map_or_else(|| error.kind().to_string(), plain_words);
-            Err(Fault { message, range })
+            Err(SyntaxFault { message, range })
         }
     }
 }
@@ -187,14 +189,16 @@ fn clamp(source: &str, at: usize) -> usize {
 }
 
 /// Returns the only tag of a template that has nothing but whitespace and comments around it.
-fn lone_tag<'p, 's>(pieces: &'p [Piece<'s>]) -> Option<&'p Tag<'s>> {
+fn lone_tag<'p, 's>(pieces: &'p [TemplatePiece<'s>]) -> Option<&'p Tag<'s>> {
     let mut found = None;
     for piece in pieces {
         match piece {
-            Piece::Text(text) if text.trim().is_empty() => {}
-            Piece::Comment(_) => {}
-            Piece::Output(tag) if found.is_none() => found = Some(tag),
-            Piece::Text(_) | Piece::Output(_) | Piece::Statement(_) => return None,
+            TemplatePiece::Text(text) if text.trim().is_empty() => {}
+            TemplatePiece::Comment(_) => {}
+            TemplatePiece::Output(tag) if found.is_none() => found = Some(tag),
+            TemplatePiece::Text(_) | TemplatePiece::Output(_) | TemplatePiece::Statement(_) => {
+                return None;
+            }
         }
     }
     found

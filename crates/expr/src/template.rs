@@ -15,9 +15,9 @@ use crate::bounds::{FUEL_MAX, TEXT_MAX, text_too_long, uncharged};
 use crate::budget::{BUDGET, INSTRUCTION_WORK};
 use crate::environment::ENVIRONMENT;
 use crate::print::to_json;
-use crate::syntax::{self, Fault, Path, PathStep, Reading, Shape};
+use crate::syntax::{self, ParsedTemplate, Path, PathStep, SyntaxFault, TemplateShape};
 use crate::value::{from_variable, loop_results};
-use crate::{Budget, ParseError, RenderError, Variables};
+use crate::{Budget, ParseError, RenderError, VariableSource};
 
 /// A JSON value whose strings may contain templates.
 #[derive(Clone)]
@@ -25,20 +25,20 @@ pub struct Template(Arc<Compiled>);
 
 struct Compiled {
     source: Json,
-    part: Part,
+    part: TemplatePart,
     variables: BTreeSet<String>,
     roots: BTreeSet<String>,
 }
 
 /// A part of the JSON value: fixed, a template, or a container of parts.
-enum Part {
+enum TemplatePart {
     Fixed(Json),
     Leaf(Leaf),
-    List(Vec<Part>),
-    Map(Vec<(Key, Part)>),
+    List(Vec<TemplatePart>),
+    Map(Vec<(KeyPart, TemplatePart)>),
 }
 
-enum Key {
+enum KeyPart {
     Fixed(String),
     Leaf(Leaf),
 }
@@ -46,10 +46,10 @@ enum Key {
 /// A string that contains a template.
 pub(crate) struct Leaf {
     source: String,
-    code: Code,
+    code: CompiledLeaf,
 }
 
-enum Code {
+enum CompiledLeaf {
     Path(Path),
     Expression(Expression<'static, 'static>),
     /// An environment that holds the template under [`NAME`].
@@ -62,9 +62,9 @@ const NAME: &str = "text";
 impl Template {
     /// Compiles every string that contains a template; all other values are kept as they are.
     pub fn parse(source: Json) -> Result<Self, ParseError> {
-        let mut found = Found::default();
+        let mut found = FoundVariables::default();
         let part = found.part(&source, &mut String::new())?;
-        let Found { variables, roots } = found;
+        let FoundVariables { variables, roots } = found;
         Ok(Self(Arc::new(Compiled { source, part, variables, roots })))
     }
 
@@ -73,10 +73,10 @@ impl Template {
         let compile = || {
             let reading = syntax::read_bare(expression)?;
             let (variables, roots) = (reading.variables.clone(), reading.roots.clone());
-            let part = Part::Leaf(Leaf::compile(expression, reading)?);
+            let part = TemplatePart::Leaf(Leaf::compile(expression, reading)?);
             Ok(Compiled { source, part, variables, roots })
         };
-        compile().map(|it| Self(Arc::new(it))).map_err(|mut fault: Fault| {
+        compile().map(|it| Self(Arc::new(it))).map_err(|mut fault: SyntaxFault| {
             // The closing braces were added by `read_bare`, so a message must not name them.
             fault.message = fault.message.replace("`}}`", "the end of the condition");
             fault.at("")
@@ -95,14 +95,14 @@ impl Template {
     }
 
     /// Returns the value with every template replaced by its result.
-    pub fn render(&self, variables: &dyn Variables) -> Result<Json, RenderError> {
+    pub fn render(&self, variables: &dyn VariableSource) -> Result<Json, RenderError> {
         self.0.part.render(&self.scope(variables, None))
     }
 
     /// Returns the value with every template replaced by its result. Charges the work to a budget.
     pub fn render_within(
         &self,
-        variables: &dyn Variables,
+        variables: &dyn VariableSource,
         budget: &Budget,
     ) -> Result<Json, RenderError> {
         self.0.part.render(&self.scope(variables, Some(budget)))
@@ -111,21 +111,25 @@ impl Template {
     /// True if the template renders to a value that counts as true.
     pub(crate) fn holds(
         &self,
-        variables: &dyn Variables,
+        variables: &dyn VariableSource,
         budget: Option<&Budget>,
     ) -> Result<bool, RenderError> {
         match &self.0.part {
-            Part::Fixed(json) => Ok(is_true(json)),
-            Part::Leaf(leaf) => leaf.holds(&self.scope(variables, budget)),
-            Part::List(parts) => Ok(!parts.is_empty()),
-            Part::Map(parts) => Ok(!parts.is_empty()),
+            TemplatePart::Fixed(json) => Ok(is_true(json)),
+            TemplatePart::Leaf(leaf) => leaf.holds(&self.scope(variables, budget)),
+            TemplatePart::List(parts) => Ok(!parts.is_empty()),
+            TemplatePart::Map(parts) => Ok(!parts.is_empty()),
         }
     }
 
-    fn scope<'t>(&'t self, variables: &dyn Variables, budget: Option<&'t Budget>) -> Scope<'t> {
+    fn scope<'t>(
+        &'t self,
+        variables: &dyn VariableSource,
+        budget: Option<&'t Budget>,
+    ) -> RenderScope<'t> {
         let get = |name| variables.get(name).map(|value| (name, value));
         let values = self.0.roots.iter().filter_map(|name| get(name.as_str())).collect();
-        Scope { values, context: OnceCell::new(), budget }
+        RenderScope { values, context: OnceCell::new(), budget }
     }
 }
 
@@ -137,26 +141,30 @@ impl fmt::Debug for Template {
 
 /// The variables collected while the templates of a value are compiled.
 #[derive(Default)]
-struct Found {
+struct FoundVariables {
     variables: BTreeSet<String>,
     roots: BTreeSet<String>,
 }
 
-impl Found {
-    fn part(&mut self, json: &Json, pointer: &mut String) -> Result<Part, ParseError> {
+impl FoundVariables {
+    fn part(&mut self, json: &Json, pointer: &mut String) -> Result<TemplatePart, ParseError> {
         match json {
-            Json::Null | Json::Bool(_) | Json::Number(_) => Ok(Part::Fixed(json.clone())),
+            Json::Null | Json::Bool(_) | Json::Number(_) => Ok(TemplatePart::Fixed(json.clone())),
             Json::String(text) if syntax::is_template(text) => {
-                Ok(Part::Leaf(self.leaf(text, pointer)?))
+                Ok(TemplatePart::Leaf(self.leaf(text, pointer)?))
             }
-            Json::String(_) => Ok(Part::Fixed(json.clone())),
+            Json::String(_) => Ok(TemplatePart::Fixed(json.clone())),
             Json::Array(items) => {
                 let mut parts = Vec::with_capacity(items.len());
                 for (place, item) in items.iter().enumerate() {
                     parts.push(self.below(item, &place.to_string(), pointer)?);
                 }
-                let is_fixed = parts.iter().all(Part::is_fixed);
-                Ok(if is_fixed { Part::Fixed(json.clone()) } else { Part::List(parts) })
+                let is_fixed = parts.iter().all(TemplatePart::is_fixed);
+                Ok(if is_fixed {
+                    TemplatePart::Fixed(json.clone())
+                } else {
+                    TemplatePart::List(parts)
+                })
             }
             Json::Object(members) => {
                 let mut parts = Vec::with_capacity(members.len());
@@ -164,17 +172,26 @@ impl Found {
                     let part = self.below(member, key, pointer)?;
                     parts.push((self.key(key, pointer)?, part));
                 }
-                let is_fixed = |(key, part): &(Key, Part)| match key {
-                    Key::Fixed(_) => part.is_fixed(),
-                    Key::Leaf(_) => false,
+                let is_fixed = |(key, part): &(KeyPart, TemplatePart)| match key {
+                    KeyPart::Fixed(_) => part.is_fixed(),
+                    KeyPart::Leaf(_) => false,
                 };
                 let is_fixed = parts.iter().all(is_fixed);
-                Ok(if is_fixed { Part::Fixed(json.clone()) } else { Part::Map(parts) })
+                Ok(if is_fixed {
+                    TemplatePart::Fixed(json.clone())
+                } else {
+                    TemplatePart::Map(parts)
+                })
             }
         }
     }
 
-    fn below(&mut self, json: &Json, step: &str, pointer: &mut String) -> Result<Part, ParseError> {
+    fn below(
+        &mut self,
+        json: &Json,
+        step: &str,
+        pointer: &mut String,
+    ) -> Result<TemplatePart, ParseError> {
         let length = pointer.len();
         pointer.push('/');
         pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
@@ -183,11 +200,11 @@ impl Found {
         Ok(part)
     }
 
-    fn key(&mut self, key: &str, pointer: &str) -> Result<Key, ParseError> {
+    fn key(&mut self, key: &str, pointer: &str) -> Result<KeyPart, ParseError> {
         if syntax::is_template(key) {
-            return Ok(Key::Leaf(self.leaf(key, pointer)?));
+            return Ok(KeyPart::Leaf(self.leaf(key, pointer)?));
         }
-        Ok(Key::Fixed(key.to_owned()))
+        Ok(KeyPart::Fixed(key.to_owned()))
     }
 
     fn leaf(&mut self, text: &str, pointer: &str) -> Result<Leaf, ParseError> {
@@ -198,7 +215,7 @@ impl Found {
     }
 }
 
-impl Part {
+impl TemplatePart {
     fn is_fixed(&self) -> bool {
         match self {
             Self::Fixed(_) => true,
@@ -206,7 +223,7 @@ impl Part {
         }
     }
 
-    fn render(&self, scope: &Scope<'_>) -> Result<Json, RenderError> {
+    fn render(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {
         match self {
             Self::Fixed(json) => Ok(json.clone()),
             Self::Leaf(leaf) => leaf.render(scope),
@@ -225,8 +242,8 @@ impl Part {
     }
 }
 
-impl Key {
-    fn render(&self, scope: &Scope<'_>) -> Result<String, RenderError> {
+impl KeyPart {
+    fn render(&self, scope: &RenderScope<'_>) -> Result<String, RenderError> {
         match self {
             Self::Fixed(key) => Ok(key.clone()),
             Self::Leaf(leaf) => Ok(match leaf.render(scope)? {
@@ -239,7 +256,7 @@ impl Key {
 }
 
 /// The variables of one rendering.
-struct Scope<'t> {
+struct RenderScope<'t> {
     values: BTreeMap<&'t str, Arc<Json>>,
     /// The variables as a value of the template engine, created on first use.
     context: OnceCell<Value>,
@@ -247,7 +264,7 @@ struct Scope<'t> {
     budget: Option<&'t Budget>,
 }
 
-impl Scope<'_> {
+impl RenderScope<'_> {
     fn context(&self) -> Value {
         let make = || {
             let values = self.values.iter().map(|(name, value)| (*name, from_variable(value)));
@@ -293,50 +310,50 @@ impl Scope<'_> {
 }
 
 impl Leaf {
-    fn compile(source: &str, reading: Reading) -> Result<Self, Fault> {
-        let fault = |error: Error| Fault { message: detail(&error), range: None };
+    fn compile(source: &str, reading: ParsedTemplate) -> Result<Self, SyntaxFault> {
+        let fault = |error: Error| SyntaxFault { message: detail(&error), range: None };
         let code = match reading.shape {
-            Shape::Path(path) => Code::Path(path),
-            Shape::Expression(text) => {
-                Code::Expression(ENVIRONMENT.compile_expression_owned(text).map_err(fault)?)
+            TemplateShape::Path(path) => CompiledLeaf::Path(path),
+            TemplateShape::Expression(text) => {
+                CompiledLeaf::Expression(ENVIRONMENT.compile_expression_owned(text).map_err(fault)?)
             }
-            Shape::Text(text) => {
+            TemplateShape::Text(text) => {
                 let mut environment = ENVIRONMENT.clone();
                 environment.add_template_owned(NAME, text).map_err(fault)?;
-                Code::Text(Box::new(environment))
+                CompiledLeaf::Text(Box::new(environment))
             }
         };
         Ok(Self { source: source.to_owned(), code })
     }
 
-    fn render(&self, scope: &Scope<'_>) -> Result<Json, RenderError> {
+    fn render(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {
         match &self.code {
-            Code::Path(path) => {
+            CompiledLeaf::Path(path) => {
                 let found = scope.find(path).unwrap_or(Cow::Owned(Json::Null));
                 scope.spend_copy(&found);
                 Ok(found.into_owned())
             }
-            Code::Expression(expression) => {
+            CompiledLeaf::Expression(expression) => {
                 self.spend_source(scope);
                 let value = expression.eval(scope.context()).and_then(|it| to_json(&it));
                 let json = value.map_err(|error| self.error(&error))?;
                 scope.spend_copy(&json);
                 Ok(json)
             }
-            Code::Text(environment) => Ok(Json::String(self.text(environment, scope)?)),
+            CompiledLeaf::Text(environment) => Ok(Json::String(self.text(environment, scope)?)),
         }
     }
 
     /// Charges for the instructions of an expression: it has no loop, so they are fewer than its
     /// bytes.
-    fn spend_source(&self, scope: &Scope<'_>) {
+    fn spend_source(&self, scope: &RenderScope<'_>) {
         scope.spend(u64::try_from(self.source.len()).unwrap_or(u64::MAX));
     }
 
-    fn holds(&self, scope: &Scope<'_>) -> Result<bool, RenderError> {
+    fn holds(&self, scope: &RenderScope<'_>) -> Result<bool, RenderError> {
         match &self.code {
-            Code::Path(path) => Ok(scope.find(path).is_some_and(|it| is_true(&it))),
-            Code::Expression(expression) => {
+            CompiledLeaf::Path(path) => Ok(scope.find(path).is_some_and(|it| is_true(&it))),
+            CompiledLeaf::Expression(expression) => {
                 self.spend_source(scope);
                 let value = expression.eval(scope.context()).map_err(|it| self.error(&it))?;
                 Ok(match value.kind() {
@@ -344,16 +361,16 @@ impl Leaf {
                     _ => value.is_true(),
                 })
             }
-            Code::Text(environment) => Ok(is_true_text(&self.text(environment, scope)?)),
+            CompiledLeaf::Text(environment) => Ok(is_true_text(&self.text(environment, scope)?)),
         }
     }
 
     fn text(
         &self,
         environment: &Environment<'static>,
-        scope: &Scope<'_>,
+        scope: &RenderScope<'_>,
     ) -> Result<String, RenderError> {
-        let mut page = Page::default();
+        let mut page = BoundedBuffer::default();
         let mut run = || {
             let template = environment.get_template(NAME)?;
             let rendered = template.render_captured_to(scope.context(), &mut page)?;
@@ -393,12 +410,12 @@ fn detail(error: &Error) -> String {
 
 /// A buffer for rendered text, up to [`TEXT_MAX`] bytes.
 #[derive(Default)]
-struct Page {
+struct BoundedBuffer {
     text: Vec<u8>,
     is_full: bool,
 }
 
-impl io::Write for &mut Page {
+impl io::Write for &mut BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.text.len() + bytes.len() > TEXT_MAX {
             self.is_full = true;

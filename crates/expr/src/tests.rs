@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{Template, Variables};
+use crate::{Template, VariableSource};
 
 /// Variables from one JSON object.
 struct Given(BTreeMap<String, Arc<Value>>);
@@ -26,7 +26,7 @@ impl From<Value> for Given {
     }
 }
 
-impl Variables for Given {
+impl VariableSource for Given {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }

@@ -1,7 +1,7 @@
 //! Variables as values of the template engine: positions in a shared JSON value, read on demand.
 //!
-//! A [`Node`] is a list or map inside a variable. It holds its path to the root instead of a copy,
-//! so reading `workload.url` costs the depth of the path, not the size of the workload.
+//! A [`ValueNode`] is a list or map inside a variable. It holds its path to the root instead of a
+//! copy, so reading `workload.url` costs the depth of the path, not the size of the workload.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use serde_json::{Map, Value as Json};
 const LONG_TEXT: usize = 1024;
 
 /// A list or map at some position in a variable.
-pub(crate) enum Node {
+pub(crate) enum ValueNode {
     Root(Root),
-    Item(Arc<Node>, usize),
-    Member(Arc<Node>, Box<str>),
+    Item(Arc<ValueNode>, usize),
+    Member(Arc<ValueNode>, Box<str>),
 }
 
 /// A variable that is a list or map.
@@ -39,7 +39,10 @@ pub fn loop_results(json: &Json) -> Option<&Vec<Json>> {
 /// Converts a variable to a value of the template engine.
 pub(crate) fn from_variable(json: &Arc<Json>) -> Value {
     scalar(json).unwrap_or_else(|| {
-        Value::from_object(Node::Root(Root { json: Arc::clone(json), texts: Mutex::default() }))
+        Value::from_object(ValueNode::Root(Root {
+            json: Arc::clone(json),
+            texts: Mutex::default(),
+        }))
     })
 }
 
@@ -63,7 +66,7 @@ fn scalar(json: &Json) -> Option<Value> {
     })
 }
 
-impl Node {
+impl ValueNode {
     /// The list or map at this position.
     pub(crate) fn json(&self) -> &Json {
         const THERE: &str = "a node is only made for a value that is there";
@@ -138,7 +141,7 @@ pub(crate) fn size(json: &Json, limit: usize) -> usize {
         }
 }
 
-impl Object for Node {
+impl Object for ValueNode {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         if self.items().is_some() { ObjectRepr::Seq } else { ObjectRepr::Map }
     }
@@ -170,7 +173,7 @@ impl Object for Node {
     }
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for ValueNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.json())
     }

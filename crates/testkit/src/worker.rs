@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use noetl_expr::{Template, Variables};
+use noetl_expr::{Template, VariableSource};
 use noetl_model::{ErrorKind, Lease, Outcome, Payload, ToolError};
 use serde_json::{Map, Value, json};
 
@@ -88,7 +88,7 @@ pub fn rendered(lease: &Lease, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> Resu
 
 struct BoundValues(BTreeMap<String, Arc<Value>>);
 
-impl Variables for BoundValues {
+impl VariableSource for BoundValues {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use noetl_model::{Logs, ToolError};
 
-use crate::call::{Call, Ended, Tool};
-use crate::keys::Keys;
-use crate::results::{Reference, Results};
+use crate::call::{Call, Tool, ToolResult};
+use crate::keys::ToolConfig;
+use crate::results::{ResultReference, ResultSource};
 
 /// The keys that may hold the reference, in the input or in the tool's configuration.
 const SPELLINGS: &[&str] = &["result_ref", "ref", "uri"];
 
 pub(crate) struct Artifact {
     name: &'static str,
-    results: Arc<dyn Results>,
+    results: Arc<dyn ResultSource>,
 }
 
 impl Artifact {
     /// Creates the tool under one of its two names.
-    pub(crate) fn new(name: &'static str, results: Arc<dyn Results>) -> Self {
+    pub(crate) fn new(name: &'static str, results: Arc<dyn ResultSource>) -> Self {
         Self { name, results }
     }
 
-    async fn get(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new(self.name, &call.config);
+    async fn get(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new(self.name, &call.config);
         match keys.text(&["action", "operation"])?.as_deref() {
             None | Some("get") => {}
             Some("put") => {
@@ -36,26 +36,27 @@ impl Artifact {
                 return Err(keys.error(format!("`action` is `{other}`; the only one is get")));
             }
         }
-        let given =
-            Keys::new(self.name, &call.input).find(SPELLINGS).or_else(|| keys.find(SPELLINGS));
+        let given = ToolConfig::new(self.name, &call.input)
+            .find(SPELLINGS)
+            .or_else(|| keys.find(SPELLINGS));
         let Some((key, given)) = given else {
             return Err(keys.error(
                 "`result_ref` is missing: give it `{{ step._ref }}`, which results over 64 KB have",
             ));
         };
-        let reference = Reference::read(given)
+        let reference = ResultReference::read(given)
             .ok_or_else(|| keys.wrong(key, "a reference such as `{{ step._ref }}`", given))?;
         let value = self.results.fetch(&reference).await?;
-        Ok(Ended::completed_with(value))
+        Ok(ToolResult::completed_shared(value))
     }
 }
 
 #[async_trait]
 impl Tool for Artifact {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             result = self.get(call) => result.into(),
-            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(Logs::default()),
         }
     }
 }
@@ -72,11 +73,13 @@ mod tests {
     struct One(Digest);
 
     #[async_trait]
-    impl Results for One {
-        async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError> {
+    impl ResultSource for One {
+        async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
             match reference {
-                Reference::Content(digest) if *digest == self.0 => Ok(Arc::new(json!([1, 2]))),
-                Reference::Content(_) | Reference::Name(_) => {
+                ResultReference::Content(digest) if *digest == self.0 => {
+                    Ok(Arc::new(json!([1, 2])))
+                }
+                ResultReference::Content(_) | ResultReference::Name(_) => {
                     Err(ToolError::new(ErrorKind::NotFound, "there is no such result"))
                 }
             }

@@ -20,7 +20,7 @@ pub trait Tool: Send + Sync {
     /// Runs until done or until `call.cancel` is cancelled. On cancellation the tool stops
     /// everything it started and returns soon with the logs so far; the caller knows why it
     /// cancelled and sets the outcome.
-    async fn run(&self, call: &Call) -> Ended;
+    async fn run(&self, call: &Call) -> ToolResult;
 }
 
 /// A command ready to run, with all templates rendered.
@@ -64,18 +64,18 @@ impl Call {
 
 /// The outcome and the logs of a tool run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct ToolResult {
     pub outcome: Outcome,
     pub logs: Logs,
 }
 
-impl Ended {
+impl ToolResult {
     pub fn completed(output: Value) -> Self {
-        Self::completed_with(Arc::new(output))
+        Self::completed_shared(Arc::new(output))
     }
 
     /// Returns a success with a shared output.
-    pub fn completed_with(output: Arc<Value>) -> Self {
+    pub fn completed_shared(output: Arc<Value>) -> Self {
         Self { outcome: Outcome::Completed { output }, logs: Logs::default() }
     }
 
@@ -135,8 +135,8 @@ fn redact_error(redactor: &Redactor, error: &mut ToolError) {
     }
 }
 
-impl From<Result<Ended, ToolError>> for Ended {
-    fn from(result: Result<Ended, ToolError>) -> Self {
-        result.unwrap_or_else(Ended::failed)
+impl From<Result<ToolResult, ToolError>> for ToolResult {
+    fn from(result: Result<ToolResult, ToolError>) -> Self {
+        result.unwrap_or_else(ToolResult::failed)
     }
 }

@@ -12,7 +12,7 @@ use crate::redactor::Redactor;
 
 /// Finds credentials by alias.
 #[async_trait]
-pub trait Credentials: Send + Sync {
+pub trait CredentialResolver: Send + Sync {
     /// Returns the fields of a credential, including `type`, for the tool that runs `call`. Fails
     /// with a config error if there is no credential of that name.
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError>;
@@ -32,11 +32,11 @@ pub(crate) fn alias_within(said: &Map<String, Value>) -> Option<&str> {
 /// share the list.
 #[derive(Clone, Default)]
 pub struct UsedCredentials {
-    used: Arc<Mutex<Used>>,
+    used: Arc<Mutex<RecordedCredentials>>,
 }
 
 #[derive(Default)]
-struct Used {
+struct RecordedCredentials {
     /// The fields of each credential, in the order of the requests.
     fields: Vec<Map<String, Value>>,
     /// The redactor for all of `fields`, created on first use.
@@ -45,7 +45,7 @@ struct Used {
 
 impl UsedCredentials {
     /// Adds a credential that the tool received, or a token obtained with one.
-    pub(crate) fn note(&self, fields: &Map<String, Value>) {
+    pub(crate) fn record(&self, fields: &Map<String, Value>) {
         let mut used = self.lock();
         used.fields.push(fields.clone());
         used.redactor = None;
@@ -53,11 +53,11 @@ impl UsedCredentials {
 
     /// Returns a redactor for the secrets of all credentials added so far.
     pub fn redactor(&self) -> Redactor {
-        let Used { fields, redactor } = &mut *self.lock();
+        let RecordedCredentials { fields, redactor } = &mut *self.lock();
         redactor.get_or_insert_with(|| Redactor::of_credentials(fields.iter())).clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Used> {
+    fn lock(&self) -> MutexGuard<'_, RecordedCredentials> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,13 +75,13 @@ impl std::fmt::Debug for UsedCredentials {
 }
 
 /// Records every resolved credential in the call's [`UsedCredentials`].
-pub(crate) struct Noted(pub(crate) Arc<dyn Credentials>);
+pub(crate) struct RecordingResolver(pub(crate) Arc<dyn CredentialResolver>);
 
 #[async_trait]
-impl Credentials for Noted {
+impl CredentialResolver for RecordingResolver {
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
         let fields = self.0.resolve(call, alias).await?;
-        call.used.note(&fields);
+        call.used.record(&fields);
         Ok(fields)
     }
 }
@@ -124,7 +124,7 @@ impl FixedCredentials {
 }
 
 #[async_trait]
-impl Credentials for FixedCredentials {
+impl CredentialResolver for FixedCredentials {
     async fn resolve(&self, _call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
         let variable = Self::variable(alias);
         let Some(text) = self.by_variable.get(&variable) else {
@@ -180,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_tool_is_given_is_noted_with_its_call() {
         let variable = ("NOETL_CREDENTIAL_A".to_owned(), r#"{"token": "t"}"#.to_owned());
-        let noted = Noted(Arc::new(FixedCredentials::from_environment([variable])));
+        let noted = RecordingResolver(Arc::new(FixedCredentials::from_environment([variable])));
         let (call, other) = (call(json!({})), call(json!({})));
         noted.resolve(&call, "a").await.unwrap();
         assert!(noted.resolve(&call, "b").await.is_err());

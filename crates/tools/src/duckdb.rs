@@ -6,19 +6,19 @@ mod failure;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use noetl_duckdb::{Connection, Produced as Gave};
+use noetl_duckdb::{DuckdbConnection, StatementSummary};
 use noetl_model::ToolError;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use self::engine::{Engine, Place};
+use self::engine::{DatabaseLocation, Engine};
 pub(crate) use self::failure::of as said_by;
-use crate::call::{Call, Ended, Tool};
-use crate::keys::Keys;
+use crate::call::{Call, Tool, ToolResult};
+use crate::keys::ToolConfig;
 use crate::memory::CallMemory;
 use crate::sql::lex::Dialect;
-use crate::sql::params::{Bound, Params};
-use crate::sql::result::{Budget, Produced, output};
+use crate::sql::params::{BoundStatement, Params};
+use crate::sql::result::{ResultBudget, StatementResult, output};
 use crate::sql::split::{left_open, statements};
 use crate::sql::{script, statement_failed};
 
@@ -27,13 +27,13 @@ pub(crate) struct Duckdb {
 }
 
 /// The statements of a call, ready to run one after the other.
-struct Work {
-    statements: Vec<(Bound, usize)>,
+struct DuckdbCall {
+    statements: Vec<(BoundStatement, usize)>,
     whole: bool,
 }
 
-impl Work {
-    async fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl DuckdbCall {
+    async fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let script = script::read(keys).await?;
         let params = Params::read(keys)?;
         let found = statements(Dialect::Duckdb, &script);
@@ -54,10 +54,10 @@ impl Work {
 
     fn run(
         &self,
-        connection: &Connection,
+        connection: &DuckdbConnection,
         memory: &CallMemory,
-    ) -> Result<Vec<Produced>, ToolError> {
-        let mut budget = Budget::new(memory);
+    ) -> Result<Vec<StatementResult>, ToolError> {
+        let mut budget = ResultBudget::new(memory);
         if self.whole {
             engine::execute(connection, "BEGIN")?;
         }
@@ -75,10 +75,10 @@ impl Work {
 }
 
 fn query(
-    connection: &Connection,
-    bound: &Bound,
-    budget: &mut Budget<'_>,
-) -> Result<Produced, ToolError> {
+    connection: &DuckdbConnection,
+    bound: &BoundStatement,
+    budget: &mut ResultBudget<'_>,
+) -> Result<StatementResult, ToolError> {
     // Runs on a blocking thread, so `block_on` is allowed.
     let runtime = Handle::current();
     let mut rows = Vec::new();
@@ -90,8 +90,8 @@ fn query(
     });
     spent?;
     Ok(match gave.map_err(|error| failure::of(&error))? {
-        Gave::Rows { columns } => Produced::Rows { columns, rows },
-        Gave::Affected(count) => Produced::Affected(count),
+        StatementSummary::Rows { columns } => StatementResult::Rows { columns, rows },
+        StatementSummary::Affected(count) => StatementResult::Affected(count),
     })
 }
 
@@ -100,21 +100,21 @@ impl Duckdb {
         Self { engine }
     }
 
-    async fn carry_out(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("duckdb", &call.config);
+    async fn carry_out(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("duckdb", &call.config);
         let form = script::row_form(keys)?;
-        let work = Work::read(keys).await?;
-        let place = Place::read(keys)?;
+        let work = DuckdbCall::read(keys).await?;
+        let place = DatabaseLocation::read(keys)?;
         let memory = call.memory.clone();
-        let work = move |connection: &Connection| work.run(connection, &memory);
+        let work = move |connection: &DuckdbConnection| work.run(connection, &memory);
         let results = self.engine.work(place, &call.cancel, work).await?;
-        Ok(Ended::completed(output(results, form)))
+        Ok(ToolResult::completed(output(results, form)))
     }
 }
 
 #[async_trait]
 impl Tool for Duckdb {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         self.carry_out(call).await.into()
     }
 }

@@ -12,20 +12,20 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::capture::Captured;
-use watchdog::Watched;
+use watchdog::WatchedGroup;
 
 /// A process group whose leader is a child of this process.
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: Box<dyn ChildWrapper>,
     /// Prevents a kill after the leader has ended: the group's number may then be reused.
-    state: State,
+    state: GroupState,
     /// The watchdog registration; removed when the group has ended.
-    watched: Option<Watched>,
+    watched: Option<WatchedGroup>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum GroupState {
     Running,
     Ended,
 }
@@ -39,8 +39,8 @@ impl Group {
         let mut leader = CommandWrap::from(command).wrap(ProcessGroup::leader()).spawn()?;
         let stdout = leader.stdout().take().expect("stdout is piped");
         let stderr = leader.stderr().take().expect("stderr is piped");
-        let watched = leader.id().map(Watched::new);
-        let group = Self { leader, state: State::Running, watched };
+        let watched = leader.id().map(WatchedGroup::new);
+        let group = Self { leader, state: GroupState::Running, watched };
         Ok((group, Captured::new(stdout), Captured::new(stderr)))
     }
 
@@ -52,7 +52,7 @@ impl Group {
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.leader.wait().await;
         self.kill();
-        self.state = State::Ended;
+        self.state = GroupState::Ended;
         self.watched = None;
         status
     }
@@ -63,7 +63,7 @@ impl Group {
     }
 
     pub(crate) fn kill(&mut self) {
-        if self.state == State::Ended {
+        if self.state == GroupState::Ended {
             return;
         }
         if let Err(error) = self.leader.start_kill() {

@@ -16,32 +16,32 @@ use noetl_model::ToolError;
 use reqwest::StatusCode;
 use serde_json::Map;
 
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::Credentials;
-use crate::keys::Keys;
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::CredentialResolver;
+use crate::keys::ToolConfig;
 use crate::memory::CallMemory;
-use crate::outgoing::{self, Outgoing, Request, Response};
-use auth::{Auth, Proof};
-pub(crate) use keychain::Keychain;
-use oauth::{Grant, Tokens};
-use response::Wanted;
+use crate::outgoing::{self, HttpRequest, HttpResponse, Outgoing};
+use auth::{Auth, AuthHeader};
+pub(crate) use keychain::KeychainVariable;
+use oauth::{ClientCredentials, TokenCache};
+use response::ResponseType;
 
 /// The tool. Clones share their OAuth2 tokens.
 #[derive(Clone)]
 pub(crate) struct Http {
     outgoing: Arc<Outgoing>,
-    credentials: Arc<dyn Credentials>,
-    tokens: Arc<Tokens>,
+    credentials: Arc<dyn CredentialResolver>,
+    tokens: Arc<TokenCache>,
 }
 
 /// A request, with the grant by which its token was obtained, if any.
 struct Ready {
-    request: Request,
-    grant: Option<Box<Grant>>,
+    request: HttpRequest,
+    grant: Option<Box<ClientCredentials>>,
 }
 
 impl Http {
-    pub(crate) fn new(outgoing: Arc<Outgoing>, credentials: Arc<dyn Credentials>) -> Self {
+    pub(crate) fn new(outgoing: Arc<Outgoing>, credentials: Arc<dyn CredentialResolver>) -> Self {
         Self { outgoing, credentials, tokens: Arc::default() }
     }
 
@@ -49,7 +49,7 @@ impl Http {
     pub(crate) async fn json(
         &self,
         call: &Call,
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
     ) -> Result<serde_json::Value, ToolError> {
         let ready = self.ready(call, keys).await?;
         let name = outgoing::named(&ready.request);
@@ -63,38 +63,38 @@ impl Http {
         }
     }
 
-    async fn ready(&self, call: &Call, keys: Keys<'_>) -> Result<Ready, ToolError> {
-        let (proof, grant) = match Auth::read(call, keys, self.credentials.as_ref()).await? {
-            Auth::Said(proof) => (proof, None),
+    async fn ready(&self, call: &Call, keys: ToolConfig<'_>) -> Result<Ready, ToolError> {
+        let (header, grant) = match Auth::read(call, keys, self.credentials.as_ref()).await? {
+            Auth::Header(header) => (header, None),
             Auth::Grant(grant) => {
-                (Proof::Bearer { token: self.token(call, &grant).await? }, Some(grant))
+                (AuthHeader::Bearer { token: self.token(call, &grant).await? }, Some(grant))
             }
         };
-        Ok(Ready { request: request::build(keys, proof, call).await?, grant })
+        Ok(Ready { request: request::build(keys, header, call).await?, grant })
     }
 
     /// Obtains the token of a grant and records it as a secret of the call.
-    async fn token(&self, call: &Call, grant: &Grant) -> Result<String, ToolError> {
+    async fn token(&self, call: &Call, grant: &ClientCredentials) -> Result<String, ToolError> {
         let token = self.tokens.get(grant, &self.outgoing, &call.memory).await?;
-        call.used.note(&Map::from_iter([("token".to_owned(), token.clone().into())]));
+        call.used.record(&Map::from_iter([("token".to_owned(), token.clone().into())]));
         Ok(token)
     }
 
-    async fn send(&self, ready: Ready, memory: &CallMemory) -> Result<Response, ToolError> {
+    async fn send(&self, ready: Ready, memory: &CallMemory) -> Result<HttpResponse, ToolError> {
         let response = self.outgoing.send(ready.request, memory).await?;
         self.learn(response.status, ready.grant.as_deref());
         Ok(response)
     }
 
-    fn learn(&self, status: StatusCode, grant: Option<&Grant>) {
+    fn learn(&self, status: StatusCode, grant: Option<&ClientCredentials>) {
         if let (StatusCode::UNAUTHORIZED, Some(grant)) = (status, grant) {
             self.tokens.forget(grant);
         }
     }
 
-    async fn exchange(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("http", &call.config);
-        let wanted = Wanted::read(keys)?;
+    async fn exchange(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("http", &call.config);
+        let wanted = ResponseType::read(keys)?;
         let save_to = keys.text(&["save_to", "response_file"])?;
         let ready = self.ready(call, keys).await?;
         let name = outgoing::named(&ready.request);
@@ -114,8 +114,8 @@ impl Http {
             None => response::output(response, wanted, &call.memory).await,
         };
         match (error, output) {
-            (None, Ok(output)) => Ok(Ended::completed(output)),
-            (Some(error), Ok(output)) => Ok(Ended::failed_with(error, output)),
+            (None, Ok(output)) => Ok(ToolResult::completed(output)),
+            (Some(error), Ok(output)) => Ok(ToolResult::failed_with(error, output)),
             // The error status is more useful than the error about the body.
             (Some(error), Err(_)) => Err(error),
             (None, Err(reason)) => Err(response::not_as_wanted(&name, &reason)),
@@ -125,10 +125,10 @@ impl Http {
 
 #[async_trait]
 impl Tool for Http {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             result = self.exchange(call) => result.into(),
-            () = call.cancel.cancelled() => Ended::stopped(noetl_model::Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(noetl_model::Logs::default()),
         }
     }
 }

@@ -15,15 +15,15 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
-use crate::credentials::{Credentials, UsedCredentials};
+use crate::credentials::{CredentialResolver, UsedCredentials};
 use crate::memory::MemoryBudget;
-use crate::nats::connection::Connections;
+use crate::nats::connection::NatsConnections;
 
 /// A source from which messages are fetched.
 #[async_trait]
-pub trait Source: Send + Sync {
+pub trait PullSource: Send + Sync {
     /// Fetches at most `max` messages, in order. Waits for the first message only.
-    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<Fetched>, ToolError>;
+    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<FetchedMessage>, ToolError>;
 
     /// Acknowledges a message that was processed.
     async fn ack(&self, receipt: &Receipt) -> Result<(), ToolError>;
@@ -32,18 +32,18 @@ pub trait Source: Send + Sync {
     async fn nak(&self, receipt: &Receipt, delay: Duration) -> Result<(), ToolError>;
 
     /// Settles a message that was stored as a dead letter; it is not delivered again.
-    async fn dead(&self, receipt: &Receipt) -> Result<(), ToolError>;
+    async fn terminate(&self, receipt: &Receipt) -> Result<(), ToolError>;
 
     /// Extends the acknowledgement deadline of a message that is still being processed.
-    async fn hold(&self, receipt: &Receipt) -> Result<(), ToolError>;
+    async fn in_progress(&self, receipt: &Receipt) -> Result<(), ToolError>;
 
     /// The time after which an unacknowledged message is delivered again.
-    fn patience(&self) -> Duration;
+    fn ack_wait(&self) -> Duration;
 }
 
 /// A fetched message, not yet settled.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct FetchedMessage {
     pub arrival: Arrival,
     pub receipt: Receipt,
 }
@@ -64,7 +64,7 @@ impl Receipt {
 
 /// Opens message sources.
 #[async_trait]
-pub trait Sources: Send + Sync {
+pub trait PullSources: Send + Sync {
     /// Opens the source of a subscription, by its kind and the settings of its document.
     /// `broker_url` is the control plane's broker, used if the document names none.
     async fn open(
@@ -73,7 +73,7 @@ pub trait Sources: Send + Sync {
         kind: &str,
         settings: &Map<String, Value>,
         broker_url: Option<&str>,
-    ) -> Result<Arc<dyn Source>, ToolError>;
+    ) -> Result<Arc<dyn PullSource>, ToolError>;
 }
 
 /// The keys by which a document names its broker.
@@ -81,27 +81,27 @@ const BROKER_KEYS: &[&str] = &["url", "nats_url", "server", "servers", "auth", "
 
 /// The built-in sources.
 pub struct StandardSources {
-    connections: Connections,
-    credentials: Arc<dyn Credentials>,
+    connections: NatsConnections,
+    credentials: Arc<dyn CredentialResolver>,
     /// The NATS server for subscriptions that name none; takes precedence over the control plane's.
     nats_url: Option<String>,
 }
 
 impl StandardSources {
-    pub fn new(credentials: Arc<dyn Credentials>, nats_url: Option<String>) -> Self {
-        Self { connections: Connections::default(), credentials, nats_url }
+    pub fn new(credentials: Arc<dyn CredentialResolver>, nats_url: Option<String>) -> Self {
+        Self { connections: NatsConnections::default(), credentials, nats_url }
     }
 }
 
 #[async_trait]
-impl Sources for StandardSources {
+impl PullSources for StandardSources {
     async fn open(
         &self,
         subscription: ExecutionId,
         kind: &str,
         settings: &Map<String, Value>,
         broker_url: Option<&str>,
-    ) -> Result<Arc<dyn Source>, ToolError> {
+    ) -> Result<Arc<dyn PullSource>, ToolError> {
         match kind {
             "nats" => {
                 let mut config = settings.clone();

@@ -13,21 +13,25 @@ const SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
 
 /// A tool's configuration, with the tool's name for error messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Keys<'a> {
+pub(crate) struct ToolConfig<'a> {
     tool: &'static str,
     /// The key of this map in the configuration; `None` for the configuration itself.
     under: Option<&'static str>,
     config: &'a Map<String, Value>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ToolConfig<'a> {
     pub(crate) fn new(tool: &'static str, config: &'a Map<String, Value>) -> Self {
         Self { tool, under: None, config }
     }
 
     /// Returns the keys of a map nested under a key of this one.
-    pub(crate) fn below<'b>(&self, key: &'static str, config: &'b Map<String, Value>) -> Keys<'b> {
-        Keys { tool: self.tool, under: Some(key), config }
+    pub(crate) fn below<'b>(
+        &self,
+        key: &'static str,
+        config: &'b Map<String, Value>,
+    ) -> ToolConfig<'b> {
+        ToolConfig { tool: self.tool, under: Some(key), config }
     }
 
     /// Returns the first spelling that is present, with its value.
@@ -199,19 +203,19 @@ mod tests {
     use super::*;
 
     fn check(
-        read: impl Fn(Keys<'_>) -> Result<String, ToolError>,
+        read: impl Fn(ToolConfig<'_>) -> Result<String, ToolError>,
         config: Value,
         expected: Expect,
     ) {
         let config = config.as_object().unwrap();
-        let actual = match read(Keys::new("shell", config)) {
+        let actual = match read(ToolConfig::new("shell", config)) {
             Ok(text) => text,
             Err(error) => format!("{}: {error}", error.kind),
         };
         expected.assert_eq(&actual);
     }
 
-    fn timeout(keys: Keys<'_>) -> Result<String, ToolError> {
+    fn timeout(keys: ToolConfig<'_>) -> Result<String, ToolError> {
         keys.duration(&["timeout", "timeout_seconds"]).map(|found| format!("{found:?}"))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Registry`] holds the tools of a worker. It renders the templates of a lease, runs the tool
 //! and stops it at its timeout. The environment, credentials and network policy of a tool are
-//! passed in through [`Settings`].
+//! passed in through [`ToolSettings`].
 //!
 //! Invariant: everything that a tool started has ended when its run ends, whether by itself, by
 //! timeout or by cancellation. A [`Registry`] removes the tool's secrets from output, errors and
@@ -41,12 +41,12 @@ mod transfer;
 #[cfg(test)]
 mod testing;
 
-pub use call::{Call, Ended, Tool};
-pub use credentials::{Credentials, FixedCredentials, UsedCredentials};
-pub use intake::{Fetched, Receipt, Source, Sources, StandardSources};
+pub use call::{Call, Tool, ToolResult};
+pub use credentials::{CredentialResolver, FixedCredentials, UsedCredentials};
+pub use intake::{FetchedMessage, PullSource, PullSources, Receipt, StandardSources};
 pub use memory::{CallMemory, MemoryBudget};
-pub use outgoing::{Egress, Exception, NoException};
+pub use outgoing::{Egress, EgressRule, InvalidEgressRule};
 pub use redactor::{REDACTED, Redactor, SECRET_MIN};
 pub use registry::{Registry, TIMEOUT_DEFAULT};
-pub use results::{NoResults, Reference, Results};
-pub use settings::{Settings, Whereabouts, library_place};
+pub use results::{NoResults, ResultReference, ResultSource};
+pub use settings::{ToolSettings, WorkerIdentity, library_place};

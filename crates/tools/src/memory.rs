@@ -13,7 +13,7 @@ use noetl_model::{
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
-use crate::call::Ended;
+use crate::call::ToolResult;
 
 /// The default budget, in bytes.
 pub(crate) const MEMORY_DEFAULT: usize = 1024 * 1024 * 1024;
@@ -54,7 +54,7 @@ impl MemoryBudget {
 
     /// Returns the account of a call that is about to run.
     pub fn call(&self) -> CallMemory {
-        let held = Held { bytes: 0, room: None, aside: None };
+        let held = HeldMemory { bytes: 0, room: None, aside: None };
         CallMemory { budget: self.clone(), held: Arc::new(Mutex::new(held)) }
     }
 
@@ -75,11 +75,11 @@ impl Default for MemoryBudget {
 #[derive(Debug, Clone)]
 pub struct CallMemory {
     budget: MemoryBudget,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldMemory>>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldMemory {
     bytes: usize,
     room: Option<OwnedSemaphorePermit>,
     aside: Option<OwnedSemaphorePermit>,
@@ -109,7 +109,7 @@ impl CallMemory {
         Ok(())
     }
 
-    async fn wait_for(&self, more: u32, held: &mut Held) {
+    async fn wait_for(&self, more: u32, held: &mut HeldMemory) {
         let MemoryBudget { room, aside, call_max: _ } = &self.budget;
         tokio::select! {
             biased;
@@ -197,7 +197,7 @@ impl CallMemory {
 
     /// Reduces the reservation to the output of a finished call. Turns the result into a failure if
     /// the output exceeds the limits; the output of a failure is dropped instead.
-    pub(crate) async fn settle(&self, mut ended: Ended) -> Ended {
+    pub(crate) async fn settle(&self, mut ended: ToolResult) -> ToolResult {
         let output = match &ended.outcome {
             Outcome::Completed { output } => Some(output),
             Outcome::Failed { output, .. } => output.as_ref(),
@@ -220,7 +220,7 @@ impl CallMemory {
     }
 }
 
-impl Held {
+impl HeldMemory {
     fn has(&self) -> usize {
         self.room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
     }
@@ -334,7 +334,7 @@ mod tests {
     #[tokio::test]
     async fn an_output_beyond_the_limits_is_a_failure() {
         let call = budget().call();
-        let ended = Ended::completed(json!(vec![0; 200_000]));
+        let ended = ToolResult::completed(json!(vec![0; 200_000]));
         let Outcome::Failed { error, output: None } = call.settle(ended).await.outcome else {
             panic!("it completed");
         };
@@ -345,7 +345,8 @@ mod tests {
              call; ask for less at once, or raise `tools.memory_mb`"
         );
         let failed = ToolError::new(ErrorKind::NotFound, "404");
-        let ended = call.settle(Ended::failed_with(failed.clone(), json!(vec![0; 200_000]))).await;
+        let ended =
+            call.settle(ToolResult::failed_with(failed.clone(), json!(vec![0; 200_000]))).await;
         assert_eq!(ended.outcome, Outcome::Failed { error: failed, output: None });
     }
 
@@ -354,7 +355,7 @@ mod tests {
         let budget = budget();
         let call = budget.call();
         call.reserve(7 * MIB).await.unwrap();
-        let ended = call.settle(Ended::completed(json!(vec![0; 40_000]))).await;
+        let ended = call.settle(ToolResult::completed(json!(vec![0; 40_000]))).await;
         let free = budget.free();
         assert!((5 * MIB..6 * MIB).contains(&free), "{free}: the output takes 2.9 MB");
         drop((ended, call));

@@ -12,49 +12,52 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use noetl_model::{ErrorKind, Logs, ToolError};
 
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::Credentials;
-use crate::keys::Keys;
-use connection::Connections;
-use operation::{Operation, Subject};
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::CredentialResolver;
+use crate::keys::ToolConfig;
+use connection::NatsConnections;
+use operation::{NatsOperation, NatsWork};
 
 pub(crate) struct Nats {
-    credentials: Arc<dyn Credentials>,
-    connections: Arc<Connections>,
+    credentials: Arc<dyn CredentialResolver>,
+    connections: Arc<NatsConnections>,
 }
 
 impl Nats {
-    pub(crate) fn new(connections: Arc<Connections>, credentials: Arc<dyn Credentials>) -> Self {
+    pub(crate) fn new(
+        connections: Arc<NatsConnections>,
+        credentials: Arc<dyn CredentialResolver>,
+    ) -> Self {
         Self { credentials, connections }
     }
 
-    async fn operate(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("nats", &call.config);
-        let operation = Operation::read(keys)?;
-        let place = connection::Place::read(call, keys, self.credentials.as_ref()).await?;
+    async fn operate(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("nats", &call.config);
+        let operation = NatsOperation::read(keys)?;
+        let place = connection::NatsEndpoint::read(call, keys, self.credentials.as_ref()).await?;
         let client = self.connections.get(place).await?;
         let mut logs = Logs::default();
         if let Some(note) = operation.note() {
             logs.stderr = format!("{note}\n");
         }
         let stream = async_nats::jetstream::new(client.clone());
-        let output = match operation.subject {
-            Subject::Keys { bucket, work } => {
+        let output = match operation.work {
+            NatsWork::Keys { bucket, work } => {
                 keys::work(&stream, &bucket, work, &call.memory).await
             }
-            Subject::Objects { bucket, work } => objects::work(&stream, &bucket, work).await,
-            Subject::Messages(work) => messages::work(&client, &stream, work, call).await,
+            NatsWork::Objects { bucket, work } => objects::work(&stream, &bucket, work).await,
+            NatsWork::Messages(work) => messages::work(&client, &stream, work, call).await,
         }?;
-        Ok(Ended::completed(output).with_logs(logs))
+        Ok(ToolResult::completed(output).with_logs(logs))
     }
 }
 
 #[async_trait]
 impl Tool for Nats {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             result = self.operate(call) => result.into(),
-            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(Logs::default()),
         }
     }
 }

@@ -23,7 +23,7 @@ use egress::{Blocked, Resolver};
 
 pub(crate) use save::Saved;
 
-pub use egress::{Egress, Exception, NoException};
+pub use egress::{Egress, EgressRule, InvalidEgressRule};
 
 /// The maximum length of a body, after decompression.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -35,17 +35,17 @@ const ACROSS_ORIGINS: &[HeaderName] =
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     /// The headers; a redirect to another origin keeps only [`ACROSS_ORIGINS`].
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) redirects: Redirects,
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionSettings,
 }
 
-impl Request {
+impl HttpRequest {
     pub(crate) fn get(url: Url) -> Self {
         Self {
             method: Method::GET,
@@ -53,7 +53,7 @@ impl Request {
             headers: HeaderMap::new(),
             body: None,
             redirects: Redirects::Follow,
-            connection: Connection::default(),
+            connection: ConnectionSettings::default(),
         }
     }
 }
@@ -72,14 +72,14 @@ pub(crate) enum Certificates {
 
 /// The settings of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionSettings {
     pub(crate) certificates: Certificates,
     pub(crate) connect_timeout: Duration,
     /// The longest pause between two parts of a body.
     pub(crate) read_timeout: Option<Duration>,
 }
 
-impl Default for Connection {
+impl Default for ConnectionSettings {
     fn default() -> Self {
         Self {
             certificates: Certificates::Verify,
@@ -91,7 +91,7 @@ impl Default for Connection {
 
 /// A response with its whole body.
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -112,9 +112,9 @@ impl Outgoing {
     /// Sends a request, follows redirects if allowed, and reads the whole response.
     pub(crate) async fn send(
         &self,
-        request: Request,
+        request: HttpRequest,
         memory: &CallMemory,
-    ) -> Result<Response, ToolError> {
+    ) -> Result<HttpResponse, ToolError> {
         let (request, response) = self.open(request).await?;
         read(&request, response, memory).await
     }
@@ -122,10 +122,10 @@ impl Outgoing {
     /// Sends a request and saves the body of a success to a file, completely or not at all.
     pub(crate) async fn save(
         &self,
-        request: Request,
+        request: HttpRequest,
         path: &Path,
         memory: &CallMemory,
-    ) -> Result<(Response, Option<Saved>), ToolError> {
+    ) -> Result<(HttpResponse, Option<Saved>), ToolError> {
         let (request, response) = self.open(request).await?;
         if !response.status().is_success() {
             return Ok((read(&request, response, memory).await?, None));
@@ -134,7 +134,10 @@ impl Outgoing {
     }
 
     /// Sends a request and follows redirects. Returns the final response with its body unread.
-    async fn open(&self, mut request: Request) -> Result<(Request, reqwest::Response), ToolError> {
+    async fn open(
+        &self,
+        mut request: HttpRequest,
+    ) -> Result<(HttpRequest, reqwest::Response), ToolError> {
         let client = self.client(request.connection).await?;
         for _ in 0..=REDIRECTS_MAX {
             self.egress.check_url(&request.url).map_err(|error| refused(&request, &error))?;
@@ -156,15 +159,15 @@ impl Outgoing {
         ))
     }
 
-    async fn client(&self, connection: Connection) -> Result<Client, ToolError> {
-        if connection == Connection::default() {
+    async fn client(&self, connection: ConnectionSettings) -> Result<Client, ToolError> {
+        if connection == ConnectionSettings::default() {
             let client = self.usual.get_or_try_init(async || self.build(connection)).await?;
             return Ok(client.clone());
         }
         self.build(connection)
     }
 
-    fn build(&self, connection: Connection) -> Result<Client, ToolError> {
+    fn build(&self, connection: ConnectionSettings) -> Result<Client, ToolError> {
         // An error means that a provider is already installed, which is sufficient.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
@@ -191,7 +194,7 @@ impl Outgoing {
 
 /// Returns the URL that a response redirects to, if redirects are followed.
 fn redirect_target(
-    request: &Request,
+    request: &HttpRequest,
     response: &reqwest::Response,
 ) -> Result<Option<Url>, ToolError> {
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
@@ -209,7 +212,7 @@ fn redirect_target(
 
 /// Changes a request into the one that its redirect asks for. Another origin gets no body and only
 /// the headers [`ACROSS_ORIGINS`]; fails if the redirect asks to send the body to another origin.
-fn follow(request: &mut Request, target: Url, status: StatusCode) -> Result<(), ToolError> {
+fn follow(request: &mut HttpRequest, target: Url, status: StatusCode) -> Result<(), ToolError> {
     let becomes_get = match status.as_u16() {
         303 => request.method != Method::HEAD,
         301 | 302 => request.method == Method::POST,
@@ -237,7 +240,7 @@ fn follow(request: &mut Request, target: Url, status: StatusCode) -> Result<(), 
     Ok(())
 }
 
-fn body_withheld(request: &Request, target: &Url, status: StatusCode) -> ToolError {
+fn body_withheld(request: &HttpRequest, target: &Url, status: StatusCode) -> ToolError {
     let status = status.as_u16();
     let message = format!(
         "{} redirects to another origin, {}, with status {status}, which asks to send the body \
@@ -251,10 +254,10 @@ fn body_withheld(request: &Request, target: &Url, status: StatusCode) -> ToolErr
 
 /// Reads the whole body; an incomplete body is an error. Memory is reserved for each part.
 async fn read(
-    request: &Request,
+    request: &HttpRequest,
     mut response: reqwest::Response,
     memory: &CallMemory,
-) -> Result<Response, ToolError> {
+) -> Result<HttpResponse, ToolError> {
     let (status, headers) = (response.status(), response.headers().clone());
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failed(request, &error))? {
@@ -267,22 +270,22 @@ async fn read(
         held.map_err(|limit| too_large(&format!("the body of {}", named(request)), &limit))?;
         body.extend_from_slice(&chunk);
     }
-    Ok(Response { status, headers, body })
+    Ok(HttpResponse { status, headers, body })
 }
 
 /// Returns `GET https://host/path` without query and user, which may hold secrets.
-pub(crate) fn named(request: &Request) -> String {
+pub(crate) fn named(request: &HttpRequest) -> String {
     let url = &request.url;
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let host = url.host_str().unwrap_or_default();
     format!("{} {}://{host}{port}{}", request.method, url.scheme(), url.path())
 }
 
-fn refused(request: &Request, error: &Blocked) -> ToolError {
+fn refused(request: &HttpRequest, error: &Blocked) -> ToolError {
     ToolError::new(ErrorKind::Config, format!("{} is not allowed: {error}", named(request)))
 }
 
-fn failed(request: &Request, error: &reqwest::Error) -> ToolError {
+fn failed(request: &HttpRequest, error: &reqwest::Error) -> ToolError {
     if let Some(blocked) = sources(error).find_map(|source| source.downcast_ref::<Blocked>()) {
         return refused(request, blocked);
     }

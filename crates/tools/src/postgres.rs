@@ -20,15 +20,15 @@ use async_trait::async_trait;
 use noetl_model::{Logs, ToolError};
 
 use self::pool::{PoolLimits, Pools};
-use self::session::{Session, SessionSettings};
-use self::target::Target;
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::Credentials;
-use crate::keys::Keys;
+use self::session::{PostgresSession, SessionSettings};
+use self::target::PostgresTarget;
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::CredentialResolver;
+use crate::keys::ToolConfig;
 use crate::memory::CallMemory;
 use crate::sql::lex::Dialect;
 use crate::sql::params::Params;
-use crate::sql::result::{Budget, Produced, RowForm, output};
+use crate::sql::result::{ResultBudget, RowForm, StatementResult, output};
 use crate::sql::script;
 use crate::sql::split::{left_open, statements};
 
@@ -37,12 +37,12 @@ const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Postgres {
     pools: Arc<Pools>,
-    credentials: Arc<dyn Credentials>,
+    credentials: Arc<dyn CredentialResolver>,
 }
 
 /// The parsed configuration of a call.
-struct Work {
-    target: Target,
+struct PostgresCall {
+    target: PostgresTarget,
     limits: PoolLimits,
     settings: SessionSettings,
     script: String,
@@ -51,11 +51,11 @@ struct Work {
     whole: bool,
 }
 
-impl Work {
+impl PostgresCall {
     async fn read(
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
         call: &Call,
-        credentials: &dyn Credentials,
+        credentials: &dyn CredentialResolver,
     ) -> Result<Self, ToolError> {
         Ok(Self {
             script: script::read(keys).await?,
@@ -64,19 +64,19 @@ impl Work {
             whole: keys.flag(&["transaction"])?.unwrap_or(false),
             limits: PoolLimits::read(keys)?,
             settings: SessionSettings::read(keys, call.timeout)?,
-            target: Target::read(call, keys, credentials).await?,
+            target: PostgresTarget::read(call, keys, credentials).await?,
         })
     }
 }
 
 impl Postgres {
-    pub(crate) fn new(pools: Arc<Pools>, credentials: Arc<dyn Credentials>) -> Self {
+    pub(crate) fn new(pools: Arc<Pools>, credentials: Arc<dyn CredentialResolver>) -> Self {
         Self { pools, credentials }
     }
 
-    async fn carry_out(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("postgres", &call.config);
-        let work = Work::read(keys, call, self.credentials.as_ref()).await?;
+    async fn carry_out(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("postgres", &call.config);
+        let work = PostgresCall::read(keys, call, self.credentials.as_ref()).await?;
         let secrets = work.target.secrets();
         let session = self.pools.session(&work.target, work.limits, &work.settings).await;
         let mut session = session.map_err(|error| failure::redacted(error, &secrets))?;
@@ -84,7 +84,7 @@ impl Postgres {
             ended = run(keys, &work, &session, &call.memory) => ended,
             () = call.cancel.cancelled() => {
                 session.stop(CANCEL_WAIT).await;
-                return Ok(Ended::stopped(session.notices()));
+                return Ok(ToolResult::stopped(session.notices()));
             }
         };
         let notices = session.notices();
@@ -93,8 +93,8 @@ impl Postgres {
             Err(error) => Err(error),
         };
         Ok(match ended {
-            Ok(results) => Ended::completed(output(results, work.form)),
-            Err(error) => Ended::failed(failure::redacted(error, &secrets)),
+            Ok(results) => ToolResult::completed(output(results, work.form)),
+            Err(error) => ToolResult::failed(failure::redacted(error, &secrets)),
         }
         .with_logs(notices))
     }
@@ -102,11 +102,11 @@ impl Postgres {
 
 /// Runs the statements in order until one fails.
 async fn run(
-    keys: Keys<'_>,
-    work: &Work,
-    session: &Session,
+    keys: ToolConfig<'_>,
+    work: &PostgresCall,
+    session: &PostgresSession,
     memory: &CallMemory,
-) -> Result<Vec<Produced>, ToolError> {
+) -> Result<Vec<StatementResult>, ToolError> {
     let statements = statements(Dialect::Postgres, &work.script);
     if let Some(index) = left_open(Dialect::Postgres, &statements) {
         return Err(keys.error(format!(
@@ -114,7 +114,7 @@ async fn run(
             index + 1
         )));
     }
-    let mut budget = Budget::new(memory);
+    let mut budget = ResultBudget::new(memory);
     let mut results = Vec::with_capacity(statements.len());
     if work.whole {
         session.execute("BEGIN").await?;
@@ -135,12 +135,12 @@ async fn run(
 
 #[async_trait]
 impl Tool for Postgres {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             biased;
             ended = self.carry_out(call) => ended.into(),
             // Applies only while no statement is running: a session cancels its own statement.
-            () = stopped_for(call, CANCEL_WAIT) => Ended::stopped(Logs::default()),
+            () = stopped_for(call, CANCEL_WAIT) => ToolResult::stopped(Logs::default()),
         }
     }
 }

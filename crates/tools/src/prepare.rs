@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
-use noetl_expr::{Template, Variables};
+use noetl_expr::{Template, VariableSource};
 use noetl_model::{Digest, ErrorKind, Lease, ToolError, ToolKind};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
-use crate::credentials::{Credentials, UsedCredentials};
-use crate::keys::Keys;
+use crate::credentials::{CredentialResolver, UsedCredentials};
+use crate::keys::ToolConfig;
 use crate::memory::CallMemory;
-use crate::settings::Whereabouts;
+use crate::settings::WorkerIdentity;
 
 /// The maximum number of parsed configurations kept.
 const TEMPLATES_MAX: NonZeroUsize = NonZeroUsize::new(512).expect("not zero");
@@ -26,11 +26,11 @@ const ARGUMENT_KEYS: [&str; 2] = ["args", "input"];
 
 /// A cache of recently used parsed configurations, since the same step is leased many times.
 pub(crate) struct Templates {
-    parsed: Mutex<LruCache<Digest, Arc<Config>>>,
+    parsed: Mutex<LruCache<Digest, Arc<ParsedConfig>>>,
 }
 
 /// A parsed configuration of a tool.
-struct Config {
+struct ParsedConfig {
     /// The templates of `args`, then of `input`, which takes precedence if both name the same
     /// argument.
     arguments: Vec<(&'static str, Template)>,
@@ -47,24 +47,24 @@ fn argument_keys(tool: ToolKind) -> &'static [&'static str] {
 
 /// The variables of a template, by precedence: the arguments, the values of the command, the
 /// credentials, and facts about the command itself.
-struct Scope<'a> {
+struct TemplateVariables<'a> {
     arguments: &'a Map<String, Value>,
     bindings: &'a BTreeMap<String, Arc<Value>>,
     keychain: &'a Arc<Value>,
     lease: &'a Lease,
-    whereabouts: &'a Whereabouts,
+    identity: &'a WorkerIdentity,
 }
 
 /// The template variable that holds the credentials.
 const KEYCHAIN: &str = "keychain";
 
 /// The inputs of [`Templates::prepare`] that do not come from the lease.
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct CallOptions<'a> {
     pub(crate) timeout_default: Duration,
     pub(crate) cancel: CancellationToken,
     pub(crate) used: UsedCredentials,
     pub(crate) memory: CallMemory,
-    pub(crate) whereabouts: &'a Whereabouts,
+    pub(crate) identity: &'a WorkerIdentity,
 }
 
 impl Templates {
@@ -79,11 +79,11 @@ impl Templates {
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
-        credentials: &dyn Credentials,
-        circumstances: Circumstances<'_>,
+        credentials: &dyn CredentialResolver,
+        options: CallOptions<'_>,
     ) -> Result<Call, ToolError> {
         let config = self.parse(lease.tool, &lease.config)?;
-        let Circumstances { timeout_default, cancel, used, memory, whereabouts } = circumstances;
+        let CallOptions { timeout_default, cancel, used, memory, identity } = options;
         let mut call = Call {
             config: Map::new(),
             input: Map::new(),
@@ -101,15 +101,15 @@ impl Templates {
         };
         let keychain = Arc::new(config.keychain(&call, credentials).await?);
         let nothing = Map::new();
-        let scope = Scope {
+        let scope = TemplateVariables {
             arguments: &nothing,
             bindings: &call.variables,
             keychain: &keychain,
             lease,
-            whereabouts,
+            identity,
         };
         let input = config.render_arguments(&scope)?;
-        let scope = Scope { arguments: &input, ..scope };
+        let scope = TemplateVariables { arguments: &input, ..scope };
         let Value::Object(rest) = config.rest.render(&scope).map_err(template_error)? else {
             return Err(ToolError::new(ErrorKind::Config, "a tool's configuration must be a map"));
         };
@@ -119,22 +119,22 @@ impl Templates {
         Ok(call)
     }
 
-    fn parse(&self, tool: ToolKind, source: &Value) -> Result<Arc<Config>, ToolError> {
+    fn parse(&self, tool: ToolKind, source: &Value) -> Result<Arc<ParsedConfig>, ToolError> {
         let digest = Digest::of(format!("{tool} {source}").as_bytes());
         if let Some(config) = self.lock().get(&digest) {
             return Ok(config.clone());
         }
-        let config = Arc::new(Config::parse(argument_keys(tool), source)?);
+        let config = Arc::new(ParsedConfig::parse(argument_keys(tool), source)?);
         self.lock().put(digest, config.clone());
         Ok(config)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, LruCache<Digest, Arc<Config>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, LruCache<Digest, Arc<ParsedConfig>>> {
         self.parsed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Config {
+impl ParsedConfig {
     fn parse(argument_keys: &[&'static str], source: &Value) -> Result<Self, ToolError> {
         let parse = |value: Value| {
             Template::parse(value)
@@ -163,7 +163,7 @@ impl Config {
     async fn keychain(
         &self,
         call: &Call,
-        credentials: &dyn Credentials,
+        credentials: &dyn CredentialResolver,
     ) -> Result<Value, ToolError> {
         let mut keychain = Map::new();
         if !call.variables.contains_key(KEYCHAIN) {
@@ -175,7 +175,10 @@ impl Config {
         Ok(Value::Object(keychain))
     }
 
-    fn render_arguments(&self, scope: &Scope<'_>) -> Result<Map<String, Value>, ToolError> {
+    fn render_arguments(
+        &self,
+        scope: &TemplateVariables<'_>,
+    ) -> Result<Map<String, Value>, ToolError> {
         let mut input = Map::new();
         for (key, template) in &self.arguments {
             match template.render(scope).map_err(template_error)? {
@@ -191,7 +194,7 @@ impl Config {
     }
 }
 
-impl Variables for Scope<'_> {
+impl VariableSource for TemplateVariables<'_> {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         if let Some(argument) = self.arguments.get(name) {
             return Some(Arc::new(argument.clone()));
@@ -206,12 +209,12 @@ impl Variables for Scope<'_> {
     }
 }
 
-impl Scope<'_> {
+impl TemplateVariables<'_> {
     /// Returns a variable about the command or the worker that runs it.
     fn about_command(&self, name: &str) -> Option<String> {
         match name {
-            "worker_id" => self.whereabouts.worker.clone(),
-            "server_url" => self.whereabouts.server_url.clone(),
+            "worker_id" => self.identity.worker.clone(),
+            "server_url" => self.identity.server_url.clone(),
             "command_id" => Some(format!("{}:{}", self.lease.execution, self.lease.command)),
             "node_name" => Some(self.lease.step.to_string()),
             "action" => Some(self.lease.tool.to_string()),
@@ -228,7 +231,7 @@ fn alias_in(path: &str) -> Option<&str> {
 /// Returns the shorter of the timeouts of the lease and of the tool's configuration.
 fn timeout(lease: &Lease, config: &Map<String, Value>) -> Result<Option<Duration>, ToolError> {
     let leased = lease.timeout_ms.map(Duration::from_millis);
-    let keys = Keys::new(lease.tool.as_str(), config);
+    let keys = ToolConfig::new(lease.tool.as_str(), config);
     // A map holds separate connect and read timeouts, which the tool applies itself.
     let own = match keys.value(&["timeout"]) {
         Some(Value::Object(_)) => keys.duration(&["timeout_seconds"])?,

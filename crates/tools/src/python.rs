@@ -16,13 +16,13 @@ use noetl_model::{ErrorKind, Logs, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::call::{Call, Ended, Tool};
-use crate::keys::Keys;
+use crate::call::{Call, Tool, ToolResult};
+use crate::keys::ToolConfig;
 use crate::outgoing::Outgoing;
-use crate::settings::Settings;
-use crate::source::Source;
-use interpreter::Talk;
-use pool::Pool;
+use crate::settings::ToolSettings;
+use crate::source::ScriptSource;
+use interpreter::CallResult;
+use pool::InterpreterPool;
 
 /// The maximum number of interpreters, other than the default one, that have a pool.
 const POOLS_MAX: usize = 16;
@@ -33,12 +33,12 @@ pub(crate) struct Python {
     environment: BTreeMap<String, String>,
     outgoing: Arc<Outgoing>,
     /// The pools, by interpreter program.
-    pools: Mutex<BTreeMap<String, Arc<Pool>>>,
+    pools: Mutex<BTreeMap<String, Arc<InterpreterPool>>>,
 }
 
 /// A request to run code in an interpreter.
 #[derive(Debug, Serialize)]
-struct Request<'a> {
+struct RunRequest<'a> {
     code: String,
     filename: String,
     input: &'a Map<String, Value>,
@@ -52,7 +52,7 @@ struct Request<'a> {
 
 /// The end of a request.
 #[derive(Debug)]
-enum End {
+enum PythonResult {
     /// The result of the code; null if there is none.
     Value(Value),
     Error(Raised),
@@ -68,7 +68,7 @@ struct Raised {
 }
 
 impl Python {
-    pub(crate) fn new(settings: &Settings, outgoing: Arc<Outgoing>) -> Self {
+    pub(crate) fn new(settings: &ToolSettings, outgoing: Arc<Outgoing>) -> Self {
         Self {
             usual: settings.python.clone(),
             idle_max: settings.python_idle_max,
@@ -79,8 +79,11 @@ impl Python {
     }
 
     /// Reads the configuration and loads the code.
-    async fn prepare<'a>(&self, call: &'a Call) -> Result<(Arc<Pool>, Request<'a>), ToolError> {
-        let keys = Keys::new("python", &call.config);
+    async fn prepare<'a>(
+        &self,
+        call: &'a Call,
+    ) -> Result<(Arc<InterpreterPool>, RunRequest<'a>), ToolError> {
+        let keys = ToolConfig::new("python", &call.config);
         let program = interpreter_named(keys)?.unwrap_or_else(|| self.usual.clone());
         let cwd = keys.directory(&["cwd"])?;
         let libs = keys.value(&["libs"]);
@@ -91,12 +94,12 @@ impl Python {
                 other,
             ));
         }
-        let source = Source::read(keys, cwd.as_deref(), &call.label)?;
+        let source = ScriptSource::read(keys, cwd.as_deref(), &call.label)?;
         let source = source.load(keys, &self.outgoing, &call.memory).await?;
         let mut env: BTreeMap<String, String> =
             call.environment().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         env.extend(keys.texts(&["env"])?);
-        let request = Request {
+        let request = RunRequest {
             code: source.code,
             filename: source.filename,
             input: &call.input,
@@ -110,36 +113,40 @@ impl Python {
         Ok((self.pool(&program), request))
     }
 
-    async fn run_code(&self, call: &Call) -> Result<Ended, ToolError> {
+    async fn run_code(&self, call: &Call) -> Result<ToolResult, ToolError> {
         let prepared = async {
             let (pool, request) = self.prepare(call).await?;
             Ok::<_, ToolError>((pool.take().await?, pool, request))
         };
         let (mut interpreter, pool, request) = tokio::select! {
             prepared = prepared => prepared?,
-            () = call.cancel.cancelled() => return Ok(Ended::stopped(Logs::default())),
+            () = call.cancel.cancelled() => return Ok(ToolResult::stopped(Logs::default())),
         };
         let held = (&call.used.redactor(), &call.memory);
         let talk = interpreter.run(&request, held, &call.cancel).await;
         let logs = interpreter.take_logs();
         pool.give_back(interpreter);
         Ok(match talk {
-            Talk::Replied(end) => ended(end, logs),
-            Talk::Stopped => Ended::stopped(logs),
-            Talk::Broke(how) => {
+            CallResult::Replied(end) => ended(end, logs),
+            CallResult::Stopped => ToolResult::stopped(logs),
+            CallResult::Broke(how) => {
                 let message = format!("the Python interpreter ended with {how}");
-                Ended::failed(ToolError::new(ErrorKind::Exception, message)).with_logs(logs)
+                ToolResult::failed(ToolError::new(ErrorKind::Exception, message)).with_logs(logs)
             }
         })
     }
 
-    fn pool(&self, interpreter: &str) -> Arc<Pool> {
+    fn pool(&self, interpreter: &str) -> Arc<InterpreterPool> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if !pools.contains_key(interpreter) && POOLS_MAX <= pools.len() {
             pools.clear();
         }
         let pool = pools.entry(interpreter.to_owned()).or_insert_with(|| {
-            Arc::new(Pool::new(interpreter.to_owned(), self.environment.clone(), self.idle_max))
+            Arc::new(InterpreterPool::new(
+                interpreter.to_owned(),
+                self.environment.clone(),
+                self.idle_max,
+            ))
         });
         pool.clone()
     }
@@ -147,14 +154,14 @@ impl Python {
 
 #[async_trait]
 impl Tool for Python {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         self.run_code(call).await.into()
     }
 }
 
 /// Returns the interpreter that the configuration names: a program, or the one of a virtual
 /// environment.
-fn interpreter_named(keys: Keys<'_>) -> Result<Option<String>, ToolError> {
+fn interpreter_named(keys: ToolConfig<'_>) -> Result<Option<String>, ToolError> {
     let Some(venv) = keys.text(&["venv", "virtualenv"])? else { return keys.text(&["python"]) };
     if keys.value(&["python"]).is_some() {
         return Err(keys.error("give `venv` or `python`, not both"));
@@ -171,16 +178,16 @@ fn interpreter_named(keys: Keys<'_>) -> Result<Option<String>, ToolError> {
 }
 
 /// Converts the end of a request; code without a result returns its printed output.
-fn ended(end: End, logs: Logs) -> Ended {
+fn ended(end: PythonResult, logs: Logs) -> ToolResult {
     match end {
-        End::Value(Value::Null) => {
-            Ended::completed(json!({"stdout": logs.stdout, "stderr": logs.stderr}))
+        PythonResult::Value(Value::Null) => {
+            ToolResult::completed(json!({"stdout": logs.stdout, "stderr": logs.stderr}))
         }
-        End::Value(value) => Ended::completed(value),
-        End::Error(raised) => {
+        PythonResult::Value(value) => ToolResult::completed(value),
+        PythonResult::Error(raised) => {
             let mut error = ToolError::new(raised.kind, raised.message).with_code(raised.code);
             error.details = raised.details.map(Box::new);
-            Ended::failed(error)
+            ToolResult::failed(error)
         }
     }
     .with_logs(logs)

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use reading::Reading;
-use scan::{Scan, Searcher};
+use reading::ReadMode;
+use scan::{Searcher, SecretScan};
 use secrets::Patterns;
 
 /// The text that replaces a secret.
@@ -42,9 +42,9 @@ impl Redactor {
         let patterns = Patterns::of_credentials(credentials);
         let is_numeric = patterns.has_number();
         let readings = [
-            (Reading::AsWritten, patterns.as_written),
-            (Reading::Decoded, patterns.decoded),
-            (Reading::Compact, patterns.compact),
+            (ReadMode::AsWritten, patterns.as_written),
+            (ReadMode::Decoded, patterns.decoded),
+            (ReadMode::Compact, patterns.compact),
         ];
         let searchers = readings
             .into_iter()
@@ -109,7 +109,7 @@ impl Redactor {
     /// Begins the redaction of a text that arrives in pieces.
     pub(crate) fn begin(&self) -> Redaction {
         Redaction {
-            scans: self.searchers.iter().map(Scan::new).collect(),
+            scans: self.searchers.iter().map(SecretScan::new).collect(),
             redactor: self.clone(),
             pending: Vec::new(),
             scanned: 0,
@@ -131,7 +131,7 @@ impl std::fmt::Debug for Redactor {
 #[derive(Debug)]
 pub(crate) struct Redaction {
     redactor: Redactor,
-    scans: Vec<Scan>,
+    scans: Vec<SecretScan>,
     /// The bytes from `released` on.
     pending: Vec<u8>,
     /// The number of bytes scanned.

@@ -9,27 +9,29 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::{Credentials, FixedCredentials, Noted, UsedCredentials};
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::{
+    CredentialResolver, FixedCredentials, RecordingResolver, UsedCredentials,
+};
 use crate::duckdb::Duckdb;
 use crate::duckdb::engine::Engine;
-use crate::http::{Http, Keychain};
+use crate::http::{Http, KeychainVariable};
 use crate::memory::{CallMemory, MemoryBudget};
 use crate::nats::Nats;
-use crate::nats::connection::Connections;
+use crate::nats::connection::NatsConnections;
 use crate::noop::Noop;
 use crate::outgoing::Outgoing;
 use crate::postgres::Postgres;
 use crate::postgres::pool::Pools;
-use crate::prepare::{Circumstances, Templates};
+use crate::prepare::{CallOptions, Templates};
 use crate::python::Python;
 use crate::rhai::Rhai;
-use crate::script::Script;
-use crate::secrets::Secrets;
-use crate::settings::{Settings, Whereabouts};
+use crate::script::ScriptTool;
+use crate::secrets::SecretsTool;
+use crate::settings::{ToolSettings, WorkerIdentity};
 use crate::shell::Shell;
 use crate::sqlite::Sqlite;
-use crate::subscription::Subscription;
+use crate::subscription::SubscriptionTool;
 use crate::transfer::Transfer;
 
 /// The default timeout of a tool.
@@ -42,13 +44,13 @@ pub struct Registry {
     tools: BTreeMap<ToolKind, Arc<dyn Tool>>,
     templates: Templates,
     /// The source of credentials for templates.
-    credentials: Arc<dyn Credentials>,
-    whereabouts: Whereabouts,
+    credentials: Arc<dyn CredentialResolver>,
+    identity: WorkerIdentity,
     memory: MemoryBudget,
 }
 
 /// The reason why a tool was stopped.
-enum Stop {
+enum StopReason {
     Timeout,
     Cancelled,
 }
@@ -61,19 +63,20 @@ impl Registry {
             tools: BTreeMap::new(),
             templates: Templates::new(),
             credentials,
-            whereabouts: Whereabouts::default(),
+            identity: WorkerIdentity::default(),
             memory: MemoryBudget::default(),
         }
     }
 
     /// Creates a registry with the built-in tools.
-    pub fn standard(settings: Settings) -> Self {
-        let credentials: Arc<dyn Credentials> = Arc::new(Noted(settings.credentials));
-        let settings = Settings { credentials, ..settings };
+    pub fn standard(settings: ToolSettings) -> Self {
+        let credentials: Arc<dyn CredentialResolver> =
+            Arc::new(RecordingResolver(settings.credentials));
+        let settings = ToolSettings { credentials, ..settings };
         let outgoing =
             Arc::new(Outgoing::new(settings.egress.clone(), settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
-        let connections = Arc::new(Connections::default());
+        let connections = Arc::new(NatsConnections::default());
         let duckdb =
             Arc::new(Engine::new(settings.duckdb_library.clone(), settings.library_places.clone()));
         let http = Http::new(outgoing.clone(), settings.credentials.clone());
@@ -83,16 +86,16 @@ impl Registry {
             http: http.clone(),
             credentials: settings.credentials.clone(),
         };
-        let (credentials, whereabouts) =
-            (Arc::new(Keychain(http.clone())), settings.whereabouts.clone());
+        let (credentials, identity) =
+            (Arc::new(KeychainVariable(http.clone())), settings.identity.clone());
         let memory = settings.memory.clone();
-        Self { credentials, whereabouts, memory, ..Self::empty() }
+        Self { credentials, identity, memory, ..Self::empty() }
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
             .with(ToolKind::Nats, Nats::new(connections.clone(), settings.credentials.clone()))
             .with(
                 ToolKind::Subscription,
-                Subscription::new(connections, settings.credentials.clone()),
+                SubscriptionTool::new(connections, settings.credentials.clone()),
             )
             .with(ToolKind::Duckdb, Duckdb::new(duckdb))
             .with(ToolKind::Http, http)
@@ -100,8 +103,8 @@ impl Registry {
             .with(ToolKind::Postgres, Postgres::new(pools, settings.credentials.clone()))
             .with(ToolKind::Python, Python::new(&settings, outgoing.clone()))
             .with(ToolKind::Rhai, Rhai::new(outgoing.clone()))
-            .with(ToolKind::Script, Script::new(&settings, outgoing))
-            .with(ToolKind::Secrets, Secrets::new(settings.credentials.clone()))
+            .with(ToolKind::Script, ScriptTool::new(&settings, outgoing))
+            .with(ToolKind::Secrets, SecretsTool::new(settings.credentials.clone()))
             .with(ToolKind::Shell, Shell::new(settings.environment))
             .with(ToolKind::Sqlite, Sqlite)
             .with(ToolKind::Transfer, transfer)
@@ -132,7 +135,7 @@ impl Registry {
         bindings: BTreeMap<String, Arc<Value>>,
         (used, memory): (&UsedCredentials, &CallMemory),
         cancel: &CancellationToken,
-    ) -> Ended {
+    ) -> ToolResult {
         let ended = self.run_lease(lease, bindings, (used, memory), cancel).await;
         memory.settle(ended.redacted(&used.redactor())).await
     }
@@ -143,30 +146,30 @@ impl Registry {
         bindings: BTreeMap<String, Arc<Value>>,
         (used, memory): (&UsedCredentials, &CallMemory),
         cancel: &CancellationToken,
-    ) -> Ended {
+    ) -> ToolResult {
         let Some(tool) = self.tools.get(&lease.tool) else {
-            return Ended::failed(self.unavailable(lease.tool));
+            return ToolResult::failed(self.unavailable(lease.tool));
         };
-        let circumstances = Circumstances {
+        let options = CallOptions {
             timeout_default: TIMEOUT_DEFAULT,
             cancel: cancel.child_token(),
             used: used.clone(),
             memory: memory.clone(),
-            whereabouts: &self.whereabouts,
+            identity: &self.identity,
         };
-        let preparing = self.templates.prepare(lease, bindings, &*self.credentials, circumstances);
+        let preparing = self.templates.prepare(lease, bindings, &*self.credentials, options);
         match cancel.run_until_cancelled(preparing).await {
             Some(Ok(call)) => run_in_time(tool.as_ref(), &call, cancel).await,
-            Some(Err(error)) => Ended::failed(error),
-            None => Ended::stopped(Logs::default()),
+            Some(Err(error)) => ToolResult::failed(error),
+            None => ToolResult::stopped(Logs::default()),
         }
     }
 
     /// Runs a call whose templates are already rendered.
-    pub async fn call(&self, kind: ToolKind, call: &Call) -> Ended {
+    pub async fn call(&self, kind: ToolKind, call: &Call) -> ToolResult {
         let ended = match self.tools.get(&kind) {
             Some(tool) => run_in_time(tool.as_ref(), call, &call.cancel.clone()).await,
-            None => Ended::failed(self.unavailable(kind)),
+            None => ToolResult::failed(self.unavailable(kind)),
         };
         call.memory.settle(ended.redacted(&call.used.redactor())).await
     }
@@ -181,15 +184,15 @@ impl Registry {
 }
 
 /// Runs a tool until it ends, its timeout passes or its command is cancelled.
-async fn run_in_time(tool: &dyn Tool, call: &Call, cancel: &CancellationToken) -> Ended {
+async fn run_in_time(tool: &dyn Tool, call: &Call, cancel: &CancellationToken) -> ToolResult {
     // Cancels the call if this future is dropped, so that nothing keeps running.
     let _stop_at_the_end = call.cancel.clone().drop_guard();
     let running = tool.run(call);
     tokio::pin!(running);
     let stop = tokio::select! {
         ended = &mut running => return ended,
-        () = tokio::time::sleep(call.timeout) => Stop::Timeout,
-        () = cancel.cancelled() => Stop::Cancelled,
+        () = tokio::time::sleep(call.timeout) => StopReason::Timeout,
+        () = cancel.cancelled() => StopReason::Cancelled,
     };
     call.cancel.cancel();
     let logs = match tokio::time::timeout(STOP_WAIT, running).await {
@@ -197,13 +200,13 @@ async fn run_in_time(tool: &dyn Tool, call: &Call, cancel: &CancellationToken) -
         Err(_) => Logs::default(),
     };
     let error = match stop {
-        Stop::Timeout => {
+        StopReason::Timeout => {
             let message = format!("took longer than {:?} and was stopped", call.timeout);
             ToolError::new(ErrorKind::Timeout, message)
         }
-        Stop::Cancelled => ToolError::new(ErrorKind::Unknown, "cancelled"),
+        StopReason::Cancelled => ToolError::new(ErrorKind::Unknown, "cancelled"),
     };
-    Ended::failed(error).with_logs(logs)
+    ToolResult::failed(error).with_logs(logs)
 }
 
 #[cfg(test)]

@@ -12,14 +12,14 @@ const SCHEME: &str = "noetl://";
 
 /// The location of a stored result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reference {
+pub enum ResultReference {
     /// The digest of the content.
     Content(Digest),
     /// A name known to the control plane: `noetl://execution/…`.
     Name(String),
 }
 
-impl Reference {
+impl ResultReference {
     /// Parses a reference: a text, or a map with `ref` or `_ref`.
     pub fn read(value: &Value) -> Option<Self> {
         let text = match value {
@@ -28,25 +28,25 @@ impl Reference {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
         };
         match text.strip_prefix(BY_CONTENT) {
-            Some(digest) => digest.parse().ok().map(Reference::Content),
-            None => text.starts_with(SCHEME).then(|| Reference::Name(text.to_owned())),
+            Some(digest) => digest.parse().ok().map(ResultReference::Content),
+            None => text.starts_with(SCHEME).then(|| ResultReference::Name(text.to_owned())),
         }
     }
 }
 
 /// Fetches results by reference.
 #[async_trait]
-pub trait Results: Send + Sync {
+pub trait ResultSource: Send + Sync {
     /// Fetches a result. Fails with `not_found` if it does not exist.
-    async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError>;
+    async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError>;
 }
 
 /// The results of a worker without a control plane: every fetch fails.
 pub struct NoResults;
 
 #[async_trait]
-impl Results for NoResults {
-    async fn fetch(&self, _reference: &Reference) -> Result<Arc<Value>, ToolError> {
+impl ResultSource for NoResults {
+    async fn fetch(&self, _reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
         Err(ToolError::new(
             ErrorKind::StorageAccess,
             "this worker has nowhere to fetch results from",
@@ -64,16 +64,16 @@ mod tests {
     fn a_reference_is_a_text_or_a_map_with_one() {
         let digest = Digest::of(b"x");
         let text = format!("noetl://payload/{digest}");
-        let content = Some(Reference::Content(digest));
-        assert_eq!(Reference::read(&json!(text)), content);
-        assert_eq!(Reference::read(&json!({"kind": "result_ref", "ref": text})), content);
-        assert_eq!(Reference::read(&json!({"_ref": text})), content);
+        let content = Some(ResultReference::Content(digest));
+        assert_eq!(ResultReference::read(&json!(text)), content);
+        assert_eq!(ResultReference::read(&json!({"kind": "result_ref", "ref": text})), content);
+        assert_eq!(ResultReference::read(&json!({"_ref": text})), content);
         let name = "noetl://execution/7/result/fetch/9";
-        assert_eq!(Reference::read(&json!(name)), Some(Reference::Name(name.into())));
+        assert_eq!(ResultReference::read(&json!(name)), Some(ResultReference::Name(name.into())));
         for wrong in
             [json!(null), json!("x"), json!(7), json!({"a": 1}), json!("noetl://payload/x")]
         {
-            assert_eq!(Reference::read(&wrong), None, "{wrong}");
+            assert_eq!(ResultReference::read(&wrong), None, "{wrong}");
         }
     }
 }

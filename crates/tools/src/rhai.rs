@@ -20,12 +20,12 @@ use noetl_model::{ErrorKind, Logs, ToolError};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
-use crate::call::{Call, Ended, Tool};
+use crate::call::{Call, Tool, ToolResult};
 use crate::capture::Printed;
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::outgoing::Outgoing;
 use crate::redactor::Redactor;
-use engine::Interpreter;
+use engine::RhaiInterpreter;
 use requests::Requests;
 use scripts::Scripts;
 use threads::{THREADS_MAX, Threads};
@@ -44,7 +44,7 @@ impl Rhai {
 }
 
 /// A script with its variables and its access to the network.
-struct Work {
+struct RhaiCall {
     code: String,
     variables: BTreeMap<String, Arc<Value>>,
     input: Map<String, Value>,
@@ -55,12 +55,12 @@ struct Work {
 
 #[async_trait]
 impl Tool for Rhai {
-    async fn run(&self, call: &Call) -> Ended {
-        let code = match Keys::new("rhai", &call.config).required_text(&["code"]) {
+    async fn run(&self, call: &Call) -> ToolResult {
+        let code = match ToolConfig::new("rhai", &call.config).required_text(&["code"]) {
             Ok(code) => code,
-            Err(error) => return Ended::failed(error),
+            Err(error) => return ToolResult::failed(error),
         };
-        let work = Work {
+        let work = RhaiCall {
             code,
             variables: call.variables.clone(),
             input: call.input.clone(),
@@ -82,17 +82,17 @@ impl Tool for Rhai {
         }));
         if let Err(error) = started {
             let message = format!("rhai: cannot start a thread: {error}");
-            return Ended::failed(ToolError::new(ErrorKind::Unknown, message));
+            return ToolResult::failed(ToolError::new(ErrorKind::Unknown, message));
         }
         ended.await.unwrap_or_else(|_| {
-            Ended::failed(ToolError::new(ErrorKind::Unknown, "rhai: the interpreter panicked"))
+            ToolResult::failed(ToolError::new(ErrorKind::Unknown, "rhai: the interpreter panicked"))
         })
     }
 }
 
-fn evaluate(work: Work, scripts: &Scripts, interpreter: &Interpreter) -> Ended {
+fn evaluate(work: RhaiCall, scripts: &Scripts, interpreter: &RhaiInterpreter) -> ToolResult {
     if work.requests.stop.is_cancelled() {
-        return Ended::stopped(Logs::default());
+        return ToolResult::stopped(Logs::default());
     }
     let prepared = work
         .variables()
@@ -105,13 +105,13 @@ fn evaluate(work: Work, scripts: &Scripts, interpreter: &Interpreter) -> Ended {
         Err(error) => (Err(error), Logs::default()),
     };
     let ended = match result {
-        Ok(output) => Ended::completed(output),
-        Err(error) => Ended::failed(script_error(&work.code, &error)),
+        Ok(output) => ToolResult::completed(output),
+        Err(error) => ToolResult::failed(script_error(&work.code, &error)),
     };
     ended.with_logs(logs)
 }
 
-impl Work {
+impl RhaiCall {
     /// Returns the values of the command, then the arguments, which take precedence.
     fn variables(&self) -> Result<Vec<(String, Dynamic)>, Box<EvalAltResult>> {
         let all = to_dynamic(&self.input)?;

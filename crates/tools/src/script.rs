@@ -11,35 +11,35 @@ use async_trait::async_trait;
 use noetl_model::{ErrorKind, Outcome, ToolError};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Ended, Tool};
-use crate::keys::{Keys, scalar_text};
+use crate::call::{Call, Tool, ToolResult};
+use crate::keys::{ToolConfig, scalar_text};
 use crate::memory::CallMemory;
 use crate::outgoing::Outgoing;
-use crate::settings::Settings;
+use crate::settings::ToolSettings;
 use crate::shell::{self, Shell};
-use crate::source::{self, Source};
+use crate::source::{self, ScriptSource};
 
-pub(crate) struct Script {
+pub(crate) struct ScriptTool {
     shell: Shell,
     python: String,
     outgoing: Arc<Outgoing>,
 }
 
-impl Script {
-    pub(crate) fn new(settings: &Settings, outgoing: Arc<Outgoing>) -> Self {
+impl ScriptTool {
+    pub(crate) fn new(settings: &ToolSettings, outgoing: Arc<Outgoing>) -> Self {
         let shell = Shell::new(settings.environment.clone());
         Self { shell, python: settings.python.clone(), outgoing }
     }
 
-    async fn run_file(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("script", &call.config);
+    async fn run_file(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("script", &call.config);
         let cwd = keys.directory(&["cwd"])?;
         let arguments = arguments(keys)?;
-        let source = Source::read(keys, cwd.as_deref(), &call.label)?;
+        let source = ScriptSource::read(keys, cwd.as_deref(), &call.label)?;
         let source = tokio::select! {
             source = source.load(keys, &self.outgoing, &call.memory) => source?,
             () = call.cancel.cancelled() => {
-                return Ok(Ended::stopped(noetl_model::Logs::default()));
+                return Ok(ToolResult::stopped(noetl_model::Logs::default()));
             }
         };
         let mut argv = self.interpreter(keys, &source)?;
@@ -48,7 +48,7 @@ impl Script {
         argv.extend(arguments);
         let stdin = (!call.input.is_empty()).then(|| json!(call.input).to_string());
         let env = keys.texts(&["env"])?;
-        let script = shell::Script { tool: "script", commands: vec![argv], cwd, env, stdin };
+        let script = shell::ShellCommands { tool: "script", commands: vec![argv], cwd, env, stdin };
         let mut ended = self.shell.run_script(&script, call).await?;
         if let Outcome::Completed { output } = &mut ended.outcome
             && let Value::Object(output) = Arc::make_mut(output)
@@ -66,8 +66,8 @@ impl Script {
     /// Returns the interpreter to run a script with, and its arguments.
     fn interpreter(
         &self,
-        keys: Keys<'_>,
-        source: &source::Script,
+        keys: ToolConfig<'_>,
+        source: &source::LoadedScript,
     ) -> Result<Vec<String>, ToolError> {
         if let Some((key, value)) = keys.find(&["interpreter"]) {
             let texts = match value {
@@ -94,7 +94,7 @@ impl Script {
 }
 
 /// Reads the arguments: a list in order, or a map as `--name value` without null entries.
-fn arguments(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
+fn arguments(keys: ToolConfig<'_>) -> Result<Vec<String>, ToolError> {
     match keys.find(&["args", "arguments"]) {
         None => Ok(Vec::new()),
         Some((key, Value::Array(items))) => items
@@ -128,8 +128,8 @@ async fn printed(stdout: Option<&Value>, memory: &CallMemory) -> Result<Value, T
 }
 
 #[async_trait]
-impl Tool for Script {
-    async fn run(&self, call: &Call) -> Ended {
+impl Tool for ScriptTool {
+    async fn run(&self, call: &Call) -> ToolResult {
         self.run_file(call).await.into()
     }
 }

@@ -7,21 +7,21 @@ use async_trait::async_trait;
 use noetl_model::{ErrorKind, Logs, ToolError};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::Credentials;
-use crate::keys::{Keys, scalar_text};
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::CredentialResolver;
+use crate::keys::{ToolConfig, scalar_text};
 
-pub(crate) struct Secrets {
-    credentials: Arc<dyn Credentials>,
+pub(crate) struct SecretsTool {
+    credentials: Arc<dyn CredentialResolver>,
 }
 
-impl Secrets {
-    pub(crate) fn new(credentials: Arc<dyn Credentials>) -> Self {
+impl SecretsTool {
+    pub(crate) fn new(credentials: Arc<dyn CredentialResolver>) -> Self {
         Self { credentials }
     }
 
-    async fn look(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("secrets", &call.config);
+    async fn look(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("secrets", &call.config);
         let name = keys.required_text(&["credential", "auth", "secret_name", "name", "key"])?;
         let required = required(keys)?;
         let mut found = self.credentials.resolve(call, &name).await?;
@@ -38,12 +38,12 @@ impl Secrets {
         }
         let mut fields: Vec<&String> = found.keys().collect();
         fields.sort();
-        Ok(Ended::completed(json!({ "credential": name, "type": kind, "fields": fields })))
+        Ok(ToolResult::completed(json!({ "credential": name, "type": kind, "fields": fields })))
     }
 }
 
 /// Reads the names of the fields that must exist.
-fn required(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
+fn required(keys: ToolConfig<'_>) -> Result<Vec<String>, ToolError> {
     match keys.find(&["fields", "required"]) {
         None => Ok(Vec::new()),
         Some((key, Value::Array(fields))) => fields
@@ -57,11 +57,11 @@ fn required(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
 }
 
 #[async_trait]
-impl Tool for Secrets {
-    async fn run(&self, call: &Call) -> Ended {
+impl Tool for SecretsTool {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             result = self.look(call) => result.into(),
-            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(Logs::default()),
         }
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     async fn check(config: Value, expected: &str) {
         let text = r#"{"type": "postgres", "data": {"db_user": "u", "db_password": "hunter2"}}"#;
         let variable = ("NOETL_CREDENTIAL_DB".to_owned(), text.to_owned());
-        let tool = Secrets::new(Arc::new(FixedCredentials::from_environment([variable])));
+        let tool = SecretsTool::new(Arc::new(FixedCredentials::from_environment([variable])));
         let told = show(&tool.run(&call(config)).await);
         assert_eq!(told.trim_end(), expected);
         assert!(!told.contains("hunter2"), "{told}");

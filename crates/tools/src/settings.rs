@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::credentials::{Credentials, FixedCredentials};
+use crate::credentials::{CredentialResolver, FixedCredentials};
 use crate::memory::MemoryBudget;
 use crate::outgoing::Egress;
-use crate::results::{NoResults, Results};
+use crate::results::{NoResults, ResultSource};
 
 /// The environment variables that the processes of tools inherit. Other variables of the worker are
 /// not passed on.
@@ -29,14 +29,14 @@ const INHERITED_PREFIX: &str = "LC_";
 
 /// The worker and the server of a command, available to templates as `worker_id` and `server_url`.
 #[derive(Debug, Clone, Default)]
-pub struct Whereabouts {
+pub struct WorkerIdentity {
     pub worker: Option<String>,
     pub server_url: Option<String>,
 }
 
 /// The configuration of a worker's tools.
 #[derive(Clone)]
-pub struct Settings {
+pub struct ToolSettings {
     /// The environment of processes started by a tool, without the variables that the call adds.
     pub environment: BTreeMap<String, String>,
     /// The Python interpreter: a name on the path or a file.
@@ -47,19 +47,19 @@ pub struct Settings {
     pub egress: Egress,
     /// True if `HTTP_PROXY` and similar variables are used.
     pub proxy_from_environment: bool,
-    pub credentials: Arc<dyn Credentials>,
+    pub credentials: Arc<dyn CredentialResolver>,
     /// The source of results that are too large to be sent with a command.
-    pub results: Arc<dyn Results>,
+    pub results: Arc<dyn ResultSource>,
     /// The configured file of the DuckDB library, if any.
     pub duckdb_library: Option<PathBuf>,
     /// The directories of libraries installed for this user.
     pub library_places: Vec<PathBuf>,
-    pub whereabouts: Whereabouts,
+    pub identity: WorkerIdentity,
     /// The memory budget for the values of all calls.
     pub memory: MemoryBudget,
 }
 
-impl Settings {
+impl ToolSettings {
     /// Reads the settings from the environment variables of the worker.
     pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let variables: BTreeMap<String, String> = variables.into_iter().collect();
@@ -72,7 +72,7 @@ impl Settings {
             proxy_from_environment: false,
             results: Arc::new(NoResults),
             duckdb_library: said("NOETL_DUCKDB_LIBRARY").map(PathBuf::from),
-            whereabouts: Whereabouts {
+            identity: WorkerIdentity {
                 worker: said("WORKER_ID").cloned(),
                 server_url: said("NOETL_SERVER_URL").cloned(),
             },
@@ -113,7 +113,7 @@ mod tests {
     fn processes_inherit_what_is_on_the_list_and_nothing_else() {
         let variables = ["PATH", "LC_ALL", "NOETL_CREDENTIAL_X", "AWS_SECRET_ACCESS_KEY", "PATHS"];
         let settings =
-            Settings::from_environment(variables.map(|name| (name.to_owned(), "v".to_owned())));
+            ToolSettings::from_environment(variables.map(|name| (name.to_owned(), "v".to_owned())));
         let names: Vec<&str> = settings.environment.keys().map(String::as_str).collect();
         assert_eq!(names, ["LC_ALL", "PATH"]);
     }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_interpreter_can_be_pointed_to() {
         let python = |value: &str| {
-            Settings::from_environment([("NOETL_PYTHON".to_owned(), value.to_owned())]).python
+            ToolSettings::from_environment([("NOETL_PYTHON".to_owned(), value.to_owned())]).python
         };
         assert_eq!(python("/opt/python3.12"), "/opt/python3.12");
         assert_eq!(python(""), "python3");

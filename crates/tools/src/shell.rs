@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
 
-use crate::call::{Call, Ended, Tool};
+use crate::call::{Call, Tool, ToolResult};
 use crate::capture::{Printed, while_reading};
 use crate::group::{self, Group};
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::redactor::Redactor;
 
 pub(crate) struct Shell {
@@ -24,7 +24,7 @@ pub(crate) struct Shell {
 }
 
 /// The commands of a call, with their environment and input.
-pub(crate) struct Script {
+pub(crate) struct ShellCommands {
     /// The name of the tool, for messages.
     pub(crate) tool: &'static str,
     /// The program and arguments of each command.
@@ -42,9 +42,9 @@ impl Shell {
     /// Runs the commands in order until one fails.
     pub(crate) async fn run_script(
         &self,
-        script: &Script,
+        script: &ShellCommands,
         call: &Call,
-    ) -> Result<Ended, ToolError> {
+    ) -> Result<ToolResult, ToolError> {
         let redactor = call.used.redactor();
         // Output is redacted before it is added.
         let mut printed = Printed::new(&Redactor::default());
@@ -52,21 +52,21 @@ impl Shell {
             let Some(status) =
                 self.run_command(script, argv, call, &redactor, &mut printed).await?
             else {
-                return Ok(Ended::stopped(printed.take()));
+                return Ok(ToolResult::stopped(printed.take()));
             };
             if !status.success() {
                 return Ok(failed(argv, status, printed.take(), &redactor));
             }
         }
         let logs = printed.take();
-        Ok(Ended::completed(output(0, &logs)).with_logs(logs))
+        Ok(ToolResult::completed(output(0, &logs)).with_logs(logs))
     }
 
     /// Runs one command to its end and adds its output to `printed`. Returns `None` if it was
     /// cancelled.
     async fn run_command(
         &self,
-        script: &Script,
+        script: &ShellCommands,
         argv: &[String],
         call: &Call,
         redactor: &Redactor,
@@ -112,16 +112,16 @@ impl Shell {
 
 #[async_trait]
 impl Tool for Shell {
-    async fn run(&self, call: &Call) -> Ended {
-        match Script::read(Keys::new("shell", &call.config)) {
+    async fn run(&self, call: &Call) -> ToolResult {
+        match ShellCommands::read(ToolConfig::new("shell", &call.config)) {
             Ok(script) => self.run_script(&script, call).await.into(),
-            Err(error) => Ended::failed(error),
+            Err(error) => ToolResult::failed(error),
         }
     }
 }
 
-impl Script {
-    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl ShellCommands {
+    fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let shell = keys.text(&["shell"])?.unwrap_or_else(|| "sh".into());
         Ok(Self {
             tool: "shell",
@@ -135,7 +135,7 @@ impl Script {
 
 /// Reads the commands. A `command` string runs in the shell, a `command` list is a program with its
 /// arguments; each item of `cmds` runs in the shell.
-fn commands(keys: Keys<'_>, shell: &str) -> Result<Vec<Vec<String>>, ToolError> {
+fn commands(keys: ToolConfig<'_>, shell: &str) -> Result<Vec<Vec<String>>, ToolError> {
     let in_shell = |text: String| vec![shell.to_owned(), "-c".to_owned(), text];
     let (key, value) = keys
         .find(&["command", "cmds"])
@@ -158,7 +158,7 @@ fn commands(keys: Keys<'_>, shell: &str) -> Result<Vec<Vec<String>>, ToolError> 
 }
 
 /// Reads the input: a string as it is, any other value as JSON.
-fn stdin(keys: Keys<'_>) -> Option<String> {
+fn stdin(keys: ToolConfig<'_>) -> Option<String> {
     keys.value(&["stdin"]).map(|value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -192,13 +192,13 @@ fn failed(
     status: std::process::ExitStatus,
     logs: Logs,
     redactor: &Redactor,
-) -> Ended {
+) -> ToolResult {
     let (ending, exit_code) = group::describe(status);
     let last_line = logs.stderr.lines().rev().find(|line| !line.trim().is_empty());
     let reason = last_line.map(|line| format!(": {}", line.trim())).unwrap_or_default();
     let message = format!("`{}` ended with {ending}{reason}", first_line(argv, redactor));
     let error = ToolError::new(ErrorKind::Exception, message).with_code(exit_code.to_string());
-    Ended::failed_with(error, output(exit_code, &logs)).with_logs(logs)
+    ToolResult::failed_with(error, output(exit_code, &logs)).with_logs(logs)
 }
 
 /// Returns the first line of a command for messages, with secrets removed.

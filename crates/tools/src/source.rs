@@ -7,9 +7,9 @@ use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::memory::CallMemory;
-use crate::outgoing::{Outgoing, Request};
+use crate::outgoing::{HttpRequest, Outgoing};
 
 /// The maximum length of a script.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -20,23 +20,29 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Code with the file name shown in its tracebacks.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Script {
+pub(crate) struct LoadedScript {
     pub(crate) code: String,
     pub(crate) filename: String,
 }
 
 /// The location of a script.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    Inline(Script),
+pub(crate) enum ScriptSource {
+    Inline(LoadedScript),
     File(PathBuf),
     Http { url: Url, timeout: Duration },
 }
 
-impl Source {
+impl ScriptSource {
     /// Reads `code`, or `script`: a path or URL, or `{uri, source: {type, …}}`.
-    pub(crate) fn read(keys: Keys<'_>, cwd: Option<&Path>, label: &str) -> Result<Self, ToolError> {
-        let inline = |code: String| Source::Inline(Script { code, filename: format!("<{label}>") });
+    pub(crate) fn read(
+        keys: ToolConfig<'_>,
+        cwd: Option<&Path>,
+        label: &str,
+    ) -> Result<Self, ToolError> {
+        let inline = |code: String| {
+            ScriptSource::Inline(LoadedScript { code, filename: format!("<{label}>") })
+        };
         if let Some(code) = keys.text(&["code"])? {
             return Ok(inline(code));
         }
@@ -66,7 +72,7 @@ impl Source {
             "file" | "local" => {
                 let uri = uri.ok_or_else(missing)?;
                 let path = Path::new(uri.strip_prefix("file://").unwrap_or(&uri));
-                Ok(Source::File(cwd.map_or_else(|| path.to_owned(), |cwd| cwd.join(path))))
+                Ok(ScriptSource::File(cwd.map_or_else(|| path.to_owned(), |cwd| cwd.join(path))))
             }
             "http" | "https" => {
                 let uri = uri.ok_or_else(missing)?;
@@ -74,7 +80,7 @@ impl Source {
                     keys.error(format!("`script.uri` is not a URL: {error}: \"{uri}\""))
                 })?;
                 let timeout = source.duration(&["timeout"])?.unwrap_or(FETCH_TIMEOUT);
-                Ok(Source::Http { url, timeout })
+                Ok(ScriptSource::Http { url, timeout })
             }
             other => Err(keys.error(format!(
                 "`script.source.type` is `{other}`; known are inline, file and http"
@@ -84,13 +90,13 @@ impl Source {
 
     pub(crate) async fn load(
         self,
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
         outgoing: &Outgoing,
         memory: &CallMemory,
-    ) -> Result<Script, ToolError> {
+    ) -> Result<LoadedScript, ToolError> {
         let (bytes, filename) = match self {
-            Source::Inline(script) => return Ok(script),
-            Source::File(path) => {
+            ScriptSource::Inline(script) => return Ok(script),
+            ScriptSource::File(path) => {
                 let filename = path.display().to_string();
                 let too_large = tokio::fs::metadata(&path)
                     .await
@@ -103,7 +109,7 @@ impl Source {
                 })?;
                 (bytes, filename)
             }
-            Source::Http { url, timeout } => {
+            ScriptSource::Http { url, timeout } => {
                 (fetch(keys, (outgoing, memory), &url, timeout).await?, url.to_string())
             }
         };
@@ -112,12 +118,12 @@ impl Source {
         }
         let code = String::from_utf8(bytes)
             .map_err(|_| keys.error(format!("the script {filename} is not UTF-8")))?;
-        Ok(Script { code, filename })
+        Ok(LoadedScript { code, filename })
     }
 }
 
 /// Returns the type of a source that has no `type`.
-fn guess(script: Keys<'_>, uri: Option<&str>) -> String {
+fn guess(script: ToolConfig<'_>, uri: Option<&str>) -> String {
     let uri = uri.unwrap_or_default();
     let kind = if uri.starts_with("http://") || uri.starts_with("https://") {
         "http"
@@ -130,17 +136,18 @@ fn guess(script: Keys<'_>, uri: Option<&str>) -> String {
 }
 
 async fn fetch(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     (outgoing, memory): (&Outgoing, &CallMemory),
     url: &Url,
     timeout: Duration,
 ) -> Result<Vec<u8>, ToolError> {
-    let response = tokio::time::timeout(timeout, outgoing.send(Request::get(url.clone()), memory))
-        .await
-        .map_err(|_| {
-            let message = format!("the script did not arrive within {timeout:?}");
-            ToolError::new(ErrorKind::Timeout, message)
-        })??;
+    let response =
+        tokio::time::timeout(timeout, outgoing.send(HttpRequest::get(url.clone()), memory))
+            .await
+            .map_err(|_| {
+                let message = format!("the script did not arrive within {timeout:?}");
+                ToolError::new(ErrorKind::Timeout, message)
+            })??;
     if !response.status.is_success() {
         let code = response.status.as_u16();
         return Err(keys.error(format!("HTTP {code} instead of the script at {url}")));
@@ -148,6 +155,6 @@ async fn fetch(
     Ok(response.body)
 }
 
-fn oversize(keys: Keys<'_>, filename: &str) -> ToolError {
+fn oversize(keys: ToolConfig<'_>, filename: &str) -> ToolError {
     keys.error(format!("the script {filename} has more than {SCRIPT_BYTES_MAX} bytes"))
 }

@@ -6,12 +6,12 @@ mod failure;
 use async_trait::async_trait;
 use noetl_model::{Logs, ToolError};
 
-use self::database::Database;
-use crate::call::{Call, Ended, Tool};
-use crate::keys::Keys;
+use self::database::SqliteDatabase;
+use crate::call::{Call, Tool, ToolResult};
+use crate::keys::ToolConfig;
 use crate::sql::lex::Dialect;
 use crate::sql::params::Params;
-use crate::sql::result::{Budget, Produced, output};
+use crate::sql::result::{ResultBudget, StatementResult, output};
 use crate::sql::script;
 use crate::sql::split::{left_open, statements};
 use crate::sql::statement_failed;
@@ -19,27 +19,27 @@ use crate::sql::statement_failed;
 pub(crate) struct Sqlite;
 
 impl Sqlite {
-    async fn carry_out(call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("sqlite", &call.config);
+    async fn carry_out(call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("sqlite", &call.config);
         let script = script::read(keys).await?;
         let params = Params::read(keys)?;
         let form = script::row_form(keys)?;
         let whole = keys.flag(&["transaction"])?.unwrap_or(false);
-        let mut database = Database::open(keys, &call.cancel).await?;
-        let mut budget = Budget::new(&call.memory);
+        let mut database = SqliteDatabase::open(keys, &call.cancel).await?;
+        let mut budget = ResultBudget::new(&call.memory);
         let results = run(keys, &script, &params, whole, (&mut database, &mut budget)).await;
         database.close().await;
-        Ok(Ended::completed(output(results?, form)))
+        Ok(ToolResult::completed(output(results?, form)))
     }
 }
 
 async fn run(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     script: &str,
     params: &Params,
     whole: bool,
-    (database, budget): (&mut Database, &mut Budget<'_>),
-) -> Result<Vec<Produced>, ToolError> {
+    (database, budget): (&mut SqliteDatabase, &mut ResultBudget<'_>),
+) -> Result<Vec<StatementResult>, ToolError> {
     let statements = statements(Dialect::Sqlite, script);
     if let Some(index) = left_open(Dialect::Sqlite, &statements) {
         return Err(keys.error(format!(
@@ -68,10 +68,10 @@ async fn run(
 
 #[async_trait]
 impl Tool for Sqlite {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             ended = Self::carry_out(call) => ended.into(),
-            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(Logs::default()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The tool `subscription`: polls a JetStream consumer once, or settles messages polled before. The
 //! consumer must exist.
 
-mod order;
+mod operation;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,47 +14,52 @@ use futures::StreamExt as _;
 use noetl_model::{ErrorKind, Logs, ToolError};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::Credentials;
-use crate::keys::Keys;
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::CredentialResolver;
+use crate::keys::ToolConfig;
 use crate::memory::CallMemory;
-use crate::nats::connection::{Connections, Place};
+use crate::nats::connection::{NatsConnections, NatsEndpoint};
 use crate::nats::messages::shown;
 use crate::nats::missing;
-use order::{Acknowledge, Disposal, Order, Poll};
+use operation::{Acknowledge, Poll, Settlement, SubscriptionOperation};
 
 /// How long the broker may take to confirm the acknowledgement of one message.
 const CONFIRM_WAIT: Duration = Duration::from_secs(2);
 
-pub(crate) struct Subscription {
-    connections: Arc<Connections>,
-    credentials: Arc<dyn Credentials>,
+pub(crate) struct SubscriptionTool {
+    connections: Arc<NatsConnections>,
+    credentials: Arc<dyn CredentialResolver>,
 }
 
-impl Subscription {
-    pub(crate) fn new(connections: Arc<Connections>, credentials: Arc<dyn Credentials>) -> Self {
+impl SubscriptionTool {
+    pub(crate) fn new(
+        connections: Arc<NatsConnections>,
+        credentials: Arc<dyn CredentialResolver>,
+    ) -> Self {
         Self { connections, credentials }
     }
 
-    async fn work(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("subscription", &call.config);
-        let order = Order::read(keys)?;
-        let place = Place::read(call, keys, self.credentials.as_ref()).await?;
+    async fn work(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("subscription", &call.config);
+        let operation = SubscriptionOperation::read(keys)?;
+        let place = NatsEndpoint::read(call, keys, self.credentials.as_ref()).await?;
         let client = self.connections.get(place).await?;
-        let output = match order {
-            Order::Poll(poll) => take(&client, &poll, &call.memory).await,
-            Order::Dispose { disposal, ack_ids } => dispose(&client, disposal, &ack_ids).await,
+        let output = match operation {
+            SubscriptionOperation::Poll(poll) => take(&client, &poll, &call.memory).await,
+            SubscriptionOperation::Settle { settlement, ack_ids } => {
+                settle(&client, settlement, &ack_ids).await
+            }
         }?;
-        Ok(Ended::completed(output))
+        Ok(ToolResult::completed(output))
     }
 }
 
 #[async_trait]
-impl Tool for Subscription {
-    async fn run(&self, call: &Call) -> Ended {
+impl Tool for SubscriptionTool {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             result = self.work(call) => result.into(),
-            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(Logs::default()),
         }
     }
 }
@@ -132,21 +137,21 @@ async fn told(message: &Message, memory: &CallMemory) -> Result<Value, ToolError
 }
 
 /// Settles messages that were fetched before, one by one.
-async fn dispose(
+async fn settle(
     client: &Client,
-    disposal: Disposal,
+    settlement: Settlement,
     ack_ids: &[String],
 ) -> Result<Value, ToolError> {
     let mut errors = Vec::new();
     for ack_id in ack_ids {
-        let request = Request::new().payload(disposal.word().into()).timeout(Some(CONFIRM_WAIT));
+        let request = Request::new().payload(settlement.word().into()).timeout(Some(CONFIRM_WAIT));
         if let Err(error) = client.send_request(ack_id.clone(), request).await {
             errors.push(json!({ "ack_id": ack_id, "error": error.to_string() }));
         }
     }
     let status = if errors.is_empty() { "success" } else { "partial" };
     Ok(json!({
-        "status": status, "source": "nats", "operation": disposal.as_str(),
+        "status": status, "source": "nats", "operation": settlement.as_str(),
         "requested": ack_ids.len(), "disposed": ack_ids.len() - errors.len(), "errors": errors,
     }))
 }

@@ -10,11 +10,11 @@ use noetl_model::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Call, Ended, MemoryBudget, Settings};
+use crate::{Call, MemoryBudget, ToolResult, ToolSettings};
 
 /// The settings of the machine on which the tests run.
-pub(crate) fn settings() -> Settings {
-    Settings::from_environment(std::env::vars())
+pub(crate) fn settings() -> ToolSettings {
+    ToolSettings::from_environment(std::env::vars())
 }
 
 pub(crate) fn call(config: Value) -> Call {
@@ -68,7 +68,7 @@ pub(crate) fn bindings(values: Value) -> BTreeMap<String, Arc<Value>> {
 }
 
 /// Formats the result of a run, one fact per line.
-pub(crate) fn show(ended: &Ended) -> String {
+pub(crate) fn show(ended: &ToolResult) -> String {
     let mut text = match &ended.outcome {
         Outcome::Completed { output } => format!("completed {output}\n"),
         Outcome::Failed { error, output } => {

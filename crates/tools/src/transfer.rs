@@ -16,13 +16,13 @@ use noetl_model::{Logs, ToolError};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use self::source::Source;
-use self::target::Target;
-use crate::call::{Call, Ended, Tool};
-use crate::credentials::Credentials;
+use self::source::TransferSource;
+use self::target::TransferTarget;
+use crate::call::{Call, Tool, ToolResult};
+use crate::credentials::CredentialResolver;
 use crate::duckdb::engine::Engine;
 use crate::http::Http;
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::postgres::pool::Pools;
 
 /// The default number of rows per chunk.
@@ -36,12 +36,12 @@ pub(crate) struct Transfer {
     pub(crate) pools: Arc<Pools>,
     pub(crate) duckdb: Arc<Engine>,
     pub(crate) http: Http,
-    pub(crate) credentials: Arc<dyn Credentials>,
+    pub(crate) credentials: Arc<dyn CredentialResolver>,
 }
 
 /// The treatment of rows that already exist in the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum WriteMode {
     Append,
     /// Existing rows are deleted and the new ones inserted atomically.
     Replace,
@@ -49,12 +49,12 @@ enum Mode {
     Upsert,
 }
 
-impl Mode {
-    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl WriteMode {
+    fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         match keys.text(&["mode"])?.as_deref() {
-            None | Some("append" | "insert") => Ok(Mode::Append),
-            Some("replace" | "overwrite") => Ok(Mode::Replace),
-            Some("upsert" | "merge") => Ok(Mode::Upsert),
+            None | Some("append" | "insert") => Ok(WriteMode::Append),
+            Some("replace" | "overwrite") => Ok(WriteMode::Replace),
+            Some("upsert" | "merge") => Ok(WriteMode::Upsert),
             Some(other) => {
                 Err(keys
                     .error(format!("`mode` is `{other}`; known are append, replace and upsert")))
@@ -64,21 +64,21 @@ impl Mode {
 
     fn as_str(self) -> &'static str {
         match self {
-            Mode::Append => "append",
-            Mode::Replace => "replace",
-            Mode::Upsert => "upsert",
+            WriteMode::Append => "append",
+            WriteMode::Replace => "replace",
+            WriteMode::Upsert => "upsert",
         }
     }
 }
 
 /// The number of rows and chunks written so far.
 #[derive(Default)]
-struct Progress {
+struct TransferProgress {
     rows: AtomicU64,
     chunks: AtomicU64,
 }
 
-impl Progress {
+impl TransferProgress {
     fn add(&self, rows: usize) {
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
         self.chunks.fetch_add(1, Ordering::Relaxed);
@@ -90,18 +90,18 @@ impl Progress {
 }
 
 impl Transfer {
-    async fn carry_out(&self, call: &Call) -> Result<Ended, ToolError> {
-        let keys = Keys::new("transfer", &call.config);
-        let mode = Mode::read(keys)?;
+    async fn carry_out(&self, call: &Call) -> Result<ToolResult, ToolError> {
+        let keys = ToolConfig::new("transfer", &call.config);
+        let mode = WriteMode::read(keys)?;
         let rows_max = keys.count(&["chunk_size", "batch_size"], CHUNK_ROWS_MAX)?;
         let rows_max = rows_max.unwrap_or(CHUNK_ROWS_DEFAULT);
-        let source_keys = Keys::new("transfer: source", section(keys, "source")?);
-        let target_keys = Keys::new("transfer: target", section(keys, "target")?);
-        let target = Target::read(keys, target_keys, mode, self, call).await?;
-        let source = Source::read(source_keys, self, call).await?;
+        let source_keys = ToolConfig::new("transfer: source", section(keys, "source")?);
+        let target_keys = ToolConfig::new("transfer: target", section(keys, "target")?);
+        let target = TransferTarget::read(keys, target_keys, mode, self, call).await?;
+        let source = TransferSource::read(source_keys, self, call).await?;
         let (from, to) = (source.kind(), target.kind());
         let name = target.name();
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(TransferProgress::default());
         let (sender, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
         let reading = source.pump(sender, rows_max, call);
         let writing = target.drain(receiver, progress.clone(), call);
@@ -111,7 +111,7 @@ impl Transfer {
             (Ok(()), Ok(columns)) => columns,
             (Err(error), _) | (Ok(()), Err(error)) => return Err(told(error, mode, &progress)),
         };
-        Ok(Ended::completed(json!({
+        Ok(ToolResult::completed(json!({
             "status": "success",
             "direction": format!("{from}_to_{to}"),
             "source_type": from,
@@ -125,20 +125,23 @@ impl Transfer {
     }
 }
 
-fn section<'a>(keys: Keys<'a>, name: &'static str) -> Result<&'a Map<String, Value>, ToolError> {
+fn section<'a>(
+    keys: ToolConfig<'a>,
+    name: &'static str,
+) -> Result<&'a Map<String, Value>, ToolError> {
     keys.map(&[name])?
         .ok_or_else(|| keys.error(format!("`{name}` is missing: a map with its `type`")))
 }
 
 /// Adds the number of rows already written to an error.
-fn told(mut error: ToolError, mode: Mode, progress: &Progress) -> ToolError {
+fn told(mut error: ToolError, mode: WriteMode, progress: &TransferProgress) -> ToolError {
     let rows = match mode {
-        Mode::Append | Mode::Upsert => progress.rows(),
-        Mode::Replace => 0,
+        WriteMode::Append | WriteMode::Upsert => progress.rows(),
+        WriteMode::Replace => 0,
     };
     error.message.push_str(&match mode {
-        Mode::Append | Mode::Upsert => format!("; {rows} rows had been written"),
-        Mode::Replace => "; nothing was replaced, the target is as it was".to_owned(),
+        WriteMode::Append | WriteMode::Upsert => format!("; {rows} rows had been written"),
+        WriteMode::Replace => "; nothing was replaced, the target is as it was".to_owned(),
     });
     let mut details = match error.details.take().map(|details| *details) {
         Some(Value::Object(details)) => details,
@@ -151,10 +154,10 @@ fn told(mut error: ToolError, mode: Mode, progress: &Progress) -> ToolError {
 
 #[async_trait]
 impl Tool for Transfer {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         tokio::select! {
             ended = self.carry_out(call) => ended.into(),
-            () = call.cancel.cancelled() => Ended::stopped(Logs::default()),
+            () = call.cancel.cancelled() => ToolResult::stopped(Logs::default()),
         }
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use lru::LruCache;
 use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{ErrorKind, ExecutionId, ToolError};
-use noetl_tools::{Call, Credentials, FixedCredentials};
+use noetl_tools::{Call, CredentialResolver, FixedCredentials};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -85,7 +85,7 @@ fn told(alias: &str, error: &ControlError) -> ToolError {
 }
 
 #[async_trait]
-impl Credentials for PlaneCredentials {
+impl CredentialResolver for PlaneCredentials {
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
         if self.fixed.has(alias) {
             return self.fixed.resolve(call, alias).await;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use noetl_api::{Assignment, ControlError, Desk, Line, Pace};
 use noetl_model::{SubscriptionState, ToolError, WorkerId};
-use noetl_tools::{Source, Sources};
+use noetl_tools::{PullSource, PullSources};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,7 @@ pub enum IntakeEnd {
 /// Fetches the messages of one subscription and submits them.
 pub struct IntakeRuntime {
     pub desk: Arc<dyn Desk>,
-    pub sources: Arc<dyn Sources>,
+    pub sources: Arc<dyn PullSources>,
     pub id: WorkerId,
     /// The path of the subscription.
     pub path: String,
@@ -148,7 +148,7 @@ impl IntakeRuntime {
 }
 
 enum Opened {
-    Ready(Box<Assignment>, Arc<dyn Source>),
+    Ready(Box<Assignment>, Arc<dyn PullSource>),
     Not(IntakeEnd),
 }
 
@@ -162,7 +162,11 @@ struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    fn new(runtime: &'a IntakeRuntime, assignment: Assignment, source: Arc<dyn Source>) -> Self {
+    fn new(
+        runtime: &'a IntakeRuntime,
+        assignment: Assignment,
+        source: Arc<dyn PullSource>,
+    ) -> Self {
         let bucket = Bucket::new(assignment.per_second_max);
         Self { runtime, assignment, looked: Instant::now(), hand: Hand::new(source), bucket }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{ErrorKind, PayloadRef, ToolError};
-use noetl_tools::{Reference, Results};
+use noetl_tools::{ResultReference, ResultSource};
 use serde_json::Value;
 
 /// The results that a control plane stores.
@@ -20,15 +20,15 @@ impl KeptResults {
 }
 
 #[async_trait]
-impl Results for KeptResults {
-    async fn fetch(&self, reference: &Reference) -> Result<Arc<Value>, ToolError> {
+impl ResultSource for KeptResults {
+    async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
         let (told, fetched) = match reference {
             // A digest alone identifies the payload; the size is not needed.
-            Reference::Content(digest) => {
+            ResultReference::Content(digest) => {
                 let reference = PayloadRef { digest: *digest, size: 0 };
                 (digest.to_string(), self.control.payload(&reference).await)
             }
-            Reference::Name(name) => (name.clone(), self.control.named_result(name).await),
+            ResultReference::Name(name) => (name.clone(), self.control.named_result(name).await),
         };
         fetched.map_err(|error| {
             let kind = match error {

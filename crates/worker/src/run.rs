@@ -11,7 +11,7 @@ use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{
     ErrorKind, Lease, Outcome, Payload, PayloadRef, Report, ToolError, WorkerId, traceparent,
 };
-use noetl_tools::{CallMemory, Ended, Registry, UsedCredentials};
+use noetl_tools::{CallMemory, Registry, ToolResult, UsedCredentials};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -45,14 +45,14 @@ pub(crate) async fn run(
     let running = async {
         match lost.run_until_cancelled(resolve(control, &lease, &memory)).await? {
             Ok(bindings) => Some(registry.run(&lease, bindings, (&used, &memory), lost).await),
-            Err(error) => Some(Ended::failed(error)),
+            Err(error) => Some(ToolResult::failed(error)),
         }
     };
     let running = AssertUnwindSafe(running.instrument(span.clone())).catch_unwind();
     let ended = running.await.unwrap_or_else(|panic| {
         let message = format!("the tool `{}` panicked: {}", lease.tool, told(panic.as_ref()));
         let message = used.redactor().text(&message).into_owned();
-        Some(Ended::failed(ToolError::new(ErrorKind::Unknown, message)))
+        Some(ToolResult::failed(ToolError::new(ErrorKind::Unknown, message)))
     })?;
     if let Outcome::Failed { error, .. } = &ended.outcome {
         span.record("error", error.kind.as_str());

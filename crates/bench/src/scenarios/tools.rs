@@ -9,7 +9,7 @@ use noetl_model::{
     Attempt, Bindings, CommandId, ExecutionId, Lease, Outcome, StepName, Timestamp, ToolKind,
 };
 use noetl_testkit::PostgresServer;
-use noetl_tools::{Registry, Settings, UsedCredentials};
+use noetl_tools::{Registry, ToolSettings, UsedCredentials};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use tokio_util::sync::CancellationToken;
@@ -98,7 +98,7 @@ async fn bare(
     config: &Value,
     calls: u64,
 ) -> Result<CallCost> {
-    let registry = Registry::standard(Settings::from_environment(std::env::vars()));
+    let registry = Registry::standard(ToolSettings::from_environment(std::env::vars()));
     let lease = Lease {
         execution: ExecutionId(1),
         command: CommandId(1),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use noetl_api::RemoteControl;
 use noetl_model::Pool;
-use noetl_tools::{Registry, Whereabouts};
+use noetl_tools::{Registry, WorkerIdentity};
 use noetl_worker::{Settings, Worker};
 
 use super::stopped;
@@ -40,10 +40,10 @@ pub(crate) async fn worker(
         return subscription::fetch(&path, id, control, &remote, config, terminal).await;
     }
     let id = worker_of_process(config);
-    let whereabouts =
-        Whereabouts { worker: Some(id.to_string()), server_url: Some(server.to_string()) };
-    let settings = noetl_tools::Settings {
-        whereabouts,
+    let identity =
+        WorkerIdentity { worker: Some(id.to_string()), server_url: Some(server.to_string()) };
+    let settings = noetl_tools::ToolSettings {
+        identity,
         ..tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?)
     };
     let registry = Registry::standard(settings);

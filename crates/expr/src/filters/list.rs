@@ -3,7 +3,7 @@
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 
-use crate::bounds::{allow_elements, allow_text, spend_elements, spend_text};
+use crate::bounds::{spend_elements, spend_new_elements, spend_new_text, spend_text};
 use crate::operators;
 use crate::print::pairs;
 
@@ -47,7 +47,7 @@ pub(super) fn list(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Er
 
 pub(super) fn reverse(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     if let Some(text) = value.as_str() {
-        allow_text(state, text.len())?;
+        spend_new_text(state, text.len())?;
         return Ok(Value::from(text.chars().rev().collect::<String>()));
     }
     let mut items = operators::items(state, value)?;
@@ -101,7 +101,7 @@ pub(super) fn batch(
     let items = operators::items(state, value)?;
     let mut batches: Vec<Vec<Value>> = items.chunks(count).map(<[Value]>::to_vec).collect();
     if let (Some(last), Some(fill)) = (batches.last_mut(), fill) {
-        allow_elements(state, count)?;
+        spend_new_elements(state, count)?;
         last.resize(count, fill);
     }
     Ok(batches.into_iter().map(Value::from).collect())
@@ -116,7 +116,7 @@ pub(super) fn slice(
     fill: Option<Value>,
 ) -> Result<Value, Error> {
     check_count(count)?;
-    allow_elements(state, count)?;
+    spend_new_elements(state, count)?;
     let items = operators::items(state, value)?;
     let (each, longer) = (items.len() / count, items.len() % count);
     let mut rest = items.into_iter();
@@ -143,14 +143,14 @@ pub(super) fn chain(
         for map in &all {
             merged.extend(members(state, map)?);
         }
-        allow_elements(state, merged.len())?;
+        spend_new_elements(state, merged.len())?;
         return Ok(Value::from_pairs(merged));
     }
     let mut items = Vec::new();
     for list in &all {
         items.extend(operators::items(state, list)?);
     }
-    allow_elements(state, items.len())?;
+    spend_new_elements(state, items.len())?;
     Ok(Value::from(items))
 }
 
@@ -165,7 +165,7 @@ pub(super) fn zip(
         columns.push(operators::items(state, other)?);
     }
     let length = columns.iter().map(Vec::len).min().unwrap_or(0);
-    allow_elements(state, length.saturating_mul(columns.len()))?;
+    spend_new_elements(state, length.saturating_mul(columns.len()))?;
     let row = |place: usize| Value::from_iter(columns.iter().map(|it| it[place].clone()));
     Ok((0..length).map(row).collect())
 }

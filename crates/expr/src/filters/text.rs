@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use minijinja::value::{Kwargs, Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State, Value};
 
-use crate::bounds::{TEXT_MAX, allow_elements, allow_text, spend_text, text_too_long};
+use crate::bounds::{TEXT_MAX, spend_new_elements, spend_new_text, spend_text, text_too_long};
 use crate::operators;
 use crate::print::to_text;
 
@@ -20,7 +20,7 @@ pub(crate) fn read<'v>(state: &mut State<'_, '_>, value: &'v Value) -> Result<Co
 }
 
 fn write(state: &mut State<'_, '_>, text: String) -> Result<Value, Error> {
-    allow_text(state, text.len())?;
+    spend_new_text(state, text.len())?;
     Ok(Value::from(text))
 }
 
@@ -162,13 +162,13 @@ pub(crate) fn split(
         None if count == usize::MAX => text.split_whitespace().collect(),
         None => text.trim_start().splitn(count, char::is_whitespace).map(str::trim_start).collect(),
     };
-    allow_elements(state, parts.len())?;
+    spend_new_elements(state, parts.len())?;
     Ok(parts.into_iter().map(Value::from).collect())
 }
 
 pub(crate) fn lines(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let text = read(state, value)?;
-    allow_elements(state, text.lines().count())?;
+    spend_new_elements(state, text.lines().count())?;
     Ok(text.lines().map(Value::from).collect())
 }
 
@@ -218,7 +218,7 @@ pub(super) fn center(
     const WIDTH: usize = 80;
     let text = read(state, value)?;
     let width = width.unwrap_or(WIDTH);
-    allow_text(state, width)?;
+    spend_new_text(state, width)?;
     write(state, format!("{text:^width$}"))
 }
 
@@ -243,7 +243,7 @@ pub(super) fn indent(
     let blank = kwargs.get::<Option<bool>>("blank")?.unwrap_or(false);
     kwargs.assert_all_used()?;
     let lines = text.split('\n').count();
-    allow_text(state, lines.saturating_mul(width).saturating_add(text.len()))?;
+    spend_new_text(state, lines.saturating_mul(width).saturating_add(text.len()))?;
     let space = " ".repeat(width);
     let mut indented = String::new();
     for (place, line) in text.split('\n').enumerate() {
@@ -290,7 +290,7 @@ pub(super) fn format(
             length.saturating_add(argument.as_str().map_or(0, str::len).saturating_mul(fields));
         plain.push(argument);
     }
-    allow_text(state, pattern.len().saturating_add(length))?;
+    spend_new_text(state, pattern.len().saturating_add(length))?;
     let arguments = minijinja::value::from_args::<(Rest<ValueOrKwargs>,)>(&plain)?.0;
     minijinja::filters::format(state, &Value::from(pattern), arguments)
 }

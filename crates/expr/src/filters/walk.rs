@@ -11,13 +11,13 @@ use minijinja::{Error, State, Value, filters};
 use crate::bounds::{spend_elements, spend_text, spend_value};
 use crate::operators::items;
 
-type Arguments = Rest<ValueOrKwargs>;
+type FilterArguments = Rest<ValueOrKwargs>;
 type TestName<'a> = Option<Cow<'a, str>>;
 
 pub(super) fn map(
     state: &mut State<'_, '_>,
     value: Value,
-    arguments: Arguments,
+    arguments: FilterArguments,
 ) -> Result<Vec<Value>, Error> {
     spend_choice(state, &value, &arguments)?;
     filters::map(state, value, arguments)
@@ -27,7 +27,7 @@ pub(super) fn select(
     state: &mut State<'_, '_>,
     value: Value,
     test: TestName<'_>,
-    arguments: Arguments,
+    arguments: FilterArguments,
 ) -> Result<Vec<Value>, Error> {
     spend_choice(state, &value, &arguments)?;
     filters::select(state, value, test, arguments)
@@ -37,7 +37,7 @@ pub(super) fn reject(
     state: &mut State<'_, '_>,
     value: Value,
     test: TestName<'_>,
-    arguments: Arguments,
+    arguments: FilterArguments,
 ) -> Result<Vec<Value>, Error> {
     spend_choice(state, &value, &arguments)?;
     filters::reject(state, value, test, arguments)
@@ -48,7 +48,7 @@ pub(super) fn selectattr(
     value: Value,
     attribute: Cow<'_, str>,
     test: TestName<'_>,
-    arguments: Arguments,
+    arguments: FilterArguments,
 ) -> Result<Vec<Value>, Error> {
     spend_choice(state, &value, &arguments)?;
     filters::selectattr(state, value, attribute, test, arguments)
@@ -59,7 +59,7 @@ pub(super) fn rejectattr(
     value: Value,
     attribute: Cow<'_, str>,
     test: TestName<'_>,
-    arguments: Arguments,
+    arguments: FilterArguments,
 ) -> Result<Vec<Value>, Error> {
     spend_choice(state, &value, &arguments)?;
     filters::rejectattr(state, value, attribute, test, arguments)

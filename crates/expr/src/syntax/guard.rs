@@ -7,9 +7,9 @@
 
 use crate::environment::{TESTS, known_filter, known_test, nearest};
 use crate::filters;
-use crate::syntax::lexer::{Kind, Tag, Token};
+use crate::syntax::lexer::{Tag, TagToken, TagTokenKind};
 use crate::syntax::mentions::Mentions;
-use crate::syntax::{Fault, Path};
+use crate::syntax::{Path, SyntaxFault};
 
 /// A rewritten expression.
 pub(super) struct Guarded {
@@ -17,11 +17,11 @@ pub(super) struct Guarded {
     /// Set if the expression is a variable with a fixed path into it.
     pub(super) path: Option<Path>,
     /// The binding strength of the expression, which decides whether it needs parentheses.
-    pub(super) bond: Bond,
+    pub(super) binding: BindingStrength,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bond {
+pub(super) enum BindingStrength {
     /// A string or number literal, which is free to compare with.
     Literal,
     /// A name, call, parenthesized expression or chain of filters: a filter may follow directly.
@@ -31,21 +31,21 @@ pub(super) enum Bond {
 }
 
 impl Guarded {
-    pub(super) fn new(text: String, bond: Bond) -> Self {
-        Self { text, path: None, bond }
+    pub(super) fn new(text: String, binding: BindingStrength) -> Self {
+        Self { text, path: None, binding }
     }
 
     /// Returns the text, in parentheses if a filter could not follow it otherwise.
     pub(super) fn tight(self) -> String {
-        match self.bond {
-            Bond::Literal | Bond::Tight => self.text,
-            Bond::Loose => format!("({})", self.text),
+        match self.binding {
+            BindingStrength::Literal | BindingStrength::Tight => self.text,
+            BindingStrength::Loose => format!("({})", self.text),
         }
     }
 }
 
 /// Rewrites the expression of an output tag.
-pub(super) fn expression(tag: &Tag<'_>, mentions: &mut Mentions) -> Result<Guarded, Fault> {
+pub(super) fn expression(tag: &Tag<'_>, mentions: &mut Mentions) -> Result<Guarded, SyntaxFault> {
     let mut guard = Guard::new(tag, mentions);
     let guarded = guard.expression()?;
     guard.finish()?;
@@ -54,7 +54,7 @@ pub(super) fn expression(tag: &Tag<'_>, mentions: &mut Mentions) -> Result<Guard
 
 /// A parser position in the tokens of one tag.
 pub(super) struct Guard<'t, 's> {
-    pub(super) tokens: &'t [Token<'s>],
+    pub(super) tokens: &'t [TagToken<'s>],
     pub(super) at: usize,
     pub(super) mentions: &'t mut Mentions,
 }
@@ -64,13 +64,13 @@ impl<'t, 's> Guard<'t, 's> {
         Self { tokens: &tag.tokens, at: 0, mentions }
     }
 
-    pub(super) fn peek(&self) -> Option<Token<'s>> {
+    pub(super) fn peek(&self) -> Option<TagToken<'s>> {
         self.tokens.get(self.at).copied()
     }
 
     /// True if the next token is this sign or word.
     pub(super) fn sees(&self, text: &str) -> bool {
-        self.peek().is_some_and(|it| it.text == text && it.kind != Kind::Text)
+        self.peek().is_some_and(|it| it.text == text && it.kind != TagTokenKind::Text)
     }
 
     pub(super) fn eat(&mut self, text: &str) -> bool {
@@ -79,7 +79,7 @@ impl<'t, 's> Guard<'t, 's> {
         seen
     }
 
-    pub(super) fn next(&mut self) -> Result<Token<'s>, Fault> {
+    pub(super) fn next(&mut self) -> Result<TagToken<'s>, SyntaxFault> {
         let token = self.peek().ok_or_else(|| self.unreadable())?;
         self.at += 1;
         Ok(token)
@@ -89,25 +89,25 @@ impl<'t, 's> Guard<'t, 's> {
         self.at == self.tokens.len()
     }
 
-    pub(super) fn finish(&self) -> Result<(), Fault> {
+    pub(super) fn finish(&self) -> Result<(), SyntaxFault> {
         if self.is_done() { Ok(()) } else { Err(self.unreadable()) }
     }
 
-    pub(super) fn expect(&mut self, text: &str) -> Result<(), Fault> {
+    pub(super) fn expect(&mut self, text: &str) -> Result<(), SyntaxFault> {
         if self.eat(text) { Ok(()) } else { Err(self.unreadable()) }
     }
 
     /// The error for syntax that minijinja accepts and this parser does not know. Such syntax is
     /// rejected, because it would not be metered.
-    pub(super) fn unreadable(&self) -> Fault {
+    pub(super) fn unreadable(&self) -> SyntaxFault {
         match self.peek().or_else(|| self.tokens.last().copied()) {
             Some(token) => fault(token, format!("unexpected `{}`", token.text)),
-            None => Fault { message: "an empty tag".to_owned(), range: None },
+            None => SyntaxFault { message: "an empty tag".to_owned(), range: None },
         }
     }
 
     /// Parses `a if b else c`.
-    pub(super) fn expression(&mut self) -> Result<Guarded, Fault> {
+    pub(super) fn expression(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.either()?;
         while self.eat("if") {
             let test = self.either()?;
@@ -116,44 +116,45 @@ impl<'t, 's> Guard<'t, 's> {
                 text.push_str(" else ");
                 text.push_str(&self.expression()?.tight());
             }
-            left = Guarded::new(text, Bond::Loose);
+            left = Guarded::new(text, BindingStrength::Loose);
         }
         Ok(left)
     }
 
     /// Parses `a or b`, the only kind of expression allowed after `in` and `if` in a statement.
-    pub(super) fn either(&mut self) -> Result<Guarded, Fault> {
+    pub(super) fn either(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.both()?;
         while self.eat("or") {
             let right = self.both()?;
-            left = Guarded::new(format!("{} or {}", left.text, right.text), Bond::Loose);
+            left = Guarded::new(format!("{} or {}", left.text, right.text), BindingStrength::Loose);
         }
         Ok(left)
     }
 
-    fn both(&mut self) -> Result<Guarded, Fault> {
+    fn both(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.negation()?;
         while self.eat("and") {
             let right = self.negation()?;
-            left = Guarded::new(format!("{} and {}", left.text, right.text), Bond::Loose);
+            left =
+                Guarded::new(format!("{} and {}", left.text, right.text), BindingStrength::Loose);
         }
         Ok(left)
     }
 
-    fn negation(&mut self) -> Result<Guarded, Fault> {
+    fn negation(&mut self) -> Result<Guarded, SyntaxFault> {
         if self.eat("not") {
             let text = format!("not {}", self.negation()?.text);
-            return Ok(Guarded::new(text, Bond::Loose));
+            return Ok(Guarded::new(text, BindingStrength::Loose));
         }
         self.comparison()
     }
 
-    fn comparison(&mut self) -> Result<Guarded, Fault> {
+    fn comparison(&mut self) -> Result<Guarded, SyntaxFault> {
         let first = self.sum()?;
         let mut rest = Vec::new();
         loop {
             let operator = match self.peek() {
-                Some(token) if token.kind == Kind::Text => break,
+                Some(token) if token.kind == TagTokenKind::Text => break,
                 Some(token) if token.text == "not" => {
                     self.at += 1;
                     self.expect("in")?;
@@ -174,23 +175,25 @@ impl<'t, 's> Guard<'t, 's> {
         }
         // A comparison with a literal stops at the length of the literal; a search does not.
         let searches = rest.iter().any(|(operator, _)| operator.ends_with("in"));
-        let literals = usize::from(first.bond == Bond::Literal)
-            + rest.iter().filter(|(_, it)| it.bond == Bond::Literal).count();
+        let literals = usize::from(first.binding == BindingStrength::Literal)
+            + rest.iter().filter(|(_, it)| it.binding == BindingStrength::Literal).count();
         let weigh = searches || literals < rest.len();
-        let operand = |it: Guarded, guard: &str| match it.bond {
-            Bond::Literal => it.text,
-            Bond::Tight | Bond::Loose if weigh => format!("{}|{guard}", it.tight()),
-            Bond::Tight | Bond::Loose => it.tight(),
+        let operand = |it: Guarded, guard: &str| match it.binding {
+            BindingStrength::Literal => it.text,
+            BindingStrength::Tight | BindingStrength::Loose if weigh => {
+                format!("{}|{guard}", it.tight())
+            }
+            BindingStrength::Tight | BindingStrength::Loose => it.tight(),
         };
         let mut text = operand(first, "__weighed");
         for (operator, right) in rest {
             let guard = if operator.ends_with("in") { "__searched" } else { "__weighed" };
             text.push_str(&format!(" {operator} {}", operand(right, guard)));
         }
-        Ok(Guarded::new(text, Bond::Loose))
+        Ok(Guarded::new(text, BindingStrength::Loose))
     }
 
-    fn sum(&mut self) -> Result<Guarded, Fault> {
+    fn sum(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.concatenation()?;
         loop {
             if self.eat("+") {
@@ -198,14 +201,17 @@ impl<'t, 's> Guard<'t, 's> {
                 left = applied(left, "__plus", &right);
             } else if self.eat("-") {
                 let right = self.concatenation()?;
-                left = Guarded::new(format!("{} - {}", left.text, right.tight()), Bond::Loose);
+                left = Guarded::new(
+                    format!("{} - {}", left.text, right.tight()),
+                    BindingStrength::Loose,
+                );
             } else {
                 return Ok(left);
             }
         }
     }
 
-    fn concatenation(&mut self) -> Result<Guarded, Fault> {
+    fn concatenation(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.product()?;
         while self.eat("~") {
             let right = self.product()?;
@@ -214,7 +220,7 @@ impl<'t, 's> Guard<'t, 's> {
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Guarded, Fault> {
+    fn product(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.power()?;
         loop {
             if self.eat("*") {
@@ -227,25 +233,29 @@ impl<'t, 's> Guard<'t, 's> {
             };
             self.at += 1;
             let right = self.power()?;
-            left = Guarded::new(format!("{} {sign} {}", left.text, right.tight()), Bond::Loose);
+            left = Guarded::new(
+                format!("{} {sign} {}", left.text, right.tight()),
+                BindingStrength::Loose,
+            );
         }
     }
 
-    fn power(&mut self) -> Result<Guarded, Fault> {
+    fn power(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.filtered()?;
         while self.eat("**") {
             let right = self.filtered()?;
-            left = Guarded::new(format!("{} ** {}", left.text, right.tight()), Bond::Loose);
+            left =
+                Guarded::new(format!("{} ** {}", left.text, right.tight()), BindingStrength::Loose);
         }
         Ok(left)
     }
 
-    fn filtered(&mut self) -> Result<Guarded, Fault> {
+    fn filtered(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut value = self.signed()?;
         loop {
             if self.eat("|") {
                 let base = value.tight();
-                value = Guarded::new(self.filter(base)?, Bond::Tight);
+                value = Guarded::new(self.filter(base)?, BindingStrength::Tight);
             } else if self.eat("is") {
                 value = self.test(value)?;
             } else {
@@ -255,19 +265,19 @@ impl<'t, 's> Guard<'t, 's> {
     }
 
     /// Parses the name and arguments of a filter, and appends them to `base`.
-    pub(super) fn filter(&mut self, base: String) -> Result<String, Fault> {
+    pub(super) fn filter(&mut self, base: String) -> Result<String, SyntaxFault> {
         let name = self.next()?;
-        if name.kind != Kind::Name || !known_filter(name.text) {
+        if name.kind != TagTokenKind::Name || !known_filter(name.text) {
             return Err(unknown("filter", name, filters::NAMES));
         }
         let arguments = if self.sees("(") { self.arguments()? } else { String::new() };
         Ok(format!("{base}|{}{arguments}", name.text))
     }
 
-    fn test(&mut self, value: Guarded) -> Result<Guarded, Fault> {
+    fn test(&mut self, value: Guarded) -> Result<Guarded, SyntaxFault> {
         let negated = if self.eat("not") { "not " } else { "" };
         let name = self.next()?;
-        if name.kind != Kind::Name || !known_test(name.text) {
+        if name.kind != TagTokenKind::Name || !known_test(name.text) {
             return Err(unknown("test", name, TESTS));
         }
         let arguments = if name.text == "in" {
@@ -282,7 +292,7 @@ impl<'t, 's> Guard<'t, 's> {
         let guard = if WALKING_TESTS.contains(&name.text) { "|__weighed" } else { "" };
         let text = format!("{}{guard} is {negated}{}{arguments}", value.tight(), name.text);
         // In parentheses, since a word after a test would be taken as its argument.
-        Ok(Guarded::new(format!("({text})"), Bond::Tight))
+        Ok(Guarded::new(format!("({text})"), BindingStrength::Tight))
     }
 }
 
@@ -304,19 +314,19 @@ const WALKING_TESTS: &[&str] = &[
 ];
 
 fn applied(left: Guarded, filter: &str, right: &Guarded) -> Guarded {
-    Guarded::new(format!("{}|{filter}({})", left.tight(), right.text), Bond::Tight)
+    Guarded::new(format!("{}|{filter}({})", left.tight(), right.text), BindingStrength::Tight)
 }
 
 /// True if a token after the name of a test is the argument of the test.
-fn begins_argument(token: Token<'_>) -> bool {
+fn begins_argument(token: TagToken<'_>) -> bool {
     match token.kind {
-        Kind::Text | Kind::Number => true,
-        Kind::Name => !matches!(token.text, "and" | "or" | "else" | "is"),
-        Kind::Sign => matches!(token.text, "+" | "-" | "[" | "{"),
+        TagTokenKind::Text | TagTokenKind::Number => true,
+        TagTokenKind::Name => !matches!(token.text, "and" | "or" | "else" | "is"),
+        TagTokenKind::Sign => matches!(token.text, "+" | "-" | "[" | "{"),
     }
 }
 
-pub(super) fn unknown(what: &str, token: Token<'_>, known: &[&str]) -> Fault {
+pub(super) fn unknown(what: &str, token: TagToken<'_>, known: &[&str]) -> SyntaxFault {
     let hint = match nearest(token.text, known) {
         Some(name) => format!(", did you mean `{name}`?"),
         None => String::new(),
@@ -324,6 +334,6 @@ pub(super) fn unknown(what: &str, token: Token<'_>, known: &[&str]) -> Fault {
     fault(token, format!("unknown {what} `{}`{hint}", token.text))
 }
 
-pub(super) fn fault(token: Token<'_>, message: String) -> Fault {
-    Fault { message, range: Some(token.start..token.start + token.text.len()) }
+pub(super) fn fault(token: TagToken<'_>, message: String) -> SyntaxFault {
+    SyntaxFault { message, range: Some(token.start..token.start + token.text.len()) }
 }

@@ -5,7 +5,7 @@
 
 /// A segment of a template.
 #[derive(Debug)]
-pub(super) enum Piece<'s> {
+pub(super) enum TemplatePiece<'s> {
     /// Text, including raw blocks with their tags.
     Text(&'s str),
     Comment(&'s str),
@@ -19,12 +19,12 @@ pub(super) enum Piece<'s> {
 #[derive(Debug)]
 pub(super) struct Tag<'s> {
     pub(super) open: &'s str,
-    pub(super) tokens: Vec<Token<'s>>,
+    pub(super) tokens: Vec<TagToken<'s>>,
     pub(super) close: &'s str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TagTokenKind {
     Name,
     /// A quoted string, including its quotes.
     Text,
@@ -34,61 +34,61 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token<'s> {
-    pub(super) kind: Kind,
+pub(super) struct TagToken<'s> {
+    pub(super) kind: TagTokenKind,
     pub(super) text: &'s str,
     /// The byte offset of the token in the template.
     pub(super) start: usize,
 }
 
-pub(super) struct Pieces<'s> {
-    pub(super) pieces: Vec<Piece<'s>>,
+pub(super) struct TemplatePieces<'s> {
+    pub(super) pieces: Vec<TemplatePiece<'s>>,
     /// True if the template was read to its end; otherwise the last piece is incomplete.
     pub(super) complete: bool,
 }
 
 /// Splits a template into pieces.
-pub(super) fn cut(source: &str) -> Pieces<'_> {
+pub(super) fn cut(source: &str) -> TemplatePieces<'_> {
     let mut pieces = Vec::new();
     let mut at = 0;
     while at < source.len() {
         let (start, marker) = match find_marker(source, at) {
             Some(found) => found,
             None => {
-                pieces.push(Piece::Text(&source[at..]));
+                pieces.push(TemplatePiece::Text(&source[at..]));
                 break;
             }
         };
         if start > at {
-            pieces.push(Piece::Text(&source[at..start]));
+            pieces.push(TemplatePiece::Text(&source[at..start]));
         }
         let (piece, end) = match marker {
             b'#' => match source[start..].find("#}") {
                 Some(length) => {
                     let end = start + length + 2;
-                    (Piece::Comment(&source[start..end]), Some(end))
+                    (TemplatePiece::Comment(&source[start..end]), Some(end))
                 }
-                None => (Piece::Comment(&source[start..]), None),
+                None => (TemplatePiece::Comment(&source[start..]), None),
             },
             b'%' => match raw_block(source, start) {
-                Some(end) => (Piece::Text(&source[start..end]), Some(end)),
+                Some(end) => (TemplatePiece::Text(&source[start..end]), Some(end)),
                 None => {
                     let (tag, end) = read_tag(source, start, "%}");
-                    (Piece::Statement(tag), end)
+                    (TemplatePiece::Statement(tag), end)
                 }
             },
             _ => {
                 let (tag, end) = read_tag(source, start, "}}");
-                (Piece::Output(tag), end)
+                (TemplatePiece::Output(tag), end)
             }
         };
         pieces.push(piece);
         match end {
             Some(end) => at = end,
-            None => return Pieces { pieces, complete: false },
+            None => return TemplatePieces { pieces, complete: false },
         }
     }
-    Pieces { pieces, complete: true }
+    TemplatePieces { pieces, complete: true }
 }
 
 fn find_marker(source: &str, from: usize) -> Option<(usize, u8)> {
@@ -149,28 +149,28 @@ fn read_tag<'s>(source: &'s str, start: usize, close: &str) -> (Tag<'s>, Option<
             ")" | "]" | "}" => open_brackets -= 1,
             _ => {}
         }
-        tag.tokens.push(Token { kind, text, start: at });
+        tag.tokens.push(TagToken { kind, text, start: at });
         at += length;
     }
 }
 
-fn token_at(source: &str, at: usize) -> Option<(Kind, usize)> {
+fn token_at(source: &str, at: usize) -> Option<(TagTokenKind, usize)> {
     let rest = &source.as_bytes()[at..];
     let two = rest.get(..2);
     if matches!(two, Some(b"//" | b"**" | b"==" | b"!=" | b">=" | b"<=")) {
-        return Some((Kind::Sign, 2));
+        return Some((TagTokenKind::Sign, 2));
     }
     match rest.first()? {
         b'+' | b'-' | b'*' | b'/' | b'%' | b'.' | b',' | b':' | b'~' | b'|' | b'=' | b'>'
-        | b'<' | b'(' | b')' | b'[' | b']' | b'{' | b'}' => Some((Kind::Sign, 1)),
-        quote @ (b'\'' | b'"') => Some((Kind::Text, quoted(rest, *quote)?)),
+        | b'<' | b'(' | b')' | b'[' | b']' | b'{' | b'}' => Some((TagTokenKind::Sign, 1)),
+        quote @ (b'\'' | b'"') => Some((TagTokenKind::Text, quoted(rest, *quote)?)),
         b'0'..=b'9' => {
             let after_dot = at > 0 && source.as_bytes()[at - 1] == b'.';
-            Some((Kind::Number, number(rest, after_dot)))
+            Some((TagTokenKind::Number, number(rest, after_dot)))
         }
         b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
             let is_more = |it: &&u8| it.is_ascii_alphanumeric() || **it == b'_';
-            Some((Kind::Name, rest.iter().take_while(is_more).count()))
+            Some((TagTokenKind::Name, rest.iter().take_while(is_more).count()))
         }
         _ => None,
     }

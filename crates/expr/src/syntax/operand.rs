@@ -1,16 +1,20 @@
 //! Parses the operands of expressions: literals, names with attributes and calls, lists and maps.
 
 use crate::environment::{FUNCTIONS, NOW, known_function};
-use crate::syntax::guard::{Bond, Guard, Guarded, unknown};
-use crate::syntax::lexer::{Kind, Token};
-use crate::syntax::{Fault, Path, PathStep};
+use crate::syntax::guard::{BindingStrength, Guard, Guarded, unknown};
+use crate::syntax::lexer::{TagToken, TagTokenKind};
+use crate::syntax::{Path, PathStep, SyntaxFault};
 
 impl Guard<'_, '_> {
-    pub(super) fn signed(&mut self) -> Result<Guarded, Fault> {
+    pub(super) fn signed(&mut self) -> Result<Guarded, SyntaxFault> {
         if self.eat("-") {
             let operand = self.signed()?;
-            let bond = if operand.bond == Bond::Literal { Bond::Literal } else { Bond::Tight };
-            return Ok(Guarded::new(format!("(-{})", operand.tight()), bond));
+            let binding = if operand.binding == BindingStrength::Literal {
+                BindingStrength::Literal
+            } else {
+                BindingStrength::Tight
+            };
+            return Ok(Guarded::new(format!("(-{})", operand.tight()), binding));
         }
         let value = self.primary()?;
         self.postfix(value)
@@ -18,7 +22,7 @@ impl Guard<'_, '_> {
 
     /// Parses attributes, indexes, slices and calls after an operand, which never needs
     /// parentheses.
-    fn postfix(&mut self, mut value: Guarded) -> Result<Guarded, Fault> {
+    fn postfix(&mut self, mut value: Guarded) -> Result<Guarded, SyntaxFault> {
         // The number of path steps that were collected when the expression stopped being a fixed
         // path.
         let mut closed: Option<usize> = None;
@@ -54,7 +58,7 @@ impl Guard<'_, '_> {
             } else {
                 break;
             }
-            value.bond = Bond::Tight;
+            value.binding = BindingStrength::Tight;
         }
         if let Some(path) = path {
             let is_function =
@@ -71,7 +75,7 @@ impl Guard<'_, '_> {
         Ok(value)
     }
 
-    fn check_function(&self, name: &str, token: Option<Token<'_>>) -> Result<(), Fault> {
+    fn check_function(&self, name: &str, token: Option<TagToken<'_>>) -> Result<(), SyntaxFault> {
         if known_function(name) || self.mentions.is_local(name) {
             return Ok(());
         }
@@ -81,16 +85,18 @@ impl Guard<'_, '_> {
         }
     }
 
-    fn subscript(&mut self, base: String) -> Result<(String, Option<PathStep>), Fault> {
+    fn subscript(&mut self, base: String) -> Result<(String, Option<PathStep>), SyntaxFault> {
         self.expect("[")?;
         let first = self.peek();
         let start = if self.sees(":") { None } else { Some(self.expression()?) };
         if !self.sees(":") {
             self.expect("]")?;
             let index = start.ok_or_else(|| self.unreadable())?;
-            let step = match (index.bond, first) {
-                (Bond::Literal, Some(token)) => literal_step(token),
-                (Bond::Literal | Bond::Tight | Bond::Loose, _) => None,
+            let step = match (index.binding, first) {
+                (BindingStrength::Literal, Some(token)) => literal_step(token),
+                (BindingStrength::Literal | BindingStrength::Tight | BindingStrength::Loose, _) => {
+                    None
+                }
             };
             let guard = if step.is_some() { "" } else { "|__indexed" };
             let base = if guard.is_empty() { base } else { format!("({base}{guard})") };
@@ -107,13 +113,13 @@ impl Guard<'_, '_> {
         Ok((format!("(({base}|__indexed)[{range}]|__copied)"), None))
     }
 
-    pub(super) fn arguments(&mut self) -> Result<String, Fault> {
+    pub(super) fn arguments(&mut self) -> Result<String, SyntaxFault> {
         self.expect("(")?;
         let mut parts = Vec::new();
         while !self.eat(")") {
             let splat = ["**", "*"].into_iter().find(|sign| self.eat(sign)).unwrap_or("");
             let keyword = match (self.peek(), self.tokens.get(self.at + 1)) {
-                (Some(name), Some(sign)) if name.kind == Kind::Name && sign.text == "=" => {
+                (Some(name), Some(sign)) if name.kind == TagTokenKind::Name && sign.text == "=" => {
                     self.at += 2;
                     format!("{}=", name.text)
                 }
@@ -130,36 +136,46 @@ impl Guard<'_, '_> {
         Ok(format!("({})", parts.join(", ")))
     }
 
-    fn primary(&mut self) -> Result<Guarded, Fault> {
+    fn primary(&mut self) -> Result<Guarded, SyntaxFault> {
         let token = self.next()?;
         match (token.kind, token.text) {
-            (Kind::Number, text) => Ok(Guarded::new(text.to_owned(), Bond::Literal)),
-            (Kind::Text, text) => {
-                let mut written = Guarded::new(text.to_owned(), Bond::Literal);
-                while let Some(more) = self.peek().filter(|it| it.kind == Kind::Text) {
+            (TagTokenKind::Number, text) => {
+                Ok(Guarded::new(text.to_owned(), BindingStrength::Literal))
+            }
+            (TagTokenKind::Text, text) => {
+                let mut written = Guarded::new(text.to_owned(), BindingStrength::Literal);
+                while let Some(more) = self.peek().filter(|it| it.kind == TagTokenKind::Text) {
                     self.at += 1;
-                    written = Guarded::new(format!("{} {}", written.text, more.text), Bond::Tight);
+                    written = Guarded::new(
+                        format!("{} {}", written.text, more.text),
+                        BindingStrength::Tight,
+                    );
                 }
                 Ok(written)
             }
-            (Kind::Name, text @ ("true" | "True" | "false" | "False" | "none" | "None")) => {
-                Ok(Guarded::new(text.to_owned(), Bond::Literal))
-            }
-            (Kind::Name, name) => {
+            (
+                TagTokenKind::Name,
+                text @ ("true" | "True" | "false" | "False" | "none" | "None"),
+            ) => Ok(Guarded::new(text.to_owned(), BindingStrength::Literal)),
+            (TagTokenKind::Name, name) => {
                 let path = Path { root: name.to_owned(), steps: Vec::new() };
-                Ok(Guarded { text: name.to_owned(), path: Some(path), bond: Bond::Tight })
+                Ok(Guarded {
+                    text: name.to_owned(),
+                    path: Some(path),
+                    binding: BindingStrength::Tight,
+                })
             }
-            (Kind::Sign, "(") => self.sequence("(", ")"),
-            (Kind::Sign, "[") => self.sequence("[", "]"),
-            (Kind::Sign, "{") => self.map(),
-            (Kind::Sign, _) => {
+            (TagTokenKind::Sign, "(") => self.sequence("(", ")"),
+            (TagTokenKind::Sign, "[") => self.sequence("[", "]"),
+            (TagTokenKind::Sign, "{") => self.map(),
+            (TagTokenKind::Sign, _) => {
                 self.at -= 1;
                 Err(self.unreadable())
             }
         }
     }
 
-    fn sequence(&mut self, open: &str, close: &str) -> Result<Guarded, Fault> {
+    fn sequence(&mut self, open: &str, close: &str) -> Result<Guarded, SyntaxFault> {
         let mut text = open.to_owned();
         while !self.eat(close) {
             text.push_str(&self.expression()?.text);
@@ -170,17 +186,19 @@ impl Guard<'_, '_> {
             }
         }
         text.push_str(close);
-        Ok(Guarded::new(text, Bond::Tight))
+        Ok(Guarded::new(text, BindingStrength::Tight))
     }
 
-    fn map(&mut self) -> Result<Guarded, Fault> {
+    fn map(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut text = "{".to_owned();
         while !self.eat("}") {
             // A key is hashed, which traverses it.
             let key = self.expression()?;
-            match key.bond {
-                Bond::Literal => text.push_str(&key.text),
-                Bond::Tight | Bond::Loose => text.push_str(&format!("{}|__weighed", key.tight())),
+            match key.binding {
+                BindingStrength::Literal => text.push_str(&key.text),
+                BindingStrength::Tight | BindingStrength::Loose => {
+                    text.push_str(&format!("{}|__weighed", key.tight()))
+                }
             }
             self.expect(":")?;
             text.push_str(": ");
@@ -192,16 +210,16 @@ impl Guard<'_, '_> {
             }
         }
         text.push('}');
-        Ok(Guarded::new(text, Bond::Tight))
+        Ok(Guarded::new(text, BindingStrength::Tight))
     }
 }
 
-fn literal_step(token: Token<'_>) -> Option<PathStep> {
+fn literal_step(token: TagToken<'_>) -> Option<PathStep> {
     match token.kind {
-        Kind::Number => token.text.parse().ok().map(PathStep::Index),
-        Kind::Text if !token.text.contains('\\') => {
+        TagTokenKind::Number => token.text.parse().ok().map(PathStep::Index),
+        TagTokenKind::Text if !token.text.contains('\\') => {
             Some(PathStep::Name(token.text[1..token.text.len() - 1].to_owned()))
         }
-        Kind::Text | Kind::Name | Kind::Sign => None,
+        TagTokenKind::Text | TagTokenKind::Name | TagTokenKind::Sign => None,
     }
 }

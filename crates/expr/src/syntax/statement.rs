@@ -6,24 +6,27 @@
 
 use std::collections::BTreeSet;
 
-use crate::syntax::Fault;
+use crate::syntax::SyntaxFault;
 use crate::syntax::guard::{self, Guard};
-use crate::syntax::lexer::{Kind, Piece, Tag};
+use crate::syntax::lexer::{Tag, TagTokenKind, TemplatePiece};
 use crate::syntax::mentions::Mentions;
 
 /// Rewrites every tag of a template.
-pub(super) fn guarded(pieces: &[Piece<'_>], mentions: &mut Mentions) -> Result<String, Fault> {
+pub(super) fn guarded(
+    pieces: &[TemplatePiece<'_>],
+    mentions: &mut Mentions,
+) -> Result<String, SyntaxFault> {
     let mut text = String::new();
     let mut blocks = Vec::new();
     mentions.local.push(BTreeSet::new());
     for piece in pieces {
         match piece {
-            Piece::Text(it) | Piece::Comment(it) => text.push_str(it),
-            Piece::Output(tag) => {
+            TemplatePiece::Text(it) | TemplatePiece::Comment(it) => text.push_str(it),
+            TemplatePiece::Output(tag) => {
                 let guarded = guard::expression(tag, mentions)?;
                 text.push_str(&format!("{} {} {}", tag.open, guarded.text, tag.close));
             }
-            Piece::Statement(tag) => {
+            TemplatePiece::Statement(tag) => {
                 let guarded = statement(tag, mentions, &mut blocks)?;
                 text.push_str(&format!("{} {guarded} {}", tag.open, tag.close));
             }
@@ -44,7 +47,7 @@ fn statement(
     tag: &Tag<'_>,
     mentions: &mut Mentions,
     blocks: &mut Vec<Block>,
-) -> Result<String, Fault> {
+) -> Result<String, SyntaxFault> {
     let mut guard = Guard::new(tag, mentions);
     let word = guard.next()?;
     let mut opened = None;
@@ -99,7 +102,7 @@ fn statement(
 
 /// Parses `for target in list if test`. The names it defines are in scope until the end of the
 /// loop.
-fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
+fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, SyntaxFault> {
     let (target, mut names) = targets(guard, "in")?;
     let list = guard.either()?;
     names.insert("loop".to_owned());
@@ -118,7 +121,7 @@ fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
 }
 
 /// Parses `set target = value`, or the head of a `set` block.
-fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), Fault> {
+fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), SyntaxFault> {
     let (target, names) = targets(guard, "=")?;
     let mut block = Some(Block::Captured);
     let text = if guard.is_done() {
@@ -143,7 +146,7 @@ fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), Fault> {
     Ok((text, block))
 }
 
-fn with(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
+fn with(guard: &mut Guard<'_, '_>) -> Result<String, SyntaxFault> {
     let mut parts = Vec::new();
     guard.mentions.local.push(BTreeSet::new());
     while !guard.is_done() {
@@ -160,7 +163,7 @@ fn with(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
     Ok(format!("with {}", parts.join(", ")))
 }
 
-fn filter_chain(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
+fn filter_chain(guard: &mut Guard<'_, '_>) -> Result<String, SyntaxFault> {
     let mut chain = guard.filter(String::new())?;
     while guard.eat("|") {
         chain = guard.filter(chain)?;
@@ -170,7 +173,10 @@ fn filter_chain(guard: &mut Guard<'_, '_>) -> Result<String, Fault> {
 }
 
 /// Parses the names to be assigned, up to and including the sign `end`.
-fn targets(guard: &mut Guard<'_, '_>, end: &str) -> Result<(String, BTreeSet<String>), Fault> {
+fn targets(
+    guard: &mut Guard<'_, '_>,
+    end: &str,
+) -> Result<(String, BTreeSet<String>), SyntaxFault> {
     let mut text = String::new();
     let mut names = BTreeSet::new();
     let mut after_dot = false;
@@ -180,11 +186,11 @@ fn targets(guard: &mut Guard<'_, '_>, end: &str) -> Result<(String, BTreeSet<Str
         }
         let token = guard.next()?;
         match token.kind {
-            Kind::Name if !after_dot => {
+            TagTokenKind::Name if !after_dot => {
                 names.insert(token.text.to_owned());
             }
-            Kind::Name | Kind::Sign => {}
-            Kind::Text | Kind::Number => return Err(guard.unreadable()),
+            TagTokenKind::Name | TagTokenKind::Sign => {}
+            TagTokenKind::Text | TagTokenKind::Number => return Err(guard.unreadable()),
         }
         after_dot = token.text == ".";
         text.push_str(token.text);

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use noetl_duckdb::{Connection, Interrupter, Library};
+use noetl_duckdb::{DuckdbConnection, Interrupter, Library};
 use noetl_model::{ErrorKind, ToolError};
 use tokio_util::sync::CancellationToken;
 
 use super::failure;
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 
 /// The interval at which a running statement is interrupted again until it stops.
 const STOP_AGAIN: Duration = Duration::from_millis(20);
@@ -22,14 +22,14 @@ pub(crate) struct Engine {
 }
 
 /// The database to open.
-pub(crate) struct Place {
+pub(crate) struct DatabaseLocation {
     path: Option<String>,
     read_only: bool,
 }
 
-impl Place {
+impl DatabaseLocation {
     /// Reads `database`, a path; the database is in memory if it is missing.
-    pub(crate) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+    pub(crate) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
         Ok(Self {
             path: path.filter(|path| path != ":memory:"),
@@ -37,11 +37,11 @@ impl Place {
         })
     }
 
-    fn open(&self, library: &Arc<Library>) -> Result<Connection, ToolError> {
+    fn open(&self, library: &Arc<Library>) -> Result<DuckdbConnection, ToolError> {
         let mode = if self.read_only { "READ_ONLY" } else { "AUTOMATIC" };
         // A statement that needs an extension fails instead of waiting for a download.
         let settings = [("autoinstall_known_extensions", "false"), ("access_mode", mode)];
-        let opened = Connection::open(library, self.path.as_deref(), &settings);
+        let opened = DuckdbConnection::open(library, self.path.as_deref(), &settings);
         opened.map_err(|error| {
             let mut told = failure::of(&error);
             let name = self.path.as_deref().unwrap_or("a database in memory");
@@ -71,9 +71,9 @@ impl Engine {
     /// Runs work on a database, on a blocking thread, until done or cancelled.
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
-        place: Place,
+        place: DatabaseLocation,
         cancel: &CancellationToken,
-        work: impl FnOnce(&Connection) -> Result<T, ToolError> + Send + 'static,
+        work: impl FnOnce(&DuckdbConnection) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let engine = self.clone();
         let opened = tokio::task::spawn_blocking(move || place.open(&engine.library()?)).await;
@@ -107,7 +107,7 @@ fn broken(error: tokio::task::JoinError) -> ToolError {
 }
 
 /// Runs a statement and ignores its result.
-pub(crate) fn execute(connection: &Connection, sql: &str) -> Result<(), ToolError> {
+pub(crate) fn execute(connection: &DuckdbConnection, sql: &str) -> Result<(), ToolError> {
     connection.run(sql, &[], |_| true).map_err(|error| failure::of(&error))?;
     Ok(())
 }

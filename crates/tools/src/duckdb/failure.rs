@@ -1,26 +1,26 @@
 //! Maps errors of DuckDB to tool errors. The class of an error is the text before the first colon
 //! of its message.
 
-use noetl_duckdb::Failure;
+use noetl_duckdb::DuckdbError;
 use noetl_model::{ErrorKind, ToolError};
 
-pub(crate) fn of(failure: &Failure) -> ToolError {
-    match failure {
-        Failure::Said(told) => said(told),
-        Failure::Stopped => ToolError::new(ErrorKind::Unknown, "stopped before it was done"),
-        Failure::Type { .. } | Failure::Nul | Failure::Parameter(_) => {
-            ToolError::new(ErrorKind::Config, format!("duckdb: {failure}"))
+pub(crate) fn of(error: &DuckdbError) -> ToolError {
+    match error {
+        DuckdbError::Database(message) => database_error(message),
+        DuckdbError::Stopped => ToolError::new(ErrorKind::Unknown, "stopped before it was done"),
+        DuckdbError::Type { .. } | DuckdbError::Nul | DuckdbError::Parameter(_) => {
+            ToolError::new(ErrorKind::Config, format!("duckdb: {error}"))
         }
     }
 }
 
-fn said(told: &str) -> ToolError {
-    let sort = told.split_once(" Error:").map_or("", |(sort, _)| sort.trim());
+fn database_error(message: &str) -> ToolError {
+    let sort = message.split_once(" Error:").map_or("", |(sort, _)| sort.trim());
     let kind = match sort {
         "Catalog" | "Binder" => ErrorKind::Schema,
         "Constraint" => ErrorKind::DbConstraint,
         "TransactionContext" | "Transaction" => ErrorKind::DbDeadlock,
-        "IO" if told.contains("lock") => ErrorKind::DbTimeout,
+        "IO" if message.contains("lock") => ErrorKind::DbTimeout,
         "IO" => ErrorKind::StorageAccess,
         "HTTP" | "Network" => ErrorKind::Connection,
         "Permission" => ErrorKind::Auth,
@@ -28,6 +28,6 @@ fn said(told: &str) -> ToolError {
         "INTERNAL" | "FATAL" => ErrorKind::ServerError,
         _ => ErrorKind::ClientError,
     };
-    let error = ToolError::new(kind, format!("DuckDB says: {}", told.trim()));
+    let error = ToolError::new(kind, format!("DuckDB says: {}", message.trim()));
     if sort.is_empty() { error } else { error.with_code(sort) }
 }

@@ -27,18 +27,18 @@ static WATCHDOG: Mutex<Option<Child>> = Mutex::new(None);
 
 /// A group that is killed when this process ends. Dropping it removes the registration.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct WatchedGroup {
     group: u32,
 }
 
-impl Watched {
+impl WatchedGroup {
     pub(super) fn new(group: u32) -> Self {
         tell(&format!("add {group}\n"));
         Self { group }
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedGroup {
     fn drop(&mut self) {
         tell(&format!("end {}\n", self.group));
     }

@@ -6,10 +6,10 @@ use noetl_model::ToolError;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::oauth::{Grant, SecretPlace};
+use super::oauth::{ClientCredentials, SecretPlace};
 use crate::call::Call;
-use crate::credentials::{ALIAS_WORDS, Credentials, alias_within};
-use crate::keys::{Keys, scalar_text};
+use crate::credentials::{ALIAS_WORDS, CredentialResolver, alias_within};
+use crate::keys::{ToolConfig, scalar_text};
 
 const API_KEY_HEADER: &str = "X-API-Key";
 
@@ -25,14 +25,14 @@ pub(super) fn is_grant(fields: &Map<String, Value>) -> bool {
 /// The authentication of a request, or the way to obtain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Auth {
-    Said(Proof),
+    Header(AuthHeader),
     /// A token that must be obtained first.
-    Grant(Box<Grant>),
+    Grant(Box<ClientCredentials>),
 }
 
 /// The content of the authentication header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum AuthHeader {
     None,
     Bearer { token: String },
     Basic { username: String, password: String },
@@ -43,11 +43,11 @@ impl Auth {
     /// Reads `auth` (a map or an alias) or `credential` (an alias).
     pub(crate) async fn read(
         call: &Call,
-        keys: Keys<'_>,
-        credentials: &dyn Credentials,
+        keys: ToolConfig<'_>,
+        credentials: &dyn CredentialResolver,
     ) -> Result<Self, ToolError> {
         match keys.find(&["auth", "credential"]) {
-            None => Ok(Auth::Said(Proof::None)),
+            None => Ok(Auth::Header(AuthHeader::None)),
             Some((_, Value::String(alias))) => {
                 Self::of(keys, &credentials.resolve(call, alias).await?)
             }
@@ -66,7 +66,7 @@ impl Auth {
         }
     }
 
-    pub(super) fn of(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
+    pub(super) fn of(keys: ToolConfig<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
         if is_grant(fields) {
             return Ok(Auth::Grant(Box::new(grant(keys, fields)?)));
         }
@@ -77,16 +77,16 @@ impl Auth {
                 .ok_or_else(|| keys.error(format!("`auth.{}` is missing", names[0])))
         };
         let kind = field(&["type"])?;
-        let proof = match kind.to_ascii_lowercase().as_str() {
-            "none" => Proof::None,
-            "bearer" | "bearer_token" | "httpbearerauth" => {
-                Proof::Bearer { token: field(&["token", "access_token", "bearer_token", "value"])? }
-            }
-            "basic" | "httpbasicauth" => Proof::Basic {
+        let header = match kind.to_ascii_lowercase().as_str() {
+            "none" => AuthHeader::None,
+            "bearer" | "bearer_token" | "httpbearerauth" => AuthHeader::Bearer {
+                token: field(&["token", "access_token", "bearer_token", "value"])?,
+            },
+            "basic" | "httpbasicauth" => AuthHeader::Basic {
                 username: field(&["username", "user"])?,
                 password: field(&["password", "db_password"])?,
             },
-            "api_key" | "apikey" => Proof::ApiKey {
+            "api_key" | "apikey" => AuthHeader::ApiKey {
                 header: field(&["header"]).unwrap_or_else(|_| API_KEY_HEADER.into()),
                 value: field(&["value", "api_key", "key", "token"])?,
             },
@@ -96,24 +96,24 @@ impl Auth {
                 )));
             }
         };
-        Ok(Auth::Said(proof))
+        Ok(Auth::Header(header))
     }
 }
 
-impl Proof {
+impl AuthHeader {
     /// Returns the header to send; its value is marked as sensitive.
     pub(crate) fn header(
         &self,
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
     ) -> Result<Option<(HeaderName, HeaderValue)>, ToolError> {
         let (name, value) = match self {
-            Proof::None => return Ok(None),
-            Proof::Bearer { token } => (AUTHORIZATION, format!("Bearer {token}")),
-            Proof::Basic { username, password } => {
+            AuthHeader::None => return Ok(None),
+            AuthHeader::Bearer { token } => (AUTHORIZATION, format!("Bearer {token}")),
+            AuthHeader::Basic { username, password } => {
                 let pair = STANDARD.encode(format!("{username}:{password}"));
                 (AUTHORIZATION, format!("Basic {pair}"))
             }
-            Proof::ApiKey { header, value } => {
+            AuthHeader::ApiKey { header, value } => {
                 let name = HeaderName::from_bytes(header.as_bytes())
                     .map_err(|_| keys.error("`auth.header` is not the name of a header"))?;
                 (name, value.clone())
@@ -127,7 +127,10 @@ impl Proof {
 }
 
 /// Reads an OAuth2 client credentials grant.
-fn grant(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Grant, ToolError> {
+fn grant(
+    keys: ToolConfig<'_>,
+    fields: &Map<String, Value>,
+) -> Result<ClientCredentials, ToolError> {
     let auth = keys.below("auth", fields);
     let url = auth.required_text(&["token_url", "token_uri", "token_endpoint"])?;
     let token_url =
@@ -147,7 +150,7 @@ fn grant(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Grant, ToolError
             return Err(auth.error(message));
         }
     };
-    Ok(Grant {
+    Ok(ClientCredentials {
         token_url,
         client_id: auth.required_text(&["client_id"])?,
         client_secret: auth.required_text(&["client_secret"])?,

@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 use super::Http;
 use super::auth::{Auth, is_grant};
 use crate::call::Call;
-use crate::credentials::Credentials;
-use crate::keys::Keys;
+use crate::credentials::CredentialResolver;
+use crate::keys::ToolConfig;
 
 /// The source of the template variable `keychain`.
-pub(crate) struct Keychain(pub(crate) Http);
+pub(crate) struct KeychainVariable(pub(crate) Http);
 
 #[async_trait]
-impl Credentials for Keychain {
+impl CredentialResolver for KeychainVariable {
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
         let Self(http) = self;
         let mut fields = http.credentials.resolve(call, alias).await?;
         if is_grant(&fields) {
             let nothing = Map::new();
-            let keys = Keys::new("keychain", &nothing);
+            let keys = ToolConfig::new("keychain", &nothing);
             if let Auth::Grant(grant) = Auth::of(keys, &fields)? {
                 let token = http.token(call, &grant).await?;
                 for name in ["token", "access_token"] {

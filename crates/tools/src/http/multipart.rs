@@ -6,7 +6,7 @@ use noetl_model::{Digest, ToolError};
 use serde_json::{Map, Value};
 
 use super::request::read_file;
-use crate::keys::{Keys, scalar_text};
+use crate::keys::{ToolConfig, scalar_text};
 
 const BINARY: &str = "application/octet-stream";
 
@@ -16,7 +16,7 @@ pub(super) struct Multipart {
     pub(super) content_type: String,
 }
 
-struct Part {
+struct MultipartPart {
     name: String,
     filename: Option<String>,
     content_type: Option<String>,
@@ -25,7 +25,7 @@ struct Part {
 
 /// Encodes a map: each key is a part, a list gives several parts of the same name, null is skipped.
 pub(super) async fn encode(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     fields: &Map<String, Value>,
 ) -> Result<Multipart, ToolError> {
     let mut parts = Vec::new();
@@ -35,7 +35,7 @@ pub(super) async fn encode(
             single => std::slice::from_ref(single),
         };
         for item in items.iter().filter(|item| !item.is_null()) {
-            parts.push(Part::read(keys, name, item).await?);
+            parts.push(MultipartPart::read(keys, name, item).await?);
         }
     }
     // A digest of the content is the same in every attempt, and does not occur in the content.
@@ -51,10 +51,10 @@ pub(super) async fn encode(
     Ok(Multipart { bytes, content_type: format!("multipart/form-data; boundary={boundary}") })
 }
 
-impl Part {
+impl MultipartPart {
     /// Reads one part: a scalar is a field; a map is a file, given by `file`, `content` or
     /// `base64`.
-    async fn read(keys: Keys<'_>, name: &str, value: &Value) -> Result<Self, ToolError> {
+    async fn read(keys: ToolConfig<'_>, name: &str, value: &Value) -> Result<Self, ToolError> {
         let wrong = || {
             let expected = "a text, or a map with `file`, `content` or `base64`";
             keys.wrong(&format!("multipart.{name}"), expected, value)

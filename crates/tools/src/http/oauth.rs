@@ -14,7 +14,7 @@ use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use crate::memory::CallMemory;
-use crate::outgoing::{Connection, Outgoing, Redirects, Request, named};
+use crate::outgoing::{ConnectionSettings, HttpRequest, Outgoing, Redirects, named};
 
 /// How long before its expiry a token is replaced.
 const EARLY: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ const TOKENS_MAX: usize = 64;
 
 /// The parameters of a token request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Grant {
+pub(crate) struct ClientCredentials {
     pub(super) token_url: Url,
     pub(super) client_id: String,
     pub(super) client_secret: String,
@@ -41,24 +41,24 @@ pub(super) enum SecretPlace {
     Body,
 }
 
-struct Kept {
+struct CachedToken {
     token: String,
     until: Instant,
 }
 
 /// A cached token. The lock lets one call request the token while the others wait.
-type Slot = Arc<tokio::sync::Mutex<Option<Kept>>>;
+type TokenSlot = Arc<tokio::sync::Mutex<Option<CachedToken>>>;
 
 /// The token cache of a worker.
 #[derive(Default)]
-pub(crate) struct Tokens {
-    slots: Mutex<BTreeMap<Grant, Slot>>,
+pub(crate) struct TokenCache {
+    slots: Mutex<BTreeMap<ClientCredentials, TokenSlot>>,
 }
 
-impl Tokens {
+impl TokenCache {
     pub(super) async fn get(
         &self,
-        grant: &Grant,
+        grant: &ClientCredentials,
         outgoing: &Outgoing,
         memory: &CallMemory,
     ) -> Result<String, ToolError> {
@@ -72,11 +72,11 @@ impl Tokens {
     }
 
     /// Removes a token that the server rejected.
-    pub(super) fn forget(&self, grant: &Grant) {
+    pub(super) fn forget(&self, grant: &ClientCredentials) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(grant);
     }
 
-    fn slot(&self, grant: &Grant) -> Slot {
+    fn slot(&self, grant: &ClientCredentials) -> TokenSlot {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if TOKENS_MAX <= slots.len() && !slots.contains_key(grant) {
             slots.pop_first();
@@ -86,18 +86,22 @@ impl Tokens {
 }
 
 #[derive(Deserialize)]
-struct Granted {
+struct TokenResponse {
     access_token: String,
     expires_in: Option<f64>,
 }
 
 #[derive(Deserialize)]
-struct Refused {
+struct TokenRefusal {
     error: String,
 }
 
-impl Grant {
-    async fn ask(&self, outgoing: &Outgoing, memory: &CallMemory) -> Result<Kept, ToolError> {
+impl ClientCredentials {
+    async fn ask(
+        &self,
+        outgoing: &Outgoing,
+        memory: &CallMemory,
+    ) -> Result<CachedToken, ToolError> {
         let asked = Instant::now();
         let request = self.request();
         let name = named(&request);
@@ -105,7 +109,7 @@ impl Grant {
         if !response.status.is_success() {
             // Only the error code defined by the standard is reported; other fields may quote the
             // secret.
-            let why = serde_json::from_slice::<Refused>(&response.body);
+            let why = serde_json::from_slice::<TokenRefusal>(&response.body);
             let why = why.map(|refused| format!(": {}", refused.error)).unwrap_or_default();
             let status = response.status;
             let kind = match status.as_u16() {
@@ -118,16 +122,16 @@ impl Grant {
             error.status = Some(status.as_u16());
             return Err(error);
         }
-        let granted: Granted = serde_json::from_slice(&response.body).map_err(|_| {
+        let granted: TokenResponse = serde_json::from_slice(&response.body).map_err(|_| {
             let message = format!("no token: {name} answers without `access_token`");
             ToolError::new(ErrorKind::Auth, message)
         })?;
         let life = granted.expires_in.and_then(|life| Duration::try_from_secs_f64(life).ok());
         let life = life.unwrap_or(LIFE).saturating_sub(EARLY);
-        Ok(Kept { token: granted.access_token, until: asked + life })
+        Ok(CachedToken { token: granted.access_token, until: asked + life })
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> HttpRequest {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "client_credentials");
         for (name, value) in [("scope", &self.scope), ("audience", &self.audience)] {
@@ -153,13 +157,13 @@ impl Grant {
                 headers.insert(AUTHORIZATION, value);
             }
         }
-        Request {
+        HttpRequest {
             method: Method::POST,
             url: self.token_url.clone(),
             headers,
             body: Some(form.finish().into()),
             redirects: Redirects::Keep,
-            connection: Connection::default(),
+            connection: ConnectionSettings::default(),
         }
     }
 }

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use url::Url;
 use url::form_urlencoded;
 
-use super::auth::Proof;
+use super::auth::AuthHeader;
 use super::multipart;
 use crate::call::Call;
-use crate::keys::{Keys, scalar_text};
-use crate::outgoing::{BODY_BYTES_MAX, Certificates, Connection, Redirects, Request};
+use crate::keys::{ToolConfig, scalar_text};
+use crate::outgoing::{BODY_BYTES_MAX, Certificates, ConnectionSettings, HttpRequest, Redirects};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const ATTEMPT: HeaderName = HeaderName::from_static("noetl-attempt");
@@ -22,12 +22,16 @@ const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlen
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// The body to send, with the content type to declare if the headers have none.
-struct Body {
+struct RequestBody {
     bytes: Vec<u8>,
     content_type: Option<HeaderValue>,
 }
 
-pub(super) async fn build(keys: Keys<'_>, proof: Proof, call: &Call) -> Result<Request, ToolError> {
+pub(super) async fn build(
+    keys: ToolConfig<'_>,
+    header: AuthHeader,
+    call: &Call,
+) -> Result<HttpRequest, ToolError> {
     let text = keys.required_text(&["url", "endpoint"])?;
     let mut url: Url = text
         .trim()
@@ -35,7 +39,7 @@ pub(super) async fn build(keys: Keys<'_>, proof: Proof, call: &Call) -> Result<R
         .map_err(|error| keys.error(format!("`url` is not a URL: {error}: \"{text}\"")))?;
     let method = method(keys)?;
     let mut headers = headers(keys)?;
-    headers.extend(proof.header(keys)?.into_iter().map(|(name, value)| (Some(name), value)));
+    headers.extend(header.header(keys)?.into_iter().map(|(name, value)| (Some(name), value)));
     if let Some(params) = keys.map(&["params", "query_params"])? {
         append_query(keys, "params", &mut url, params)?;
     }
@@ -50,7 +54,7 @@ pub(super) async fn build(keys: Keys<'_>, proof: Proof, call: &Call) -> Result<R
         headers.entry(ATTEMPT).or_insert(HeaderValue::from(call.key_attempt));
     }
     let follow = keys.flag(&["follow_redirects"])?.unwrap_or(true);
-    Ok(Request {
+    Ok(HttpRequest {
         method,
         url,
         headers,
@@ -60,7 +64,7 @@ pub(super) async fn build(keys: Keys<'_>, proof: Proof, call: &Call) -> Result<R
     })
 }
 
-fn method(keys: Keys<'_>) -> Result<Method, ToolError> {
+fn method(keys: ToolConfig<'_>) -> Result<Method, ToolError> {
     let Some(text) = keys.text(&["method"])? else { return Ok(Method::GET) };
     let upper = text.trim().to_ascii_uppercase();
     match upper.as_str() {
@@ -73,7 +77,7 @@ fn method(keys: Keys<'_>) -> Result<Method, ToolError> {
     }
 }
 
-fn headers(keys: Keys<'_>) -> Result<HeaderMap, ToolError> {
+fn headers(keys: ToolConfig<'_>) -> Result<HeaderMap, ToolError> {
     keys.texts(&["headers"])?
         .into_iter()
         .map(|(name, value)| {
@@ -89,7 +93,7 @@ fn headers(keys: Keys<'_>) -> Result<HeaderMap, ToolError> {
 
 /// Adds parameters to the query: null is skipped, a list is repeated, other values become text.
 fn append_query(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     key: &str,
     url: &mut Url,
     params: &Map<String, Value>,
@@ -102,7 +106,7 @@ fn append_query(
 }
 
 fn pairs(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     key: &str,
     params: &Map<String, Value>,
 ) -> Result<Vec<(String, String)>, ToolError> {
@@ -126,9 +130,14 @@ fn pairs(
 const BODIES: &[&str] =
     &["json", "form", "multipart", "body", "body_base64", "body_file", "data", "payload"];
 
-async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<Body>, ToolError> {
-    let json = |value: &Value| Body { bytes: value.to_string().into(), content_type: Some(JSON) };
-    let raw = |text: &str| Body { bytes: text.into(), content_type: None };
+async fn body(
+    keys: ToolConfig<'_>,
+    method: &Method,
+    url: &mut Url,
+) -> Result<Option<RequestBody>, ToolError> {
+    let json =
+        |value: &Value| RequestBody { bytes: value.to_string().into(), content_type: Some(JSON) };
+    let raw = |text: &str| RequestBody { bytes: text.into(), content_type: None };
     Ok(match keys.find(BODIES) {
         None => None,
         Some(("json", value)) => Some(json(value)),
@@ -137,7 +146,7 @@ async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<B
             let encoded = form_urlencoded::Serializer::new(String::new())
                 .extend_pairs(pairs(keys, "form", form)?)
                 .finish();
-            Some(Body { bytes: encoded.into(), content_type: Some(FORM) })
+            Some(RequestBody { bytes: encoded.into(), content_type: Some(FORM) })
         }
         Some(("multipart", value)) => {
             let fields =
@@ -145,7 +154,7 @@ async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<B
             let multipart::Multipart { bytes, content_type } =
                 multipart::encode(keys, fields).await?;
             let content_type = HeaderValue::from_str(&content_type).expect("a digest is ASCII");
-            Some(Body { bytes, content_type: Some(content_type) })
+            Some(RequestBody { bytes, content_type: Some(content_type) })
         }
         Some((key @ ("body_base64" | "body_file"), value)) => {
             let text = value.as_str().ok_or_else(|| keys.wrong(key, "a text", value))?;
@@ -154,7 +163,7 @@ async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<B
             } else {
                 STANDARD.decode(text).map_err(|_| keys.error("`body_base64` is not base64"))?
             };
-            Some(Body { bytes, content_type: Some(BINARY) })
+            Some(RequestBody { bytes, content_type: Some(BINARY) })
         }
         Some((key @ ("data" | "payload"), Value::Object(params))) if *method == Method::GET => {
             append_query(keys, key, url, params)?;
@@ -166,7 +175,7 @@ async fn body(keys: Keys<'_>, method: &Method, url: &mut Url) -> Result<Option<B
 }
 
 /// Reads a file of the worker, to be sent as a body. Fails if it is too large.
-pub(super) async fn read_file(keys: Keys<'_>, path: &str) -> Result<Vec<u8>, ToolError> {
+pub(super) async fn read_file(keys: ToolConfig<'_>, path: &str) -> Result<Vec<u8>, ToolError> {
     let cannot =
         |error: std::io::Error| keys.error(format!("cannot read the file {path}: {error}"));
     let size = tokio::fs::metadata(path).await.map_err(cannot)?.len();
@@ -177,13 +186,13 @@ pub(super) async fn read_file(keys: Keys<'_>, path: &str) -> Result<Vec<u8>, Too
 }
 
 /// Reads the connection settings. The timeout of the whole call is enforced by the registry.
-fn connection(keys: Keys<'_>) -> Result<Connection, ToolError> {
-    let mut connection = Connection::default();
+fn connection(keys: ToolConfig<'_>) -> Result<ConnectionSettings, ToolError> {
+    let mut connection = ConnectionSettings::default();
     if keys.flag(&["verify_ssl", "verify"])? == Some(false) {
         connection.certificates = Certificates::Ignore;
     }
     if let Some(Value::Object(timeout)) = keys.value(&["timeout"]) {
-        let timeout = Keys::new("http: timeout", timeout);
+        let timeout = ToolConfig::new("http: timeout", timeout);
         if let Some(connect) = timeout.duration(&["connect"])? {
             connection.connect_timeout = connect;
         }

@@ -7,13 +7,13 @@ use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::{Map, Value, json};
 
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::memory::{CallMemory, too_large};
-use crate::outgoing::{Response, Saved};
+use crate::outgoing::{HttpResponse, Saved};
 
 /// The expected type of the body: `response_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ResponseType {
     /// JSON if the body is valid JSON, otherwise text, otherwise binary.
     Auto,
     Json,
@@ -21,13 +21,13 @@ pub(super) enum Wanted {
     Binary,
 }
 
-impl Wanted {
-    pub(super) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl ResponseType {
+    pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         match keys.text(&["response_type"])?.as_deref() {
-            None | Some("auto") => Ok(Wanted::Auto),
-            Some("json") => Ok(Wanted::Json),
-            Some("text") => Ok(Wanted::Text),
-            Some("binary") => Ok(Wanted::Binary),
+            None | Some("auto") => Ok(ResponseType::Auto),
+            Some("json") => Ok(ResponseType::Json),
+            Some("text") => Ok(ResponseType::Text),
+            Some("binary") => Ok(ResponseType::Binary),
             Some(other) => Err(keys.error(format!(
                 "`response_type` is `{other}`; known are json, text, binary and auto"
             ))),
@@ -40,15 +40,15 @@ const BODIES: usize = 2;
 
 /// Returns `{status_code, headers, body, data}`, where `data` equals `body`.
 pub(super) async fn output(
-    response: Response,
-    wanted: Wanted,
+    response: HttpResponse,
+    wanted: ResponseType,
     memory: &CallMemory,
 ) -> Result<Value, Unmeasured> {
-    let Response { status, headers, body } = response;
+    let HttpResponse { status, headers, body } = response;
     let content_type = header(&headers, CONTENT_TYPE).unwrap_or_default();
     // The body of an error response need not be JSON.
     let wanted = match wanted {
-        Wanted::Json if !status.is_success() => Wanted::Auto,
+        ResponseType::Json if !status.is_success() => ResponseType::Auto,
         wanted => wanted,
     };
     let body = read_body(body, content_type, wanted, memory).await?;
@@ -61,7 +61,7 @@ pub(super) async fn output(
 }
 
 /// Returns the output of a saved response, with the file in place of the body.
-pub(super) fn saved_output(response: &Response, saved: &Saved) -> Value {
+pub(super) fn saved_output(response: &HttpResponse, saved: &Saved) -> Value {
     let content_type = header(&response.headers, CONTENT_TYPE);
     let body = json!({ "file": saved.path, "size": saved.size, "content_type": content_type });
     json!({
@@ -75,17 +75,17 @@ pub(super) fn saved_output(response: &Response, saved: &Saved) -> Value {
 async fn read_body(
     bytes: Vec<u8>,
     content_type: &str,
-    wanted: Wanted,
+    wanted: ResponseType,
     memory: &CallMemory,
 ) -> Result<Value, Unmeasured> {
     match wanted {
-        Wanted::Text => text(bytes, memory).await,
-        Wanted::Binary => binary(&bytes, content_type, memory).await,
-        Wanted::Json if bytes.is_empty() => Ok(Value::Null),
-        Wanted::Json => memory.json(&bytes, BODIES).await,
-        Wanted::Auto if bytes.is_empty() && content_type.contains("json") => Ok(Value::Null),
-        Wanted::Auto if is_binary(content_type) => binary(&bytes, content_type, memory).await,
-        Wanted::Auto => match memory.json(&bytes, BODIES).await {
+        ResponseType::Text => text(bytes, memory).await,
+        ResponseType::Binary => binary(&bytes, content_type, memory).await,
+        ResponseType::Json if bytes.is_empty() => Ok(Value::Null),
+        ResponseType::Json => memory.json(&bytes, BODIES).await,
+        ResponseType::Auto if bytes.is_empty() && content_type.contains("json") => Ok(Value::Null),
+        ResponseType::Auto if is_binary(content_type) => binary(&bytes, content_type, memory).await,
+        ResponseType::Auto => match memory.json(&bytes, BODIES).await {
             Ok(value) => Ok(value),
             Err(limit @ Unmeasured::TooLarge(_)) => Err(limit),
             Err(Unmeasured::NotJson(_)) => {
@@ -153,7 +153,7 @@ fn header(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<&str
 }
 
 /// Returns the error for an error status; `None` for a success.
-pub(super) fn error(name: &str, response: &Response) -> Option<ToolError> {
+pub(super) fn error(name: &str, response: &HttpResponse) -> Option<ToolError> {
     let status = response.status;
     if status.is_success() {
         return None;

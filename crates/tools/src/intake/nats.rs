@@ -13,11 +13,11 @@ use futures::StreamExt as _;
 use noetl_model::{Arrival, Bytes, ErrorKind, ToolError};
 use serde_json::{Map, Value, json};
 
-use super::{Fetched, Receipt, Source};
+use super::{FetchedMessage, PullSource, Receipt};
 use crate::call::Call;
-use crate::credentials::Credentials;
-use crate::keys::Keys;
-use crate::nats::connection::{Connections, Place};
+use crate::credentials::CredentialResolver;
+use crate::keys::ToolConfig;
+use crate::nats::connection::{NatsConnections, NatsEndpoint};
 use crate::nats::{failed, missing};
 
 /// The redelivery time of a consumer created here.
@@ -29,20 +29,20 @@ const ACK_PENDING_MAX: i64 = 10_000;
 pub(super) struct NatsSource {
     client: Client,
     consumer: PullConsumer,
-    patience: Duration,
+    ack_wait: Duration,
 }
 
 /// Opens the consumer named by the keys; creates it if it does not exist.
 pub(super) async fn open(
-    connections: &Connections,
-    credentials: &dyn Credentials,
+    connections: &NatsConnections,
+    credentials: &dyn CredentialResolver,
     call: &Call,
 ) -> Result<NatsSource, ToolError> {
-    let keys = Keys::new("subscription", &call.config);
+    let keys = ToolConfig::new("subscription", &call.config);
     let stream = keys.required_text(&["stream"])?;
     let name = keys.required_text(&["consumer"])?;
     let subject = keys.text(&["subject", "filter_subject"])?;
-    let place = Place::read(call, keys, credentials).await?;
+    let place = NatsEndpoint::read(call, keys, credentials).await?;
     let client = connections.get(place).await?;
     let context = jetstream::new(client.clone());
     let opened = context.get_stream(&stream).await;
@@ -78,8 +78,8 @@ pub(super) async fn open(
             "the consumer stops delivering a message after so many times; if whoever has it then dies, it is lost"
         );
     }
-    let patience = if settings.ack_wait.is_zero() { ACK_WAIT } else { settings.ack_wait };
-    Ok(NatsSource { client, consumer, patience })
+    let ack_wait = if settings.ack_wait.is_zero() { ACK_WAIT } else { settings.ack_wait };
+    Ok(NatsSource { client, consumer, ack_wait })
 }
 
 impl NatsSource {
@@ -92,10 +92,10 @@ impl NatsSource {
 }
 
 #[async_trait]
-impl Source for NatsSource {
+impl PullSource for NatsSource {
     /// Returns the available messages at once, and waits for the first only if there is none. A
     /// pull request is never abandoned, because its messages would be delivered to nobody.
-    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<Fetched>, ToolError> {
+    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<FetchedMessage>, ToolError> {
         if self.client.connection_state() != State::Connected {
             return Err(broken(&"there is no connection to NATS"));
         }
@@ -132,20 +132,20 @@ impl Source for NatsSource {
         self.tell(receipt, AckKind::Nak(delay)).await
     }
 
-    async fn dead(&self, receipt: &Receipt) -> Result<(), ToolError> {
+    async fn terminate(&self, receipt: &Receipt) -> Result<(), ToolError> {
         self.tell(receipt, AckKind::Term).await
     }
 
-    async fn hold(&self, receipt: &Receipt) -> Result<(), ToolError> {
+    async fn in_progress(&self, receipt: &Receipt) -> Result<(), ToolError> {
         self.tell(receipt, AckKind::Progress).await
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
+    fn ack_wait(&self) -> Duration {
+        self.ack_wait
     }
 }
 
-fn arrived(message: &Message) -> Result<Fetched, ToolError> {
+fn arrived(message: &Message) -> Result<FetchedMessage, ToolError> {
     let receipt = message.reply.as_ref().map(|reply| Receipt::new(reply.to_string()));
     let receipt = receipt.ok_or_else(|| broken(&"a message cannot be acknowledged"))?;
     let place = message.info().map_err(|error| broken(&error))?;
@@ -169,7 +169,7 @@ fn arrived(message: &Message) -> Result<Fetched, ToolError> {
         metadata,
         body: Bytes(message.payload.to_vec()),
     };
-    Ok(Fetched { arrival, receipt })
+    Ok(FetchedMessage { arrival, receipt })
 }
 
 /// Returns the headers by lower-case name, each with the last of its values.

@@ -37,7 +37,7 @@ impl Broker {
         sent.await.unwrap().await.unwrap();
     }
 
-    async fn open(&self, settings: Value) -> Result<Arc<dyn Source>, ToolError> {
+    async fn open(&self, settings: Value) -> Result<Arc<dyn PullSource>, ToolError> {
         let credentials = Arc::new(FixedCredentials::default());
         let sources = StandardSources::new(credentials, Some(self.server.url()));
         let Value::Object(settings) = settings else { panic!("a map") };
@@ -45,8 +45,8 @@ impl Broker {
     }
 }
 
-fn bodies(fetched: &[Fetched]) -> Vec<String> {
-    let text = |it: &Fetched| String::from_utf8(it.arrival.body.0.clone()).unwrap();
+fn bodies(fetched: &[FetchedMessage]) -> Vec<String> {
+    let text = |it: &FetchedMessage| String::from_utf8(it.arrival.body.0.clone()).unwrap();
     fetched.iter().map(text).collect()
 }
 
@@ -75,7 +75,7 @@ async fn messages_are_fetched_in_order_and_come_again_until_they_are_dealt_with(
     again.sort_unstable();
     assert_eq!(again, ["2", "3"]);
     for fetched in &rest {
-        source.dead(&fetched.receipt).await.unwrap();
+        source.terminate(&fetched.receipt).await.unwrap();
     }
     assert_eq!(bodies(&source.fetch(10, NOW).await.unwrap()), [""; 0]);
 }

@@ -12,8 +12,8 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::call::Call;
-use crate::credentials::Credentials;
-use crate::keys::{Keys, scalar_text};
+use crate::credentials::CredentialResolver;
+use crate::keys::{ToolConfig, scalar_text};
 
 /// The maximum number of cached connections.
 const CONNECTIONS_MAX: usize = 16;
@@ -21,24 +21,24 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The servers to connect to and the identity to use.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct NatsEndpoint {
     servers: Vec<String>,
     identity: Identity,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Identity {
-    Nobody,
+    Anonymous,
     Token(String),
     User { user: String, password: String },
 }
 
-impl Place {
+impl NatsEndpoint {
     /// Reads the tool's keys; settings that they omit come from the credential they name.
     pub(crate) async fn read(
         call: &Call,
-        keys: Keys<'_>,
-        credentials: &dyn Credentials,
+        keys: ToolConfig<'_>,
+        credentials: &dyn CredentialResolver,
     ) -> Result<Self, ToolError> {
         let kept = match keys.find(&["auth", "credential"]) {
             None => Map::new(),
@@ -74,7 +74,7 @@ impl Place {
     fn options(&self) -> ConnectOptions {
         let options = ConnectOptions::new().name("noetl").connection_timeout(CONNECT_TIMEOUT);
         match &self.identity {
-            Identity::Nobody => options,
+            Identity::Anonymous => options,
             Identity::Token(token) => options.token(token.clone()),
             Identity::User { user, password } => {
                 options.user_and_password(user.clone(), password.clone())
@@ -106,10 +106,10 @@ impl Place {
 }
 
 /// Splits an address into its servers without user information, and the identity it contained.
-fn read_address(keys: Keys<'_>, text: &str) -> Result<(Vec<String>, Identity), ToolError> {
+fn read_address(keys: ToolConfig<'_>, text: &str) -> Result<(Vec<String>, Identity), ToolError> {
     let wrong = || keys.error("`url` is not the address of a NATS server: nats://HOST:PORT");
     let mut servers = Vec::new();
-    let mut identity = Identity::Nobody;
+    let mut identity = Identity::Anonymous;
     for part in text.split(',').map(str::trim) {
         let full = if part.contains("://") { part.to_owned() } else { format!("nats://{part}") };
         let mut url = Url::parse(&full).map_err(|_| wrong())?;
@@ -132,13 +132,13 @@ fn read_address(keys: Keys<'_>, text: &str) -> Result<(Vec<String>, Identity), T
 
 /// The connections of a worker, by server and identity.
 #[derive(Default)]
-pub(crate) struct Connections {
-    open: Mutex<BTreeMap<Place, Arc<OnceCell<Client>>>>,
+pub(crate) struct NatsConnections {
+    open: Mutex<BTreeMap<NatsEndpoint, Arc<OnceCell<Client>>>>,
 }
 
-impl Connections {
+impl NatsConnections {
     /// Returns the cached connection, or connects. A failed attempt is repeated by the next call.
-    pub(crate) async fn get(&self, place: Place) -> Result<Client, ToolError> {
+    pub(crate) async fn get(&self, place: NatsEndpoint) -> Result<Client, ToolError> {
         let cell = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             if CONNECTIONS_MAX <= open.len() && !open.contains_key(&place) {

@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value, json};
 
-use super::operation::{Letter, MessageWork, Which};
+use super::operation::{MessageSelector, MessageWork, OutgoingMessage};
 use super::{failed, missing};
 use crate::call::Call;
 use crate::memory::CallMemory;
@@ -29,9 +29,11 @@ pub(super) async fn work(
     call: &Call,
 ) -> Result<Value, ToolError> {
     match work {
-        MessageWork::Publish(letter) => publish(client, letter).await,
-        MessageWork::Request { letter, wait } => request(client, letter, wait, &call.memory).await,
-        MessageWork::Store(letter) => store(stream, letter, call).await,
+        MessageWork::Publish(message) => publish(client, message).await,
+        MessageWork::Request { message, wait } => {
+            request(client, message, wait, &call.memory).await
+        }
+        MessageWork::Store(message) => store(stream, message, call).await,
         MessageWork::Consume { stream: name, consumer, batch, wait, ack } => {
             let found = open(stream, &name).await?;
             let pull = Pull { stream: &name, consumer: &consumer, batch, wait, ack };
@@ -65,8 +67,8 @@ async fn open(stream: &Context, name: &str) -> Result<Stream, ToolError> {
         .map_err(|_| missing("stream", name, "make it with `nats stream add`"))
 }
 
-async fn publish(client: &Client, letter: Letter) -> Result<Value, ToolError> {
-    let Letter { subject, data, headers } = letter;
+async fn publish(client: &Client, message: OutgoingMessage) -> Result<Value, ToolError> {
+    let OutgoingMessage { subject, data, headers } = message;
     let headers = header_map(headers)?;
     let lost = |error: &dyn std::error::Error| {
         ToolError::new(ErrorKind::Connection, format!("nats: cannot publish: {error}"))
@@ -81,11 +83,11 @@ async fn publish(client: &Client, letter: Letter) -> Result<Value, ToolError> {
 
 async fn request(
     client: &Client,
-    letter: Letter,
+    message: OutgoingMessage,
     wait: Duration,
     memory: &CallMemory,
 ) -> Result<Value, ToolError> {
-    let Letter { subject, data, headers } = letter;
+    let OutgoingMessage { subject, data, headers } = message;
     let request =
         Request::new().payload(data.into()).headers(header_map(headers)?).timeout(Some(wait));
     let answer = client.send_request(subject.clone(), request).await.map_err(|error| {
@@ -106,8 +108,12 @@ async fn request(
 
 /// Publishes a message to a stream. The message id makes a stream with deduplication store it once,
 /// however often the command is attempted.
-async fn store(stream: &Context, letter: Letter, call: &Call) -> Result<Value, ToolError> {
-    let Letter { subject, data, mut headers } = letter;
+async fn store(
+    stream: &Context,
+    message: OutgoingMessage,
+    call: &Call,
+) -> Result<Value, ToolError> {
+    let OutgoingMessage { subject, data, mut headers } = message;
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(MESSAGE_ID)) {
         headers.push((MESSAGE_ID.to_owned(), call.idempotency_key.clone()));
         headers.push((ATTEMPT.to_owned(), call.key_attempt.to_string()));
@@ -197,12 +203,12 @@ async fn told(message: &jetstream::Message, memory: &CallMemory) -> Result<Value
 async fn read(
     stream: &Stream,
     name: &str,
-    which: Which,
+    which: MessageSelector,
     memory: &CallMemory,
 ) -> Result<Value, ToolError> {
     let doing = "cannot read the message";
     let message = match &which {
-        Which::Seq(seq) => {
+        MessageSelector::Seq(seq) => {
             stream.get_raw_message(*seq).await.map_err(|error| match error.kind() {
                 RawMessageErrorKind::NoMessageFound => {
                     missing("message", &seq.to_string(), "`js_stream_info` says which there are")
@@ -210,7 +216,7 @@ async fn read(
                 _ => failed(ErrorKind::Connection, doing, &error),
             })?
         }
-        Which::LastOf { subject } => {
+        MessageSelector::LastOf { subject } => {
             let last = stream.get_last_raw_message_by_subject(subject).await;
             last.map_err(|error| match error.kind() {
                 LastRawMessageErrorKind::NoMessageFound => {

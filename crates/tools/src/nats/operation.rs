@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use noetl_model::ToolError;
 use serde_json::Value;
 
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 
 /// The maximum number of messages per call.
 const BATCH_MAX: u64 = 1000;
@@ -38,13 +38,13 @@ const OPERATIONS: &[&str] = &[
 ];
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Operation {
-    pub(super) subject: Subject,
+pub(super) struct NatsOperation {
+    pub(super) work: NatsWork,
     has_ttl: bool,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Subject {
+pub(super) enum NatsWork {
     Keys { bucket: String, work: KeyWork },
     Objects { bucket: String, work: ObjectWork },
     Messages(MessageWork),
@@ -70,13 +70,13 @@ pub(super) enum ObjectWork {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum MessageWork {
-    Publish(Letter),
+    Publish(OutgoingMessage),
     Request {
-        letter: Letter,
+        message: OutgoingMessage,
         wait: Duration,
     },
     /// Publishes to a stream, which confirms the message.
-    Store(Letter),
+    Store(OutgoingMessage),
     Consume {
         stream: String,
         consumer: String,
@@ -86,7 +86,7 @@ pub(super) enum MessageWork {
     },
     Read {
         stream: String,
-        which: Which,
+        which: MessageSelector,
     },
     Describe {
         stream: String,
@@ -94,7 +94,7 @@ pub(super) enum MessageWork {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Letter {
+pub(super) struct OutgoingMessage {
     pub(super) subject: String,
     pub(super) data: Vec<u8>,
     pub(super) headers: Vec<(String, String)>,
@@ -102,7 +102,7 @@ pub(super) struct Letter {
 
 /// The message of a stream to read.
 #[derive(Debug, PartialEq)]
-pub(super) enum Which {
+pub(super) enum MessageSelector {
     Seq(u64),
     LastOf { subject: String },
 }
@@ -114,15 +114,15 @@ pub(super) enum Encoding {
     Base64,
 }
 
-impl Operation {
-    pub(super) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl NatsOperation {
+    pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let text = |spellings: &[&'static str]| keys.required_text(spellings);
         let key = || text(&["key"]);
         let name = || text(&["name", "object", "key"]);
         let operation = text(&["operation", "action"])?;
-        let of_keys = |work| Ok(Subject::Keys { bucket: text(&["bucket"])?, work });
-        let of_objects = |work| Ok(Subject::Objects { bucket: text(&["bucket"])?, work });
-        let subject = match operation.as_str() {
+        let of_keys = |work| Ok(NatsWork::Keys { bucket: text(&["bucket"])?, work });
+        let of_objects = |work| Ok(NatsWork::Objects { bucket: text(&["bucket"])?, work });
+        let work = match operation.as_str() {
             "kv_get" => of_keys(KeyWork::Get { key: key()? }),
             "kv_put" => of_keys(KeyWork::Put { key: key()?, value: required(keys, "value")? }),
             "kv_delete" => of_keys(KeyWork::Delete { key: key()? }),
@@ -139,9 +139,9 @@ impl Operation {
             "object_delete" => of_objects(ObjectWork::Delete { name: name()? }),
             "object_info" => of_objects(ObjectWork::Describe { name: name()? }),
             "object_list" => of_objects(ObjectWork::List),
-            other => Ok(Subject::Messages(message_work(keys, other)?)),
+            other => Ok(NatsWork::Messages(message_work(keys, other)?)),
         }?;
-        Ok(Self { subject, has_ttl: keys.value(&["ttl"]).is_some() })
+        Ok(Self { work, has_ttl: keys.value(&["ttl"]).is_some() })
     }
 
     /// Returns a hint for the logs of the call.
@@ -150,15 +150,15 @@ impl Operation {
     }
 }
 
-fn message_work(keys: Keys<'_>, operation: &str) -> Result<MessageWork, ToolError> {
+fn message_work(keys: ToolConfig<'_>, operation: &str) -> Result<MessageWork, ToolError> {
     let stream = || keys.required_text(&["stream"]);
     Ok(match operation {
-        "publish" => MessageWork::Publish(Letter::read(keys)?),
+        "publish" => MessageWork::Publish(OutgoingMessage::read(keys)?),
         "request" => MessageWork::Request {
-            letter: Letter::read(keys)?,
+            message: OutgoingMessage::read(keys)?,
             wait: millis(keys)?.unwrap_or(REQUEST_WAIT),
         },
-        "js_publish" => MessageWork::Store(Letter::read(keys)?),
+        "js_publish" => MessageWork::Store(OutgoingMessage::read(keys)?),
         "js_consume" => MessageWork::Consume {
             stream: stream()?,
             consumer: keys.required_text(&["consumer"])?,
@@ -168,8 +168,8 @@ fn message_work(keys: Keys<'_>, operation: &str) -> Result<MessageWork, ToolErro
         },
         "js_get_msg" => {
             let which = match (number(keys, "seq")?, keys.text(&["subject"])?) {
-                (Some(seq), _) => Which::Seq(seq),
-                (None, Some(subject)) => Which::LastOf { subject },
+                (Some(seq), _) => MessageSelector::Seq(seq),
+                (None, Some(subject)) => MessageSelector::LastOf { subject },
                 (None, None) => return Err(keys.error("`seq` or `subject` is missing")),
             };
             MessageWork::Read { stream: stream()?, which }
@@ -182,8 +182,8 @@ fn message_work(keys: Keys<'_>, operation: &str) -> Result<MessageWork, ToolErro
     })
 }
 
-impl Letter {
-    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl OutgoingMessage {
+    fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         Ok(Self {
             subject: keys.required_text(&["subject"])?,
             data: keys.value(&["data", "value", "payload"]).map(bytes).unwrap_or_default(),
@@ -193,7 +193,7 @@ impl Letter {
 }
 
 impl Encoding {
-    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+    fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         match keys.text(&["encoding"])?.as_deref() {
             None | Some("utf-8" | "utf8" | "text") => Ok(Encoding::Utf8),
             Some("base64") => Ok(Encoding::Base64),
@@ -213,11 +213,11 @@ fn bytes(value: &Value) -> Vec<u8> {
     }
 }
 
-fn required(keys: Keys<'_>, key: &'static str) -> Result<Vec<u8>, ToolError> {
+fn required(keys: ToolConfig<'_>, key: &'static str) -> Result<Vec<u8>, ToolError> {
     keys.value(&[key]).map(bytes).ok_or_else(|| keys.error(format!("`{key}` is missing")))
 }
 
-fn decoded(keys: Keys<'_>) -> Result<Vec<u8>, ToolError> {
+fn decoded(keys: ToolConfig<'_>) -> Result<Vec<u8>, ToolError> {
     let data = required(keys, "data")?;
     match Encoding::read(keys)? {
         Encoding::Utf8 => Ok(data),
@@ -227,7 +227,7 @@ fn decoded(keys: Keys<'_>) -> Result<Vec<u8>, ToolError> {
     }
 }
 
-fn number(keys: Keys<'_>, key: &'static str) -> Result<Option<u64>, ToolError> {
+fn number(keys: ToolConfig<'_>, key: &'static str) -> Result<Option<u64>, ToolError> {
     keys.find(&[key])
         .map(|(key, value)| {
             let number = match value {
@@ -239,6 +239,6 @@ fn number(keys: Keys<'_>, key: &'static str) -> Result<Option<u64>, ToolError> {
         .transpose()
 }
 
-fn millis(keys: Keys<'_>) -> Result<Option<Duration>, ToolError> {
+fn millis(keys: ToolConfig<'_>) -> Result<Option<Duration>, ToolError> {
     Ok(number(keys, "timeout_ms")?.map(Duration::from_millis))
 }

@@ -17,12 +17,12 @@ pub enum Egress {
     /// Only addresses of the public internet.
     Public,
     /// Addresses of the public internet, and the exceptions named by the worker's owner.
-    PublicAnd(Arc<[Exception]>),
+    PublicAnd(Arc<[EgressRule]>),
 }
 
 /// A network or host that is allowed although it is not on the public internet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exception {
+pub enum EgressRule {
     Network {
         address: IpAddr,
         /// The prefix length.
@@ -35,13 +35,13 @@ pub enum Exception {
 /// The error for text that is neither a network nor a host name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is neither a network such as 10.0.0.0/8 nor the name of a host")]
-pub struct NoException(String);
+pub struct InvalidEgressRule(String);
 
-impl FromStr for Exception {
-    type Err = NoException;
+impl FromStr for EgressRule {
+    type Err = InvalidEgressRule;
 
-    fn from_str(text: &str) -> Result<Self, NoException> {
-        let refused = || NoException(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidEgressRule> {
+        let refused = || InvalidEgressRule(text.to_owned());
         let (head, bits) = match text.split_once('/') {
             Some((head, bits)) => (head, Some(bits.parse::<u32>().map_err(|_| refused())?)),
             None => (text, None),
@@ -63,7 +63,7 @@ impl FromStr for Exception {
     }
 }
 
-impl Exception {
+impl EgressRule {
     fn has_address(&self, given: IpAddr) -> bool {
         match (self, given.to_canonical()) {
             (Self::Network { address: IpAddr::V4(network), bits }, IpAddr::V4(given)) => {
@@ -120,7 +120,7 @@ impl Egress {
         if is_allowed { Ok(()) } else { Err(Blocked::Address) }
     }
 
-    fn exceptions(&self) -> &[Exception] {
+    fn exceptions(&self) -> &[EgressRule] {
         match self {
             Egress::Any | Egress::Public => &[],
             Egress::PublicAnd(exceptions) => exceptions,
@@ -302,10 +302,10 @@ mod tests {
 
     #[test]
     fn an_exception_is_a_network_or_a_host() {
-        let host = |name: &str| Exception::Host(name.to_owned());
+        let host = |name: &str| EgressRule::Host(name.to_owned());
         assert_eq!("Db.Internal".parse(), Ok(host("db.internal")));
         for text in ["", "10.0.0.0/33", "10.0.0.0/x", "db/8", "http://db", "a b"] {
-            assert_eq!(text.parse::<Exception>(), Err(NoException(text.to_owned())));
+            assert_eq!(text.parse::<EgressRule>(), Err(InvalidEgressRule(text.to_owned())));
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use noetl_model::{ErrorKind, ToolError};
 use tokio::io::AsyncWriteExt as _;
 
-use super::{Request, Response, failed, named};
+use super::{HttpRequest, HttpResponse, failed, named};
 
 /// The maximum length of a saved body.
 const SAVED_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
@@ -18,10 +18,10 @@ pub(crate) struct Saved {
 }
 
 pub(super) async fn save(
-    request: &Request,
+    request: &HttpRequest,
     mut response: reqwest::Response,
     path: &Path,
-) -> Result<(Response, Option<Saved>), ToolError> {
+) -> Result<(HttpResponse, Option<Saved>), ToolError> {
     let told = path.display();
     let cannot = |error: std::io::Error| {
         ToolError::new(ErrorKind::StorageAccess, format!("cannot write {told}: {error}"))
@@ -47,5 +47,5 @@ pub(super) async fn save(
     drop(file);
     partial.persist(&path).map_err(|error| cannot(error.error))?;
     let (status, headers) = (response.status(), response.headers().clone());
-    Ok((Response { status, headers, body: Vec::new() }, Some(Saved { path, size })))
+    Ok((HttpResponse { status, headers, body: Vec::new() }, Some(Saved { path, size })))
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, ErrorPosition};
 
-use crate::sql::redact::Secrets;
-use crate::sql::split::Statement;
+use crate::sql::redact::SecretMasker;
+use crate::sql::split::SqlStatement;
 
 /// Converts the error of a statement or a connection attempt.
 pub(crate) fn of(error: &Error) -> ToolError {
@@ -101,7 +101,7 @@ pub(crate) fn at_statement(
     mut error: ToolError,
     index: usize,
     count: usize,
-    statement: &Statement<'_>,
+    statement: &SqlStatement<'_>,
 ) -> ToolError {
     let position = error.details.as_deref().and_then(|details| details["position"].as_u64());
     let line = position.map(|position| {
@@ -120,7 +120,7 @@ pub(crate) fn at_statement(
 }
 
 /// Removes the secrets of the call from an error.
-pub(crate) fn redacted(mut error: ToolError, secrets: &Secrets) -> ToolError {
+pub(crate) fn redacted(mut error: ToolError, secrets: &SecretMasker) -> ToolError {
     error.message = secrets.redact(&error.message);
     if let Some(Value::Object(details)) = error.details.as_deref_mut() {
         for value in details.values_mut() {

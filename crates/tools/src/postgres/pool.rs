@@ -9,9 +9,9 @@ use lru::LruCache;
 use noetl_model::{ErrorKind, ToolError};
 use tokio::sync::Semaphore;
 
-use super::session::{Connection, Session, SessionSettings};
-use super::target::Target;
-use crate::keys::Keys;
+use super::session::{PostgresConnection, PostgresSession, SessionSettings};
+use super::target::PostgresTarget;
+use crate::keys::ToolConfig;
 
 /// The maximum number of pools kept.
 const POOLS_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
@@ -31,10 +31,10 @@ pub(crate) struct PoolLimits {
 }
 
 impl PoolLimits {
-    pub(crate) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+    pub(crate) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let mut limits = Self::default();
         if let Some(pool) = keys.map(&["pool"])? {
-            let pool = Keys::new("postgres: pool", pool);
+            let pool = ToolConfig::new("postgres: pool", pool);
             limits.wait = pool.duration(&["timeout"])?.unwrap_or(WAIT_DEFAULT);
             limits.connections =
                 pool.count(&["max_size", "size"], CONNECTIONS_MAX)?.unwrap_or(CONNECTIONS_DEFAULT);
@@ -51,20 +51,20 @@ impl Default for PoolLimits {
 
 /// The pools of a worker.
 pub(crate) struct Pools {
-    by_target: Mutex<LruCache<(Target, usize), Arc<Pool>>>,
+    by_target: Mutex<LruCache<(PostgresTarget, usize), Arc<TargetPool>>>,
 }
 
 /// The connections to one target.
-pub(crate) struct Pool {
+pub(crate) struct TargetPool {
     permits: Arc<Semaphore>,
     idle: Mutex<Idle>,
-    this: Weak<Pool>,
+    this: Weak<TargetPool>,
 }
 
 #[derive(Default)]
 struct Idle {
     /// Idle connections, the most recently used last.
-    connections: Vec<(Connection, Instant)>,
+    connections: Vec<(PostgresConnection, Instant)>,
     is_swept: bool,
 }
 
@@ -76,10 +76,10 @@ impl Pools {
     /// Returns a connection for one call, with the call's settings applied.
     pub(crate) async fn session(
         &self,
-        target: &Target,
+        target: &PostgresTarget,
         limits: PoolLimits,
         settings: &SessionSettings,
-    ) -> Result<Session, ToolError> {
+    ) -> Result<PostgresSession, ToolError> {
         let pool = self.pool(target, limits.connections);
         let permit = tokio::time::timeout(limits.wait, pool.permits.clone().acquire_owned()).await;
         let Ok(permit) = permit else {
@@ -96,22 +96,22 @@ impl Pools {
         // has run.
         while let Some(connection) = pool.take() {
             if connection.prepare_for(settings).await.is_ok() {
-                return Ok(Session::new(connection, pool, permit));
+                return Ok(PostgresSession::new(connection, pool, permit));
             }
         }
-        let connection = Connection::open(target).await?;
+        let connection = PostgresConnection::open(target).await?;
         connection.prepare_for(settings).await?;
-        Ok(Session::new(connection, pool, permit))
+        Ok(PostgresSession::new(connection, pool, permit))
     }
 
-    fn pool(&self, target: &Target, connections: usize) -> Arc<Pool> {
+    fn pool(&self, target: &PostgresTarget, connections: usize) -> Arc<TargetPool> {
         let mut pools = self.by_target.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (target.clone(), connections);
-        pools.get_or_insert(key, || Pool::new(connections)).clone()
+        pools.get_or_insert(key, || TargetPool::new(connections)).clone()
     }
 }
 
-impl Pool {
+impl TargetPool {
     fn new(connections: usize) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             permits: Arc::new(Semaphore::new(connections)),
@@ -121,7 +121,7 @@ impl Pool {
     }
 
     /// Puts a reset connection back into the pool.
-    pub(crate) fn keep(&self, connection: Connection) {
+    pub(crate) fn keep(&self, connection: PostgresConnection) {
         let mut idle = self.lock();
         idle.connections.push((connection, Instant::now()));
         if !std::mem::replace(&mut idle.is_swept, true) {
@@ -129,7 +129,7 @@ impl Pool {
         }
     }
 
-    fn take(&self) -> Option<Connection> {
+    fn take(&self) -> Option<PostgresConnection> {
         let mut idle = self.lock();
         while let Some((connection, _)) = idle.connections.pop() {
             if !connection.is_closed() {
@@ -155,7 +155,7 @@ impl Pool {
 }
 
 /// Closes idle connections periodically until none is left.
-async fn sweep(pool: Weak<Pool>) {
+async fn sweep(pool: Weak<TargetPool>) {
     loop {
         tokio::time::sleep(IDLE_MAX / 2).await;
         match pool.upgrade() {

@@ -16,13 +16,13 @@ use tokio_postgres::{
 
 use super::failure;
 use super::literal::{identifier, literal};
-use super::pool::Pool;
-use super::target::{SslMode, Target};
-use super::tls::Tls;
+use super::pool::TargetPool;
+use super::target::{PostgresTarget, SslMode};
+use super::tls::PostgresTls;
 use super::value::{footprint, to_json};
-use crate::keys::Keys;
-use crate::sql::params::Bound;
-use crate::sql::result::{Budget, Produced};
+use crate::keys::ToolConfig;
+use crate::sql::params::BoundStatement;
+use crate::sql::result::{ResultBudget, StatementResult};
 
 /// The timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ pub(crate) struct SessionSettings {
 
 impl SessionSettings {
     /// Reads `schema` and `statement_timeout`, which defaults to the timeout of the call.
-    pub(crate) fn read(keys: Keys<'_>, timeout: Duration) -> Result<Self, ToolError> {
+    pub(crate) fn read(keys: ToolConfig<'_>, timeout: Duration) -> Result<Self, ToolError> {
         Ok(Self {
             schema: keys.text(&["schema"])?,
             statement_timeout: keys.duration(&["statement_timeout"])?.unwrap_or(timeout),
@@ -65,20 +65,22 @@ impl SessionSettings {
 }
 
 /// A connection, in use or idle.
-pub(crate) struct Connection {
+pub(crate) struct PostgresConnection {
     client: Client,
     cancel: CancelToken,
-    tls: Tls,
+    tls: PostgresTls,
     notices: mpsc::Receiver<String>,
 }
 
-impl Connection {
-    pub(crate) async fn open(target: &Target) -> Result<Self, ToolError> {
+impl PostgresConnection {
+    pub(crate) async fn open(target: &PostgresTarget) -> Result<Self, ToolError> {
         let config = config(target);
-        let tls = Tls::new(target.ssl_mode, target.ssl_root.as_deref()).map_err(|error| {
-            let message = format!("cannot use the certificates of {:?}: {error}", target.ssl_root);
-            ToolError::new(ErrorKind::Config, message)
-        })?;
+        let tls =
+            PostgresTls::new(target.ssl_mode, target.ssl_root.as_deref()).map_err(|error| {
+                let message =
+                    format!("cannot use the certificates of {:?}: {error}", target.ssl_root);
+                ToolError::new(ErrorKind::Config, message)
+            })?;
         let connected = config.connect(tls.clone()).await;
         let (client, mut connection) = connected.map_err(|error| {
             let mut told = failure::of(&error);
@@ -109,7 +111,7 @@ impl Connection {
     }
 }
 
-fn config(target: &Target) -> Config {
+fn config(target: &PostgresTarget) -> Config {
     let mut config = Config::new();
     config.host(&target.host).port(target.port).dbname(&target.database).user(&target.user);
     config.connect_timeout(CONNECT_TIMEOUT).application_name(&target.application);
@@ -129,17 +131,17 @@ fn config(target: &Target) -> Config {
 }
 
 /// A connection used by a single call. Dropping it closes the connection.
-pub(crate) struct Session {
-    connection: Connection,
-    pool: Arc<Pool>,
+pub(crate) struct PostgresSession {
+    connection: PostgresConnection,
+    pool: Arc<TargetPool>,
     /// The pool permit, held while the call uses the connection.
     permit: OwnedSemaphorePermit,
 }
 
-impl Session {
+impl PostgresSession {
     pub(crate) fn new(
-        connection: Connection,
-        pool: Arc<Pool>,
+        connection: PostgresConnection,
+        pool: Arc<TargetPool>,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         Self { connection, pool, permit }
@@ -157,9 +159,9 @@ impl Session {
     /// Runs one statement.
     pub(crate) async fn query(
         &self,
-        bound: &Bound,
-        budget: &mut Budget<'_>,
-    ) -> Result<Produced, ToolError> {
+        bound: &BoundStatement,
+        budget: &mut ResultBudget<'_>,
+    ) -> Result<StatementResult, ToolError> {
         let (columns, sql) = self.describe(bound).await?;
         let stream =
             self.client().simple_query_raw(&sql).await.map_err(|error| failure::of(&error))?;
@@ -179,8 +181,8 @@ impl Session {
             }
         }
         Ok(match columns.is_empty() {
-            true => Produced::Affected(affected),
-            false => Produced::Rows {
+            true => StatementResult::Affected(affected),
+            false => StatementResult::Rows {
                 columns: columns.into_iter().map(|(name, _)| name).collect(),
                 rows,
             },
@@ -190,7 +192,7 @@ impl Session {
     /// Returns the result columns of a statement, and the SQL text to run with its values.
     pub(crate) async fn describe(
         &self,
-        bound: &Bound,
+        bound: &BoundStatement,
     ) -> Result<(Vec<(String, Type)>, String), ToolError> {
         let prepared = self.client().prepare(&bound.sql).await;
         let prepared = prepared.map_err(|error| failure::of(&error))?;
@@ -232,7 +234,7 @@ impl Session {
 
 /// Returns SQL that prepares a statement, executes it with literals and deallocates it. In this way
 /// values are bound and results still have the text format.
-fn with_arguments(bound: &Bound, kinds: &[Type]) -> Result<String, ToolError> {
+fn with_arguments(bound: &BoundStatement, kinds: &[Type]) -> Result<String, ToolError> {
     let mut literals = Vec::with_capacity(kinds.len());
     for (index, (value, kind)) in bound.values.iter().zip(kinds).enumerate() {
         literals.push(literal(kind, value).map_err(|unfit| {
@@ -254,7 +256,7 @@ fn with_arguments(bound: &Bound, kinds: &[Type]) -> Result<String, ToolError> {
 fn check_size(
     columns: &[(String, Type)],
     row: &SimpleQueryRow,
-    budget: &Budget<'_>,
+    budget: &ResultBudget<'_>,
 ) -> Result<(), ToolError> {
     for (index, (_, kind)) in columns.iter().enumerate() {
         let Some(text) = row.try_get(index).ok().flatten() else { continue };

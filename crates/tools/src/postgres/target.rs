@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::call::Call;
-use crate::credentials::{Credentials, alias_within};
-use crate::keys::{Keys, scalar_text};
-use crate::sql::redact::Secrets;
+use crate::credentials::{CredentialResolver, alias_within};
+use crate::keys::{ToolConfig, scalar_text};
+use crate::sql::redact::SecretMasker;
 
 /// The protection of a connection, as in libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub(crate) enum SslMode {
 
 /// The server, database and user to connect to. Equal targets share a pool.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Target {
+pub(crate) struct PostgresTarget {
     /// A host name, an address, or the directory of a socket.
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -55,7 +55,7 @@ const SPELLINGS: &[(&str, &[&str])] = &[
 ];
 const CONNECTION_STRINGS: &[&str] = &["connection_string", "dsn", "db_url", "database_url", "url"];
 /// Settings of a connection string that are accepted and ignored.
-const UNHEEDED: &[&str] = &[
+const IGNORED_SETTINGS: &[&str] = &[
     "channel_binding",
     "connect_timeout",
     "gssencmode",
@@ -71,17 +71,17 @@ fn only_one(named: &Map<String, Value>) -> Option<&Map<String, Value>> {
     values.next().filter(|_| named.len() == 1).and_then(Value::as_object)
 }
 
-type Said = BTreeMap<&'static str, String>;
+type ConnectionParams = BTreeMap<&'static str, String>;
 
-impl Target {
+impl PostgresTarget {
     /// Reads the target. A key of the tool takes precedence over the connection string, and the
     /// connection string over the credential.
     pub(crate) async fn read(
         call: &Call,
-        keys: Keys<'_>,
-        credentials: &dyn Credentials,
+        keys: ToolConfig<'_>,
+        credentials: &dyn CredentialResolver,
     ) -> Result<Self, ToolError> {
-        let mut said = Said::new();
+        let mut said = ConnectionParams::new();
         match keys.find(&["auth", "credential", "connection"]) {
             None => {}
             Some((_, Value::String(dsn))) if is_connection_string(dsn) => {
@@ -105,7 +105,7 @@ impl Target {
         Self::of(keys, &said)
     }
 
-    fn of(keys: Keys<'_>, said: &Said) -> Result<Self, ToolError> {
+    fn of(keys: ToolConfig<'_>, said: &ConnectionParams) -> Result<Self, ToolError> {
         let text = |name: &str| said.get(name).filter(|text| !text.is_empty()).cloned();
         let user = text("user").unwrap_or_else(|| "postgres".into());
         let port = match text("port") {
@@ -126,8 +126,8 @@ impl Target {
         })
     }
 
-    pub(crate) fn secrets(&self) -> Secrets {
-        let mut secrets = Secrets::default();
+    pub(crate) fn secrets(&self) -> SecretMasker {
+        let mut secrets = SecretMasker::default();
         if let Some(password) = &self.password {
             secrets.add(password);
         }
@@ -140,7 +140,7 @@ impl Target {
     }
 }
 
-fn ssl_mode(keys: Keys<'_>, mode: Option<&str>) -> Result<SslMode, ToolError> {
+fn ssl_mode(keys: ToolConfig<'_>, mode: Option<&str>) -> Result<SslMode, ToolError> {
     Ok(match mode {
         None | Some("prefer" | "allow") => SslMode::Prefer,
         Some("disable") => SslMode::Disable,
@@ -155,9 +155,9 @@ fn ssl_mode(keys: Keys<'_>, mode: Option<&str>) -> Result<SslMode, ToolError> {
     })
 }
 
-fn of_keys(keys: Keys<'_>) -> Result<Said, ToolError> {
+fn of_keys(keys: ToolConfig<'_>) -> Result<ConnectionParams, ToolError> {
     let mut said = match keys.text(CONNECTION_STRINGS)? {
-        None => Said::new(),
+        None => ConnectionParams::new(),
         Some(dsn) => parse(keys, &dsn)?,
     };
     for (name, spellings) in SPELLINGS {
@@ -168,7 +168,10 @@ fn of_keys(keys: Keys<'_>) -> Result<Said, ToolError> {
     Ok(said)
 }
 
-fn of_fields(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Said, ToolError> {
+fn of_fields(
+    keys: ToolConfig<'_>,
+    fields: &Map<String, Value>,
+) -> Result<ConnectionParams, ToolError> {
     let field =
         |names: &[&str]| names.iter().find_map(|name| fields.get(*name).and_then(scalar_text));
     let kind = field(&["type"]).map(|kind| kind.to_ascii_lowercase());
@@ -178,7 +181,7 @@ fn of_fields(keys: Keys<'_>, fields: &Map<String, Value>) -> Result<Said, ToolEr
         )));
     }
     let mut said = match field(CONNECTION_STRINGS) {
-        None => Said::new(),
+        None => ConnectionParams::new(),
         Some(dsn) => parse(keys, &dsn)?,
     };
     for (name, spellings) in SPELLINGS {
@@ -194,17 +197,17 @@ pub(crate) fn is_connection_string(text: &str) -> bool {
 }
 
 /// Parses a connection string: a URL, or pairs such as `host=a port=1`. Errors never quote it.
-fn parse(keys: Keys<'_>, text: &str) -> Result<Said, ToolError> {
+fn parse(keys: ToolConfig<'_>, text: &str) -> Result<ConnectionParams, ToolError> {
     let pairs = if text.contains("://") { url_pairs(text) } else { plain_pairs(text) };
     let pairs = pairs.ok_or_else(|| {
         keys.error("the connection string is neither postgres://user:password@host:port/database nor pairs such as host=… dbname=…")
     })?;
-    let mut said = Said::new();
+    let mut said = ConnectionParams::new();
     for (key, value) in pairs {
         let known = SPELLINGS.iter().find(|(_, spellings)| spellings.contains(&key.as_str()));
         match known {
             Some((name, _)) => drop(said.insert(*name, value)),
-            None if UNHEEDED.contains(&key.as_str()) => {}
+            None if IGNORED_SETTINGS.contains(&key.as_str()) => {}
             None => {
                 return Err(
                     keys.error(format!("the connection string has an unknown setting `{key}`"))
@@ -278,8 +281,9 @@ mod tests {
             ("NOETL_CREDENTIAL_PG".to_owned(), credential.to_owned()),
             ("NOETL_CREDENTIAL_API".to_owned(), r#"{"type": "bearer", "token": "t"}"#.to_owned()),
         ]);
-        let keys = Keys::new("postgres", config.as_object().expect("it is a map"));
-        let read = futures::executor::block_on(Target::read(&call(json!({})), keys, &credentials));
+        let keys = ToolConfig::new("postgres", config.as_object().expect("it is a map"));
+        let read =
+            futures::executor::block_on(PostgresTarget::read(&call(json!({})), keys, &credentials));
         let shown = match read {
             Ok(it) => format!(
                 "{}@{} {:?} {:?} {:?}",

@@ -23,7 +23,7 @@ fn schema() -> String {
     format!("tools_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-async fn run(mut config: Value) -> Ended {
+async fn run(mut config: Value) -> ToolResult {
     config["connection_string"] = server().into();
     tool().run(&call(config)).await
 }

@@ -22,7 +22,7 @@ use super::target::SslMode;
 
 /// The TLS configuration of a connection.
 #[derive(Clone)]
-pub(super) struct Tls {
+pub(super) struct PostgresTls {
     config: Arc<ClientConfig>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Handshake {
 
 pub(super) struct Stream(tokio_rustls::client::TlsStream<Socket>);
 
-impl Tls {
+impl PostgresTls {
     pub(super) fn new(mode: SslMode, root: Option<&str>) -> io::Result<Self> {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match mode {
@@ -78,7 +78,7 @@ fn authority(
         .map_err(io::Error::other)
 }
 
-impl MakeTlsConnect<Socket> for Tls {
+impl MakeTlsConnect<Socket> for PostgresTls {
     type Stream = Stream;
     type TlsConnect = Handshake;
     type Error = io::Error;

@@ -4,25 +4,25 @@ use noetl_model::ToolKind;
 use serde_json::json;
 
 use super::*;
-use crate::credentials::{FixedCredentials, Noted};
+use crate::credentials::{FixedCredentials, RecordingResolver};
 use crate::testing::{bindings, lease};
 
 fn prepare(lease: &Lease, values: Value) -> Result<Call, ToolError> {
     let api = r#"{"type": "bearer", "token": "t0ken"}"#;
     let variables = [("NOETL_CREDENTIAL_API".to_owned(), api.to_owned())];
-    let credentials = Noted(Arc::new(FixedCredentials::from_environment(variables)));
-    let circumstances = Circumstances {
+    let credentials = RecordingResolver(Arc::new(FixedCredentials::from_environment(variables)));
+    let options = CallOptions {
         timeout_default: Duration::from_secs(300),
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
         memory: crate::MemoryBudget::default().call(),
-        whereabouts: &Whereabouts {
+        identity: &WorkerIdentity {
             worker: Some("w-1".to_owned()),
             server_url: Some("http://plane:8082".to_owned()),
         },
     };
     let templates = Templates::new();
-    let preparing = templates.prepare(lease, bindings(values), &credentials, circumstances);
+    let preparing = templates.prepare(lease, bindings(values), &credentials, options);
     preparing.now_or_never().expect("these credentials are at hand")
 }
 

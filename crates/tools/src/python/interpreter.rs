@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::{End, Raised, Request};
+use super::{PythonResult, Raised, RunRequest};
 use crate::capture::{Captured, while_reading};
 use crate::group::{self, Group};
 use crate::memory::{CallMemory, too_large};
@@ -38,7 +38,7 @@ const BOOTSTRAP: &str = "import sys\n\
     exec(compile(sys.stdin.buffer.read(int(sys.argv[1])), '<noetl>', 'exec'))";
 
 #[derive(Debug)]
-pub(super) struct Interpreter {
+pub(super) struct PythonInterpreter {
     group: Group,
     channel: UnixStream,
     stdout: Captured<ChildStdout>,
@@ -58,8 +58,8 @@ enum Fitness {
 }
 
 /// The result of one call to an interpreter.
-pub(super) enum Talk {
-    Replied(End),
+pub(super) enum CallResult {
+    Replied(PythonResult),
     /// The call was cancelled.
     Stopped,
     /// The process ended during the call; the text describes how.
@@ -69,13 +69,13 @@ pub(super) enum Talk {
 #[derive(Serialize)]
 struct Marked<'a> {
     #[serde(flatten)]
-    request: &'a Request<'a>,
+    request: &'a RunRequest<'a>,
     mark: &'a str,
 }
 
 /// The first frame of a reply.
 #[derive(Deserialize)]
-struct Reply {
+struct InterpreterReply {
     /// True if the call left no threads or processes behind.
     clean: bool,
     end: ReplyEnd,
@@ -89,7 +89,7 @@ enum ReplyEnd {
     Error(Raised),
 }
 
-impl Interpreter {
+impl PythonInterpreter {
     pub(super) async fn start(
         program: &str,
         environment: &BTreeMap<String, String>,
@@ -137,10 +137,10 @@ impl Interpreter {
 
     pub(super) async fn run(
         &mut self,
-        request: &Request<'_>,
+        request: &RunRequest<'_>,
         (redactor, memory): (&Redactor, &CallMemory),
         cancel: &CancellationToken,
-    ) -> Talk {
+    ) -> CallResult {
         self.stdout.redact(redactor);
         self.stderr.redact(redactor);
         self.calls += 1;
@@ -152,7 +152,7 @@ impl Interpreter {
             replied = self.exchange(&request, mark.as_bytes(), memory) => replied,
             () = cancel.cancelled() => {
                 self.kill().await;
-                return Talk::Stopped;
+                return CallResult::Stopped;
             }
         };
         match replied {
@@ -160,9 +160,9 @@ impl Interpreter {
                 if clean && self.calls < CALLS_MAX {
                     self.fitness = Fitness::Fit;
                 }
-                Talk::Replied(end)
+                CallResult::Replied(end)
             }
-            Err(error) => Talk::Broke(self.post_mortem(&error).await),
+            Err(error) => CallResult::Broke(self.post_mortem(&error).await),
         }
     }
 
@@ -181,16 +181,16 @@ impl Interpreter {
         request: &[u8],
         mark: &[u8],
         memory: &CallMemory,
-    ) -> io::Result<(bool, End)> {
+    ) -> io::Result<(bool, PythonResult)> {
         let printing =
             async { tokio::join!(self.stdout.read_to_mark(mark), self.stderr.read_to_mark(mark)) };
         let replying = async {
             write_frame(&mut self.channel, request).await?;
-            let Reply { clean, end } =
+            let InterpreterReply { clean, end } =
                 serde_json::from_slice(&read_frame(&mut self.channel).await?)?;
             let end = match end {
                 ReplyEnd::Value => read_value(&mut self.channel, memory).await?,
-                ReplyEnd::Error(raised) => End::Error(raised),
+                ReplyEnd::Error(raised) => PythonResult::Error(raised),
             };
             Ok((clean, end))
         };
@@ -239,11 +239,11 @@ async fn read_body(channel: &mut UnixStream, length: usize) -> io::Result<Vec<u8
 }
 
 /// Reads a result; memory is reserved before the text is read and before the value is built.
-async fn read_value(channel: &mut UnixStream, memory: &CallMemory) -> io::Result<End> {
+async fn read_value(channel: &mut UnixStream, memory: &CallMemory) -> io::Result<PythonResult> {
     let length = read_length(channel).await?;
     let refused = |limit: &TooLarge| {
         let ToolError { kind, message, .. } = too_large("the result", limit);
-        End::Error(Raised { kind, code: "TooLarge".into(), message, details: None })
+        PythonResult::Error(Raised { kind, code: "TooLarge".into(), message, details: None })
     };
     if let Err(limit) = memory.reserve(length).await {
         tokio::io::copy(&mut channel.take(length as u64), &mut tokio::io::sink()).await?;
@@ -251,9 +251,9 @@ async fn read_value(channel: &mut UnixStream, memory: &CallMemory) -> io::Result
     }
     let text = read_body(channel, length).await?;
     Ok(match memory.json(&text, 1).await {
-        Ok(value) => End::Value(value),
+        Ok(value) => PythonResult::Value(value),
         Err(Unmeasured::TooLarge(limit)) => refused(&limit),
-        Err(Unmeasured::NotJson(error)) => End::Error(Raised {
+        Err(Unmeasured::NotJson(error)) => PythonResult::Error(Raised {
             kind: ErrorKind::Parse,
             code: "UnreadableResult".into(),
             message: format!("the result cannot be read as JSON: {error}"),

@@ -7,20 +7,20 @@ use std::sync::{Mutex, PoisonError};
 use noetl_model::ToolError;
 use tokio::sync::{Notify, Semaphore};
 
-use super::interpreter::Interpreter;
+use super::interpreter::PythonInterpreter;
 
-pub(super) struct Pool {
+pub(super) struct InterpreterPool {
     program: String,
     environment: BTreeMap<String, String>,
     idle_max: usize,
-    idle: Mutex<Vec<Interpreter>>,
+    idle: Mutex<Vec<PythonInterpreter>>,
     returned: Notify,
     /// Limits the number of interpreters that start at once to the number of processors. Starting
     /// one takes far longer than a short call, and another may be returned in the meantime.
     starting: Semaphore,
 }
 
-impl Pool {
+impl InterpreterPool {
     pub(super) fn new(
         program: String,
         environment: BTreeMap<String, String>,
@@ -37,7 +37,7 @@ impl Pool {
         }
     }
 
-    pub(super) async fn take(&self) -> Result<Interpreter, ToolError> {
+    pub(super) async fn take(&self) -> Result<PythonInterpreter, ToolError> {
         loop {
             if let Some(interpreter) = self.take_idle() {
                 return Ok(interpreter);
@@ -49,14 +49,14 @@ impl Pool {
                     if let Some(interpreter) = self.take_idle() {
                         return Ok(interpreter);
                     }
-                    return Interpreter::start(&self.program, &self.environment).await;
+                    return PythonInterpreter::start(&self.program, &self.environment).await;
                 }
             }
         }
     }
 
     /// Returns an interpreter to the pool if it can be reused; otherwise drops it.
-    pub(super) fn give_back(&self, mut interpreter: Interpreter) {
+    pub(super) fn give_back(&self, mut interpreter: PythonInterpreter) {
         if !interpreter.is_fit() {
             return;
         }
@@ -68,7 +68,7 @@ impl Pool {
         }
     }
 
-    fn take_idle(&self) -> Option<Interpreter> {
+    fn take_idle(&self) -> Option<PythonInterpreter> {
         loop {
             let mut found = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
             if found.is_fit() {

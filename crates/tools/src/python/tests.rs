@@ -15,7 +15,7 @@ fn python() -> Python {
 }
 
 /// Runs a call with interpreters that all tests share, in a runtime that outlives each test.
-async fn run(call: &Call) -> Ended {
+async fn run(call: &Call) -> ToolResult {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
     static PYTHON: LazyLock<Python> = LazyLock::new(python);
     let call = call.clone();

@@ -6,7 +6,7 @@ const WRAP_BYTES_MAX: usize = 64;
 
 /// A way to read a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum ReadMode {
     /// All bytes unchanged.
     AsWritten,
     /// Percent-encoding and JSON escapes are decoded, in any mixture.
@@ -17,58 +17,60 @@ pub(super) enum Reading {
 
 /// A decoded byte and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct DecodedByte {
     pub(super) byte: u8,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 /// An output of a reader.
-pub(super) enum Step {
-    Read(Read),
+pub(super) enum ReaderOutput {
+    Byte(DecodedByte),
     /// A gap: earlier and later bytes do not belong together.
     Break,
 }
 
 /// The state of reading a text in one of the readings.
 #[derive(Debug)]
-pub(super) enum Reader {
+pub(super) enum TextReader {
     AsWritten,
     Decoded(Decoder),
     Compact(Compactor),
 }
 
-impl Reader {
-    pub(super) fn new(reading: Reading) -> Self {
+impl TextReader {
+    pub(super) fn new(reading: ReadMode) -> Self {
         match reading {
-            Reading::AsWritten => Reader::AsWritten,
-            Reading::Decoded => Reader::Decoded(Decoder::default()),
-            Reading::Compact => Reader::Compact(Compactor::default()),
+            ReadMode::AsWritten => TextReader::AsWritten,
+            ReadMode::Decoded => TextReader::Decoded(Decoder::default()),
+            ReadMode::Compact => TextReader::Compact(Compactor::default()),
         }
     }
 
     /// Reads the byte at position `at` and passes the resulting steps to `give`.
-    pub(super) fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(Step)) {
+    pub(super) fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(ReaderOutput)) {
         match self {
-            Reader::AsWritten => give(Step::Read(Read { byte, start: at, end: at + 1 })),
-            Reader::Decoded(decoder) => decoder.push(byte, at, give),
-            Reader::Compact(compactor) => compactor.push(byte, at, give),
+            TextReader::AsWritten => {
+                give(ReaderOutput::Byte(DecodedByte { byte, start: at, end: at + 1 }))
+            }
+            TextReader::Decoded(decoder) => decoder.push(byte, at, give),
+            TextReader::Compact(compactor) => compactor.push(byte, at, give),
         }
     }
 
     /// Passes the bytes that are still held back at the end of a text to `give`.
-    pub(super) fn finish(&mut self, give: &mut impl FnMut(Step)) {
+    pub(super) fn finish(&mut self, give: &mut impl FnMut(ReaderOutput)) {
         match self {
-            Reader::AsWritten | Reader::Compact(_) => {}
-            Reader::Decoded(decoder) => decoder.give_up(give),
+            TextReader::AsWritten | TextReader::Compact(_) => {}
+            TextReader::Decoded(decoder) => decoder.give_up(give),
         }
     }
 
     /// The position of the first byte that is held back.
     pub(super) fn held_from(&self) -> Option<usize> {
         match self {
-            Reader::AsWritten | Reader::Compact(_) => None,
-            Reader::Decoded(decoder) => {
+            TextReader::AsWritten | TextReader::Compact(_) => None,
+            TextReader::Decoded(decoder) => {
                 (decoder.length > 0 || decoder.high.is_some()).then(|| decoder.first())
             }
         }
@@ -91,7 +93,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(Step)) {
+    fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(ReaderOutput)) {
         if self.length == 0 {
             if byte == b'%' || byte == b'\\' {
                 self.start = at;
@@ -99,7 +101,7 @@ impl Decoder {
                 self.length = 1;
             } else {
                 self.high = None;
-                give(Step::Read(Read { byte, start: at, end: at + 1 }));
+                give(ReaderOutput::Byte(DecodedByte { byte, start: at, end: at + 1 }));
             }
             return;
         }
@@ -121,7 +123,7 @@ impl Decoder {
     }
 
     /// Passes the character of a complete escape to `give`.
-    fn decode(&mut self, end: usize, give: &mut impl FnMut(Step)) {
+    fn decode(&mut self, end: usize, give: &mut impl FnMut(ReaderOutput)) {
         let start = self.start;
         let byte = match &self.escape[..self.length] {
             [b'%', high, low] => value_of(*high) << 4 | value_of(*low),
@@ -141,11 +143,17 @@ impl Decoder {
         };
         self.length = 0;
         self.high = None;
-        give(Step::Read(Read { byte, start, end }));
+        give(ReaderOutput::Byte(DecodedByte { byte, start, end }));
     }
 
     /// Passes the character of a UTF-16 code unit, or of a surrogate pair, to `give`.
-    fn decode_unit(&mut self, unit: u16, start: usize, end: usize, give: &mut impl FnMut(Step)) {
+    fn decode_unit(
+        &mut self,
+        unit: u16,
+        start: usize,
+        end: usize,
+        give: &mut impl FnMut(ReaderOutput),
+    ) {
         let before = self.high.take();
         if (0xd800..0xdc00).contains(&unit) {
             self.high = Some((unit, start));
@@ -157,16 +165,16 @@ impl Decoder {
         };
         for character in char::decode_utf16(units).flatten() {
             for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-                give(Step::Read(Read { byte, start, end }));
+                give(ReaderOutput::Byte(DecodedByte { byte, start, end }));
             }
         }
     }
 
     /// Passes the bytes of an invalid escape to `give` unchanged.
-    fn give_up(&mut self, give: &mut impl FnMut(Step)) {
+    fn give_up(&mut self, give: &mut impl FnMut(ReaderOutput)) {
         self.high = None;
         for (at, byte) in (self.start..).zip(&self.escape[..self.length]) {
-            give(Step::Read(Read { byte: *byte, start: at, end: at + 1 }));
+            give(ReaderOutput::Byte(DecodedByte { byte: *byte, start: at, end: at + 1 }));
         }
         self.length = 0;
     }
@@ -195,13 +203,13 @@ pub(super) struct Compactor {
 }
 
 impl Compactor {
-    fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(Step)) {
+    fn push(&mut self, byte: u8, at: usize, give: &mut impl FnMut(ReaderOutput)) {
         let was_escape = std::mem::take(&mut self.after_backslash) && b"nrt".contains(&byte);
         if was_escape || byte.is_ascii_whitespace() || byte == b'\\' {
             self.after_backslash = byte == b'\\';
             self.left_out += 1;
             if self.left_out > WRAP_BYTES_MAX {
-                give(Step::Break);
+                give(ReaderOutput::Break);
             }
             return;
         }
@@ -212,9 +220,9 @@ impl Compactor {
             byte => byte,
         };
         if byte.is_ascii_alphanumeric() || b"+/=".contains(&byte) {
-            give(Step::Read(Read { byte, start: at, end: at + 1 }));
+            give(ReaderOutput::Byte(DecodedByte { byte, start: at, end: at + 1 }));
         } else {
-            give(Step::Break);
+            give(ReaderOutput::Break);
         }
     }
 }

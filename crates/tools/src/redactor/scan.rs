@@ -7,12 +7,12 @@ use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 
-use super::reading::{Read, Reader, Reading, Step};
+use super::reading::{DecodedByte, ReadMode, ReaderOutput, TextReader};
 use super::secrets::Pattern;
 
 /// The automaton of all secrets in one reading.
 pub(super) struct Searcher {
-    reading: Reading,
+    reading: ReadMode,
     automaton: NFA,
     /// The edges of each pattern, by pattern index.
     edges: Vec<Edges>,
@@ -22,7 +22,7 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
-    pub(super) fn new(reading: Reading, patterns: impl IntoIterator<Item = Pattern>) -> Self {
+    pub(super) fn new(reading: ReadMode, patterns: impl IntoIterator<Item = Pattern>) -> Self {
         let (texts, edges): (Vec<String>, Vec<Edges>) =
             patterns.into_iter().map(|pattern| (pattern.text, pattern.edges)).unzip();
         let automaton = NFA::builder().match_kind(MatchKind::Standard).build(&texts);
@@ -57,8 +57,8 @@ pub(super) enum Tail {
 
 /// The progress of searching one text in one reading.
 #[derive(Debug)]
-pub(super) struct Scan {
-    reader: Reader,
+pub(super) struct SecretScan {
+    reader: TextReader,
     search: Search,
 }
 
@@ -72,11 +72,11 @@ struct Search {
     tail: Tail,
 }
 
-impl Scan {
+impl SecretScan {
     pub(super) fn new(searcher: &Searcher) -> Self {
         let search =
             Search { state: searcher.start, starts: VecDeque::new(), end: 0, tail: Tail::None };
-        Self { reader: Reader::new(searcher.reading), search }
+        Self { reader: TextReader::new(searcher.reading), search }
     }
 
     /// Reads the byte at position `at` and adds the secrets that end there to `found`.
@@ -106,10 +106,10 @@ impl Scan {
 }
 
 impl Search {
-    fn take(&mut self, searcher: &Searcher, step: Step, found: &mut Vec<Range<usize>>) {
+    fn take(&mut self, searcher: &Searcher, step: ReaderOutput, found: &mut Vec<Range<usize>>) {
         let read = match step {
-            Step::Read(read) => read,
-            Step::Break => {
+            ReaderOutput::Byte(read) => read,
+            ReaderOutput::Break => {
                 self.state = searcher.start;
                 self.starts.clear();
                 self.tail = Tail::None;
@@ -147,7 +147,7 @@ impl Search {
     }
 
     /// Adds a byte after a match if it contains bits of the secret.
-    fn take_tail(&mut self, read: Read, found: &mut Vec<Range<usize>>) {
+    fn take_tail(&mut self, read: DecodedByte, found: &mut Vec<Range<usize>>) {
         let is_part = match self.tail {
             Tail::None => false,
             Tail::Padding => read.byte == b'=',

@@ -16,7 +16,7 @@ use crate::testing::{lease, settings};
 
 /// The way in which a service fails.
 #[derive(Clone, Copy)]
-enum Fault {
+enum ServiceFault {
     /// Accepts connections and never answers.
     Silent,
     /// Reads a request and closes the connection.
@@ -30,7 +30,7 @@ const SHORT_MS: u64 = 1000;
 const LONG_MS: u64 = 60_000;
 
 /// Starts a service that fails in the given way.
-async fn failing(fault: Fault) -> SocketAddr {
+async fn failing(fault: ServiceFault) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
     tokio::spawn(async move {
@@ -38,12 +38,12 @@ async fn failing(fault: Fault) -> SocketAddr {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = [0; 4096];
             match fault {
-                Fault::Silent => kept.push(stream),
-                Fault::Cut => {
+                ServiceFault::Silent => kept.push(stream),
+                ServiceFault::Cut => {
                     // Reads the request and does not answer.
                     let _heard = stream.read(&mut request).await;
                 }
-                Fault::Says(answer) => {
+                ServiceFault::Says(answer) => {
                     let _heard = stream.read(&mut request).await;
                     let _told = stream.write_all(answer).await;
                 }
@@ -72,7 +72,7 @@ async fn told(tool: ToolKind, config: Value, within_ms: u64) -> String {
 /// Checks the errors for a service that is down and for each of the faults.
 async fn check(
     tool: ToolKind,
-    faults: &[(&str, Fault)],
+    faults: &[(&str, ServiceFault)],
     config: impl Fn(&str) -> Value,
     expected: Expect,
 ) {
@@ -85,18 +85,21 @@ async fn check(
     expected.assert_eq(&table);
 }
 
-const SILENT: (&str, Fault) = ("silent", Fault::Silent);
-const CUT: (&str, Fault) = ("cut", Fault::Cut);
+const SILENT: (&str, ServiceFault) = ("silent", ServiceFault::Silent);
+const CUT: (&str, ServiceFault) = ("cut", ServiceFault::Cut);
 /// Announces more bytes than it sends.
-const HALF: (&str, Fault) =
-    ("half", Fault::Says(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n[{\"a\": 1},"));
-const BINARY: (&str, Fault) = (
+const HALF: (&str, ServiceFault) =
+    ("half", ServiceFault::Says(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n[{\"a\": 1},"));
+const BINARY: (&str, ServiceFault) = (
     "binary",
-    Fault::Says(b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 4\r\n\r\n\x89PNG"),
+    ServiceFault::Says(
+        b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 4\r\n\r\n\x89PNG",
+    ),
 );
-const DENIED: (&str, Fault) =
-    ("denied", Fault::Says(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno"));
-const NOISE: (&str, Fault) = ("noise", Fault::Says(b"\x00\xff\x00\xff\x00\xff\x00\xff\r\n"));
+const DENIED: (&str, ServiceFault) =
+    ("denied", ServiceFault::Says(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno"));
+const NOISE: (&str, ServiceFault) =
+    ("noise", ServiceFault::Says(b"\x00\xff\x00\xff\x00\xff\x00\xff\r\n"));
 
 #[tokio::test]
 async fn faults_of_http() {

@@ -4,19 +4,19 @@ use serde_json::json;
 use super::*;
 use crate::testing::{eventually, is_alive, lease, settings, show};
 
-async fn run(lease: &Lease) -> Ended {
+async fn run(lease: &Lease) -> ToolResult {
     let registry = Registry::standard(settings());
     run_in(&registry, lease).await
 }
 
-async fn run_in(registry: &Registry, lease: &Lease) -> Ended {
+async fn run_in(registry: &Registry, lease: &Lease) -> ToolResult {
     let (used, memory) = (UsedCredentials::default(), registry.memory().call());
     registry.run(lease, BTreeMap::new(), (&used, &memory), &CancellationToken::new()).await
 }
 
 /// A worker whose calls may hold 8 MiB each.
 fn small_worker() -> Registry {
-    Registry::standard(Settings { memory: MemoryBudget::new(16 * 1024 * 1024), ..settings() })
+    Registry::standard(ToolSettings { memory: MemoryBudget::new(16 * 1024 * 1024), ..settings() })
 }
 
 #[tokio::test]
@@ -129,16 +129,16 @@ async fn a_run_that_is_dropped_ends_what_it_started() {
 }
 
 /// Runs a lease with a credential `db` whose password is `hunter2-and-more`.
-async fn run_with_secret(lease: &Lease) -> Ended {
+async fn run_with_secret(lease: &Lease) -> ToolResult {
     let credential = r#"{"type": "postgres", "data": {"db_password": "hunter2-and-more"}}"#;
     let variable = ("NOETL_CREDENTIAL_DB".to_owned(), credential.to_owned());
     let credentials = Arc::new(FixedCredentials::from_environment([variable]));
-    let settings = Settings { credentials, ..settings() };
+    let settings = ToolSettings { credentials, ..settings() };
     run_in(&Registry::standard(settings), lease).await
 }
 
 #[track_caller]
-fn check_redacted(ended: &Ended) {
+fn check_redacted(ended: &ToolResult) {
     let shown = format!("{ended:?}");
     assert!(shown.contains("[REDA"), "{shown}");
     for part in ["hunte", "unter", "nter2", "r2-an", "and-m", "-more"] {

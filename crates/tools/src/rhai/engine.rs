@@ -63,11 +63,11 @@ fn stop() -> CancellationToken {
 }
 
 /// The interpreter of one thread.
-pub(super) struct Interpreter {
+pub(super) struct RhaiInterpreter {
     engine: Engine,
 }
 
-impl Interpreter {
+impl RhaiInterpreter {
     pub(super) fn new() -> Self {
         Self { engine: engine() }
     }

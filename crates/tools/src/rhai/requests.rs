@@ -17,9 +17,9 @@ use url::Url;
 
 use super::engine::current_requests;
 use crate::memory::{CallMemory, too_large};
-use crate::outgoing::{Outgoing, Request, Response};
+use crate::outgoing::{HttpRequest, HttpResponse, Outgoing};
 
-type Answer = Result<Dynamic, Box<EvalAltResult>>;
+type ScriptResult = Result<Dynamic, Box<EvalAltResult>>;
 
 /// The HTTP access of a call's script, which runs on a blocking thread.
 #[derive(Clone)]
@@ -34,17 +34,17 @@ pub(super) struct Requests {
 pub(super) fn add_to(engine: &mut Engine) {
     for (name, method) in [("http_get", Method::GET), ("http_delete", Method::DELETE)] {
         let of = method.clone();
-        engine.register_fn(name, move |url: &str| -> Answer {
+        engine.register_fn(name, move |url: &str| -> ScriptResult {
             current_requests().send(of.clone(), url, None, None)
         });
-        engine.register_fn(format!("{name}_auth"), move |url: &str, token: &str| -> Answer {
+        engine.register_fn(format!("{name}_auth"), move |url: &str, token: &str| -> ScriptResult {
             current_requests().send(method.clone(), url, None, Some(token))
         });
     }
-    engine.register_fn("http_post", |url: &str, body: Dynamic| -> Answer {
+    engine.register_fn("http_post", |url: &str, body: Dynamic| -> ScriptResult {
         current_requests().send(Method::POST, url, Some(&body), None)
     });
-    engine.register_fn("http_post_auth", |url: &str, body: Dynamic, token: &str| -> Answer {
+    engine.register_fn("http_post_auth", |url: &str, body: Dynamic, token: &str| -> ScriptResult {
         current_requests().send(Method::POST, url, Some(&body), Some(token))
     });
 }
@@ -56,9 +56,9 @@ impl Requests {
         url: &str,
         body: Option<&Dynamic>,
         token: Option<&str>,
-    ) -> Answer {
+    ) -> ScriptResult {
         let url = Url::parse(url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
-        let mut request = Request { method, ..Request::get(url) };
+        let mut request = HttpRequest { method, ..HttpRequest::get(url) };
         if let Some(body) = body {
             request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             // A string is sent unchanged, because most scripts create their JSON with `to_json`.
@@ -86,7 +86,7 @@ impl Requests {
 
     /// Returns `{status, headers, body, data}`: the body as text, and its parsed value if it is
     /// JSON.
-    async fn told(&self, response: &Response) -> Result<Value, ToolError> {
+    async fn told(&self, response: &HttpResponse) -> Result<Value, ToolError> {
         let headers = response.headers.iter().map(|(name, value)| {
             (name.to_string(), Value::from(String::from_utf8_lossy(value.as_bytes()).into_owned()))
         });

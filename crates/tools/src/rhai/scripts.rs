@@ -8,7 +8,7 @@ use ::rhai::{AST, EvalAltResult};
 use lru::LruCache;
 use noetl_model::Digest;
 
-use super::engine::Interpreter;
+use super::engine::RhaiInterpreter;
 
 /// The maximum number of compiled scripts kept.
 const SCRIPTS_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
@@ -29,7 +29,7 @@ impl Scripts {
     pub(super) fn get(
         &self,
         code: &str,
-        interpreter: &Interpreter,
+        interpreter: &RhaiInterpreter,
     ) -> Result<Arc<AST>, Box<EvalAltResult>> {
         if code.len() > SCRIPT_BYTES_MAX {
             return self.compile(code, interpreter);
@@ -46,7 +46,7 @@ impl Scripts {
     fn compile(
         &self,
         code: &str,
-        interpreter: &Interpreter,
+        interpreter: &RhaiInterpreter,
     ) -> Result<Arc<AST>, Box<EvalAltResult>> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
         interpreter.compile(code).map(Arc::new)

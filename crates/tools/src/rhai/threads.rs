@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::engine::Interpreter;
+use super::engine::RhaiInterpreter;
 
 /// The maximum number of scripts that run at once.
 pub(super) const THREADS_MAX: usize = 256;
@@ -19,25 +19,25 @@ const IDLE_WAIT: Duration = Duration::from_secs(10);
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// Work for a thread. The returned function is called when the thread is free again.
-pub(super) type Job = Box<dyn FnOnce(&mut Interpreter) -> Reply + Send>;
-pub(super) type Reply = Box<dyn FnOnce() + Send>;
+pub(super) type Job = Box<dyn FnOnce(&mut RhaiInterpreter) -> Completion + Send>;
+pub(super) type Completion = Box<dyn FnOnce() + Send>;
 
 /// The threads of a worker. Clones share them; they end when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Threads {
-    shared: Arc<Shared>,
+    shared: Arc<SharedQueue>,
     /// Ends the threads when the last clone is dropped.
-    _end: Arc<End>,
+    _end: Arc<EndWhenDropped>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedQueue {
+    state: Mutex<QueueState>,
     work: Condvar,
     threads_max: usize,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     waiting: VecDeque<Job>,
     threads: usize,
     idle: usize,
@@ -46,9 +46,9 @@ struct State {
     ended: bool,
 }
 
-struct End(Arc<Shared>);
+struct EndWhenDropped(Arc<SharedQueue>);
 
-impl Drop for End {
+impl Drop for EndWhenDropped {
     fn drop(&mut self) {
         self.0.lock().ended = true;
         self.0.work.notify_all();
@@ -58,8 +58,8 @@ impl Drop for End {
 impl Threads {
     pub(super) fn new(threads_max: usize) -> Self {
         let shared =
-            Arc::new(Shared { state: Mutex::default(), work: Condvar::new(), threads_max });
-        Self { _end: Arc::new(End(shared.clone())), shared }
+            Arc::new(SharedQueue { state: Mutex::default(), work: Condvar::new(), threads_max });
+        Self { _end: Arc::new(EndWhenDropped(shared.clone())), shared }
     }
 
     /// Runs a job on a thread, at once or when one is free.
@@ -87,14 +87,14 @@ impl Threads {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name("rhai".into()).stack_size(STACK_BYTES);
         thread.spawn(move || {
-            let mut interpreter = Interpreter::new();
+            let mut interpreter = RhaiInterpreter::new();
             shared.lock().idle += 1;
             while let Some(job) = shared.next() {
                 let done = catch_unwind(AssertUnwindSafe(|| job(&mut interpreter)));
                 shared.lock().idle += 1;
                 match done {
                     Ok(reply) => reply(),
-                    Err(_panic) => interpreter = Interpreter::new(),
+                    Err(_panic) => interpreter = RhaiInterpreter::new(),
                 }
             }
         })?;
@@ -107,7 +107,7 @@ impl Threads {
     }
 }
 
-impl Shared {
+impl SharedQueue {
     /// Waits for a job as an idle thread. Returns `None` after [`IDLE_WAIT`], or when the pool
     /// ends.
     fn next(&self) -> Option<Job> {
@@ -123,7 +123,7 @@ impl Shared {
         job
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use crate::outgoing::Egress;
 use crate::testing::{call_with, settings, show};
 
 async fn run(config: Value, input: Value) -> String {
-    let tool = Script::new(&settings(), Arc::new(Outgoing::new(Egress::Any, false)));
+    let tool = ScriptTool::new(&settings(), Arc::new(Outgoing::new(Egress::Any, false)));
     show(&tool.run(&call_with(config, input, json!({}))).await)
 }
 

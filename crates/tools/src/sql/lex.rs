@@ -12,7 +12,7 @@ pub(crate) enum Dialect {
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SqlTokenKind {
     /// White space or a comment.
     Blank,
     /// A keyword or an unquoted name.
@@ -34,15 +34,15 @@ pub(crate) enum Kind {
 
 /// A token of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind,
+pub(crate) struct SqlToken<'a> {
+    pub(crate) kind: SqlTokenKind,
     pub(crate) text: &'a str,
     /// The byte offset of the token.
     pub(crate) at: usize,
 }
 
-impl<'a> Token<'a> {
-    /// The name in a [`Kind::Named`].
+impl<'a> SqlToken<'a> {
+    /// The name in a [`SqlTokenKind::Named`].
     pub(crate) fn name(&self) -> &'a str {
         self.text
             .strip_prefix("%(")
@@ -50,91 +50,94 @@ impl<'a> Token<'a> {
             .unwrap_or_else(|| self.text.trim_start_matches(':'))
     }
 
-    /// The number in a [`Kind::Numbered`]; `None` if it is too large.
+    /// The number in a [`SqlTokenKind::Numbered`]; `None` if it is too large.
     pub(crate) fn number(&self) -> Option<usize> {
         self.text[1..].parse().ok()
     }
 
     pub(crate) fn is_word(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == SqlTokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 }
 
 /// Returns the tokens of a text, in order.
-pub(crate) fn tokens(dialect: Dialect, text: &str) -> Tokens<'_> {
-    Tokens { dialect, text, at: 0 }
+pub(crate) fn tokens(dialect: Dialect, text: &str) -> SqlTokens<'_> {
+    SqlTokens { dialect, text, at: 0 }
 }
 
-pub(crate) struct Tokens<'a> {
+pub(crate) struct SqlTokens<'a> {
     dialect: Dialect,
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Iterator for Tokens<'a> {
-    type Item = Token<'a>;
+impl<'a> Iterator for SqlTokens<'a> {
+    type Item = SqlToken<'a>;
 
-    fn next(&mut self) -> Option<Token<'a>> {
+    fn next(&mut self) -> Option<SqlToken<'a>> {
         let rest = &self.text[self.at..];
         let first = rest.chars().next()?;
         let (kind, length) = self.measure(rest, first);
-        let token = Token { kind, text: &rest[..length], at: self.at };
+        let token = SqlToken { kind, text: &rest[..length], at: self.at };
         self.at += length;
         Some(token)
     }
 }
 
-impl Tokens<'_> {
-    fn measure(&self, rest: &str, first: char) -> (Kind, usize) {
+impl SqlTokens<'_> {
+    fn measure(&self, rest: &str, first: char) -> (SqlTokenKind, usize) {
         let nests = self.dialect != Dialect::Sqlite;
         match first {
-            c if c.is_whitespace() => (Kind::Blank, span(rest, char::is_whitespace)),
-            '-' if rest.starts_with("--") => (Kind::Blank, span(rest, |c| c != '\n')),
-            '/' if rest.starts_with("/*") => (Kind::Blank, comment(rest, nests)),
-            '\'' => (Kind::Quoted, quoted(rest, '\'')),
-            '"' => (Kind::Quoted, quoted(rest, '"')),
-            '`' if self.dialect == Dialect::Sqlite => (Kind::Quoted, quoted(rest, '`')),
+            c if c.is_whitespace() => (SqlTokenKind::Blank, span(rest, char::is_whitespace)),
+            '-' if rest.starts_with("--") => (SqlTokenKind::Blank, span(rest, |c| c != '\n')),
+            '/' if rest.starts_with("/*") => (SqlTokenKind::Blank, comment(rest, nests)),
+            '\'' => (SqlTokenKind::Quoted, quoted(rest, '\'')),
+            '"' => (SqlTokenKind::Quoted, quoted(rest, '"')),
+            '`' if self.dialect == Dialect::Sqlite => (SqlTokenKind::Quoted, quoted(rest, '`')),
             '[' if self.dialect == Dialect::Sqlite => {
-                (Kind::Quoted, rest.find(']').map_or(rest.len(), |end| end + 1))
+                (SqlTokenKind::Quoted, rest.find(']').map_or(rest.len(), |end| end + 1))
             }
-            ';' => (Kind::Semicolon, 1),
+            ';' => (SqlTokenKind::Semicolon, 1),
             '$' => self.dollar(rest),
             '?' => match span(&rest[1..], |c| c.is_ascii_digit()) {
-                0 => (Kind::Mark, 1),
-                digits => (Kind::Numbered, 1 + digits),
+                0 => (SqlTokenKind::Mark, 1),
+                digits => (SqlTokenKind::Numbered, 1 + digits),
             },
-            ':' if rest.starts_with("::") => (Kind::Symbol, 2),
-            ':' if starts_name(&rest[1..]) => (Kind::Named, 1 + span(&rest[1..], is_name)),
-            '%' if is_python_mark(rest) => (Kind::PythonMark, 2),
-            '%' => python_placeholder(rest).map_or((Kind::Symbol, 1), |end| (Kind::Named, end)),
-            c if c.is_ascii_digit() => (Kind::Symbol, span(rest, |c| is_name(c) || c == '.')),
+            ':' if rest.starts_with("::") => (SqlTokenKind::Symbol, 2),
+            ':' if starts_name(&rest[1..]) => (SqlTokenKind::Named, 1 + span(&rest[1..], is_name)),
+            '%' if is_python_mark(rest) => (SqlTokenKind::PythonMark, 2),
+            '%' => python_placeholder(rest)
+                .map_or((SqlTokenKind::Symbol, 1), |end| (SqlTokenKind::Named, end)),
+            c if c.is_ascii_digit() => {
+                (SqlTokenKind::Symbol, span(rest, |c| is_name(c) || c == '.'))
+            }
             c if is_name(c) => self.word(rest),
-            c => (Kind::Symbol, c.len_utf8()),
+            c => (SqlTokenKind::Symbol, c.len_utf8()),
         }
     }
 
     /// Reads a word; `E'…'` is a string with backslash escapes.
-    fn word(&self, rest: &str) -> (Kind, usize) {
+    fn word(&self, rest: &str) -> (SqlTokenKind, usize) {
         let escapes = self.dialect != Dialect::Sqlite;
         if escapes && (rest.starts_with("E'") || rest.starts_with("e'")) {
-            return (Kind::Quoted, 1 + quoted_with_escapes(&rest[1..]));
+            return (SqlTokenKind::Quoted, 1 + quoted_with_escapes(&rest[1..]));
         }
-        (Kind::Word, span(rest, |c| is_name(c) || c == '$'))
+        (SqlTokenKind::Word, span(rest, |c| is_name(c) || c == '$'))
     }
 
     /// Reads `$1`, or a string between `$tag$` and `$tag$`.
-    fn dollar(&self, rest: &str) -> (Kind, usize) {
+    fn dollar(&self, rest: &str) -> (SqlTokenKind, usize) {
         let digits = span(&rest[1..], |c| c.is_ascii_digit());
         if digits > 0 {
-            return (Kind::Numbered, 1 + digits);
+            return (SqlTokenKind::Numbered, 1 + digits);
         }
         let tag = 1 + span(&rest[1..], is_name);
         if self.dialect == Dialect::Sqlite || !rest[tag..].starts_with('$') {
-            return (Kind::Symbol, tag);
+            return (SqlTokenKind::Symbol, tag);
         }
         let fence = &rest[..=tag];
         let end = rest[fence.len()..].find(fence);
-        (Kind::Quoted, end.map_or(rest.len(), |end| end + 2 * fence.len()))
+        (SqlTokenKind::Quoted, end.map_or(rest.len(), |end| end + 2 * fence.len()))
     }
 }
 

@@ -4,8 +4,8 @@
 use noetl_model::ToolError;
 use serde_json::{Map, Value};
 
-use super::lex::{Dialect, Kind, tokens};
-use crate::keys::Keys;
+use super::lex::{Dialect, SqlTokenKind, tokens};
+use crate::keys::ToolConfig;
 
 /// The value of `params`.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,13 +17,13 @@ pub(crate) enum Params {
 
 /// A statement with numbered placeholders and a value for each.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bound {
+pub(crate) struct BoundStatement {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
 }
 
 impl Params {
-    pub(crate) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+    pub(crate) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         match keys.find(&["params", "parameters"]) {
             None => Ok(Params::None),
             Some((_, Value::Array(values))) => Ok(Params::Listed(values.clone())),
@@ -36,12 +36,12 @@ impl Params {
     /// beginning.
     pub(crate) fn bind(
         &self,
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
         dialect: Dialect,
         sql: &str,
-    ) -> Result<Bound, ToolError> {
+    ) -> Result<BoundStatement, ToolError> {
         match self {
-            Params::None => Ok(Bound { sql: sql.to_owned(), values: Vec::new() }),
+            Params::None => Ok(BoundStatement { sql: sql.to_owned(), values: Vec::new() }),
             Params::Listed(values) => listed(keys, dialect, sql, values),
             Params::Named(values) => named(keys, dialect, sql, values),
         }
@@ -49,28 +49,30 @@ impl Params {
 }
 
 fn listed(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     dialect: Dialect,
     sql: &str,
     values: &[Value],
-) -> Result<Bound, ToolError> {
+) -> Result<BoundStatement, ToolError> {
     let mut bound = String::with_capacity(sql.len());
     let mut needed = 0;
     let mut marks = 0;
     // In a statement with numbered placeholders, `%s` is a modulo by `s`.
-    let has_numbers =
-        tokens(dialect, sql).any(|it| it.kind == Kind::Numbered && it.text.starts_with('$'));
+    let has_numbers = tokens(dialect, sql)
+        .any(|it| it.kind == SqlTokenKind::Numbered && it.text.starts_with('$'));
     for token in tokens(dialect, sql) {
         // In PostgreSQL a question mark is an operator.
         let number = match token.kind {
-            Kind::Numbered if token.text.starts_with('$') || dialect != Dialect::Postgres => {
+            SqlTokenKind::Numbered
+                if token.text.starts_with('$') || dialect != Dialect::Postgres =>
+            {
                 token.number()
             }
-            Kind::Mark if dialect != Dialect::Postgres => {
+            SqlTokenKind::Mark if dialect != Dialect::Postgres => {
                 marks += 1;
                 Some(marks)
             }
-            Kind::PythonMark if !has_numbers => {
+            SqlTokenKind::PythonMark if !has_numbers => {
                 marks += 1;
                 Some(marks)
             }
@@ -90,15 +92,15 @@ fn listed(
             "a statement asks for parameter {needed}, but `params` has only {given}"
         )));
     }
-    Ok(Bound { sql: bound, values: values[..needed].to_vec() })
+    Ok(BoundStatement { sql: bound, values: values[..needed].to_vec() })
 }
 
 fn named(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     dialect: Dialect,
     sql: &str,
     values: &Map<String, Value>,
-) -> Result<Bound, ToolError> {
+) -> Result<BoundStatement, ToolError> {
     let mut bound = String::with_capacity(sql.len());
     let mut names: Vec<&str> = Vec::new();
     let mut brackets = 0_usize;
@@ -108,7 +110,7 @@ fn named(
             "]" => brackets = brackets.saturating_sub(1),
             _ => {}
         }
-        if token.kind != Kind::Named {
+        if token.kind != SqlTokenKind::Named {
             bound.push_str(token.text);
             continue;
         }
@@ -132,7 +134,7 @@ fn named(
         bound.push_str(&placeholder(dialect, at + 1));
     }
     let values = names.iter().map(|name| values[*name].clone()).collect();
-    Ok(Bound { sql: bound, values })
+    Ok(BoundStatement { sql: bound, values })
 }
 
 fn placeholder(dialect: Dialect, number: usize) -> String {
@@ -151,7 +153,7 @@ mod tests {
 
     fn check(dialect: Dialect, sql: &str, params: Value, expected: Expect) {
         let config = json!({ "params": params });
-        let keys = Keys::new("postgres", config.as_object().expect("it is a map"));
+        let keys = ToolConfig::new("postgres", config.as_object().expect("it is a map"));
         let bound = Params::read(keys).and_then(|params| params.bind(keys, dialect, sql));
         let shown = match bound {
             Ok(bound) => format!("{} {}", bound.sql, Value::Array(bound.values)),

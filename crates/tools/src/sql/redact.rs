@@ -7,9 +7,9 @@ const SECRET_CHARACTERS_MIN: usize = 4;
 
 /// The secrets of one call.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Secrets(Vec<String>);
+pub(crate) struct SecretMasker(Vec<String>);
 
-impl Secrets {
+impl SecretMasker {
     pub(crate) fn add(&mut self, secret: &str) {
         if SECRET_CHARACTERS_MIN <= secret.chars().count() {
             self.0.push(secret.to_owned());
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_masked_wherever_it_stands() {
-        let mut secrets = Secrets::default();
+        let mut secrets = SecretMasker::default();
         for secret in ["hunter2", "hunter2-and-more", "abc"] {
             secrets.add(secret);
         }

@@ -16,7 +16,7 @@ const COLUMN_BYTES: usize = 80;
 
 /// The result of one statement.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Produced {
+pub(crate) enum StatementResult {
     /// The rows of a statement that returns rows, possibly none.
     Rows { columns: Vec<String>, rows: Vec<Vec<Value>> },
     /// The number of rows changed by a statement that returns none.
@@ -33,7 +33,7 @@ pub(crate) enum RowForm {
 }
 
 /// Builds the output of a script from the results of its statements.
-pub(crate) fn output(results: Vec<Produced>, form: RowForm) -> Value {
+pub(crate) fn output(results: Vec<StatementResult>, form: RowForm) -> Value {
     let views: Vec<Value> = results.into_iter().map(|produced| view(produced, form)).collect();
     let mut output = match views.last() {
         Some(Value::Object(last)) => last.clone(),
@@ -45,16 +45,16 @@ pub(crate) fn output(results: Vec<Produced>, form: RowForm) -> Value {
     Value::Object(output)
 }
 
-fn view(produced: Produced, form: RowForm) -> Value {
+fn view(produced: StatementResult, form: RowForm) -> Value {
     match produced {
-        Produced::Affected(count) => json!({
+        StatementResult::Affected(count) => json!({
             "status": "success",
             "columns": [],
             "rows": [],
             "row_count": count,
             "affected_rows": count,
         }),
-        Produced::Rows { columns, rows } => {
+        StatementResult::Rows { columns, rows } => {
             let columns = distinct(columns);
             let count = rows.len();
             let rows: Vec<Value> = match form {
@@ -92,13 +92,13 @@ pub(crate) fn distinct(columns: Vec<String>) -> Vec<String> {
 
 /// The remaining budget for the rows of one call: [`RESULT_BYTES_MAX`], and memory, which is
 /// reserved row by row.
-pub(crate) struct Budget<'m> {
+pub(crate) struct ResultBudget<'m> {
     memory: &'m CallMemory,
     found: Footprint,
     left: usize,
 }
 
-impl<'m> Budget<'m> {
+impl<'m> ResultBudget<'m> {
     pub(crate) fn new(memory: &'m CallMemory) -> Self {
         Self { memory, found: Footprint::default(), left: RESULT_BYTES_MAX }
     }
@@ -154,18 +154,18 @@ mod tests {
 
     use super::*;
 
-    fn check(results: Vec<Produced>, form: RowForm, expected: Expect) {
+    fn check(results: Vec<StatementResult>, form: RowForm, expected: Expect) {
         expected.assert_eq(&output(results, form).to_string());
     }
 
-    fn rows(columns: &[&str], rows: Vec<Vec<Value>>) -> Produced {
-        Produced::Rows { columns: columns.iter().map(ToString::to_string).collect(), rows }
+    fn rows(columns: &[&str], rows: Vec<Vec<Value>>) -> StatementResult {
+        StatementResult::Rows { columns: columns.iter().map(ToString::to_string).collect(), rows }
     }
 
     #[test]
     fn the_last_statement_is_at_the_top_and_each_under_its_number() {
         check(
-            vec![Produced::Affected(3), rows(&["a"], vec![vec![json!(1)]])],
+            vec![StatementResult::Affected(3), rows(&["a"], vec![vec![json!(1)]])],
             RowForm::Map,
             expect![[
                 r#"{"status":"success","columns":["a"],"rows":[{"a":1}],"row_count":1,"command_0":{"status":"success","columns":[],"rows":[],"row_count":3,"affected_rows":3},"command_1":{"status":"success","columns":["a"],"rows":[{"a":1}],"row_count":1}}"#

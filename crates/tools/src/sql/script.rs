@@ -6,7 +6,7 @@ use noetl_model::{ErrorKind, ToolError};
 use serde_json::Value;
 
 use super::result::RowForm;
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 
 /// The maximum length of a script.
 const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -16,7 +16,7 @@ const TEXT_KEYS: &[&str] =
 
 /// Reads the script from `query`, `command`, `commands` or a synonym, or from the file named by
 /// `script`.
-pub(crate) async fn read(keys: Keys<'_>) -> Result<String, ToolError> {
+pub(crate) async fn read(keys: ToolConfig<'_>) -> Result<String, ToolError> {
     let text = match keys.find(TEXT_KEYS) {
         Some((_, Value::String(text))) => text.clone(),
         Some((key, Value::Array(items))) => {
@@ -36,19 +36,19 @@ pub(crate) async fn read(keys: Keys<'_>) -> Result<String, ToolError> {
 }
 
 /// Reads `as_objects`: rows as maps (the default) or as lists.
-pub(crate) fn row_form(keys: Keys<'_>) -> Result<RowForm, ToolError> {
+pub(crate) fn row_form(keys: ToolConfig<'_>) -> Result<RowForm, ToolError> {
     Ok(match keys.flag(&["as_objects"])? {
         None | Some(true) => RowForm::Map,
         Some(false) => RowForm::List,
     })
 }
 
-async fn file(keys: Keys<'_>) -> Result<String, ToolError> {
+async fn file(keys: ToolConfig<'_>) -> Result<String, ToolError> {
     let path = match keys.find(&["script", "file"]) {
         None => return Err(keys.error("`query` is missing: the statements to run")),
         Some((_, Value::String(path))) => path.clone(),
         Some((_, Value::Object(script))) => {
-            let script = Keys::new("script", script);
+            let script = ToolConfig::new("script", script);
             match script.text(&["uri", "path"])? {
                 Some(path) => path,
                 None => return Err(keys.error("`script.uri` is missing: a file of statements")),

@@ -1,22 +1,22 @@
 //! Splits a script into statements at semicolons, except inside quotes, comments, parentheses and
 //! the bodies of triggers and functions.
 
-use super::lex::{Dialect, Kind, Token, tokens};
+use super::lex::{Dialect, SqlToken, SqlTokenKind, tokens};
 
 /// One statement of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Statement<'a> {
+pub(crate) struct SqlStatement<'a> {
     /// The text, without preceding comments and the closing semicolon.
     pub(crate) sql: &'a str,
     /// The line on which the statement begins, from 1.
     pub(crate) line: usize,
 }
 
-impl Statement<'_> {
+impl SqlStatement<'_> {
     /// Returns true if a transaction is open after this statement; `open` is true if one was open
     /// before it.
     fn transaction(&self, dialect: Dialect, open: bool) -> bool {
-        let mut words = tokens(dialect, self.sql).filter(|token| token.kind != Kind::Blank);
+        let mut words = tokens(dialect, self.sql).filter(|token| token.kind != SqlTokenKind::Blank);
         let Some(first) = words.next() else { return open };
         let mut has = |word: &str| words.any(|token| token.is_word(word));
         match first.text.to_ascii_uppercase().as_str() {
@@ -29,15 +29,15 @@ impl Statement<'_> {
 }
 
 /// Returns the statements of a script, without empty ones.
-pub(crate) fn statements(dialect: Dialect, script: &str) -> Vec<Statement<'_>> {
+pub(crate) fn statements(dialect: Dialect, script: &str) -> Vec<SqlStatement<'_>> {
     let mut found = Vec::new();
     let mut nesting = Nesting::new(dialect);
     let mut start = None;
     let mut end = 0;
     for token in tokens(dialect, script) {
         match token.kind {
-            Kind::Blank => continue,
-            Kind::Semicolon if !nesting.is_inside() => {
+            SqlTokenKind::Blank => continue,
+            SqlTokenKind::Semicolon if !nesting.is_inside() => {
                 found.extend(start.take().map(|start| statement(script, start, end)));
                 nesting = Nesting::new(dialect);
                 continue;
@@ -52,7 +52,7 @@ pub(crate) fn statements(dialect: Dialect, script: &str) -> Vec<Statement<'_>> {
 }
 
 /// Returns the index of a statement that begins a transaction which no later statement ends.
-pub(crate) fn left_open(dialect: Dialect, statements: &[Statement<'_>]) -> Option<usize> {
+pub(crate) fn left_open(dialect: Dialect, statements: &[SqlStatement<'_>]) -> Option<usize> {
     let mut begun = None;
     for (index, statement) in statements.iter().enumerate() {
         let open = statement.transaction(dialect, begun.is_some());
@@ -61,9 +61,9 @@ pub(crate) fn left_open(dialect: Dialect, statements: &[Statement<'_>]) -> Optio
     begun
 }
 
-fn statement(script: &str, start: usize, end: usize) -> Statement<'_> {
+fn statement(script: &str, start: usize, end: usize) -> SqlStatement<'_> {
     let line = 1 + script[..start].matches('\n').count();
-    Statement { sql: &script[start..end], line }
+    SqlStatement { sql: &script[start..end], line }
 }
 
 /// The nesting at the current position in a statement.
@@ -72,12 +72,12 @@ struct Nesting {
     words: usize,
     creates: bool,
     parentheses: usize,
-    body: Body,
+    body: BodyState,
     previous_is_begin: bool,
 }
 
 /// The state of a statement body that contains statements itself.
-enum Body {
+enum BodyState {
     None,
     /// In a trigger, before the `BEGIN` of its body.
     Awaited,
@@ -92,25 +92,25 @@ impl Nesting {
             words: 0,
             creates: false,
             parentheses: 0,
-            body: Body::None,
+            body: BodyState::None,
             previous_is_begin: false,
         }
     }
 
     fn is_inside(&self) -> bool {
-        0 < self.parentheses || matches!(self.body, Body::Open(depth) if 0 < depth)
+        0 < self.parentheses || matches!(self.body, BodyState::Open(depth) if 0 < depth)
     }
 
-    fn see(&mut self, token: &Token<'_>) {
+    fn see(&mut self, token: &SqlToken<'_>) {
         match token.text {
             "(" => self.parentheses += 1,
             ")" => self.parentheses = self.parentheses.saturating_sub(1),
-            _ if token.kind == Kind::Word => self.see_word(token),
+            _ if token.kind == SqlTokenKind::Word => self.see_word(token),
             _ => {}
         }
     }
 
-    fn see_word(&mut self, token: &Token<'_>) {
+    fn see_word(&mut self, token: &SqlToken<'_>) {
         self.words += 1;
         self.creates |= self.words == 1 && token.is_word("CREATE");
         if !self.creates {
@@ -119,20 +119,20 @@ impl Nesting {
         let begins = token.is_word("BEGIN");
         let is_trigger = self.is_trigger(token);
         match &mut self.body {
-            Body::Open(depth) if begins || token.is_word("CASE") => *depth += 1,
-            Body::Open(depth) if token.is_word("END") => *depth = depth.saturating_sub(1),
-            Body::Awaited if begins => self.body = Body::Open(1),
-            Body::None if is_trigger => self.body = Body::Awaited,
-            Body::None if self.previous_is_begin && token.is_word("ATOMIC") => {
-                self.body = Body::Open(1);
+            BodyState::Open(depth) if begins || token.is_word("CASE") => *depth += 1,
+            BodyState::Open(depth) if token.is_word("END") => *depth = depth.saturating_sub(1),
+            BodyState::Awaited if begins => self.body = BodyState::Open(1),
+            BodyState::None if is_trigger => self.body = BodyState::Awaited,
+            BodyState::None if self.previous_is_begin && token.is_word("ATOMIC") => {
+                self.body = BodyState::Open(1);
             }
-            Body::None | Body::Awaited | Body::Open(_) => {}
+            BodyState::None | BodyState::Awaited | BodyState::Open(_) => {}
         }
         self.previous_is_begin = begins;
     }
 
     /// True for `CREATE [TEMP] TRIGGER`, where the body is part of the statement.
-    fn is_trigger(&self, token: &Token<'_>) -> bool {
+    fn is_trigger(&self, token: &SqlToken<'_>) -> bool {
         self.dialect == Dialect::Sqlite && self.words <= 3 && token.is_word("TRIGGER")
     }
 }

@@ -18,9 +18,9 @@ use sqlx::{
 use tokio_util::sync::CancellationToken;
 
 use super::failure;
-use crate::keys::Keys;
-use crate::sql::params::Bound;
-use crate::sql::result::{Budget, Produced};
+use crate::keys::ToolConfig;
+use crate::sql::params::BoundStatement;
+use crate::sql::result::{ResultBudget, StatementResult};
 
 /// How long a statement waits for a lock on the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,14 +31,14 @@ const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 const CHANGING: &[&str] = &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
 
 /// An open database.
-pub(crate) struct Database {
+pub(crate) struct SqliteDatabase {
     connection: SqliteConnection,
 }
 
-impl Database {
+impl SqliteDatabase {
     /// Opens `database`, a path; the database is in memory if it is missing.
     pub(crate) async fn open(
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
         cancel: &CancellationToken,
     ) -> Result<Self, ToolError> {
         let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
@@ -78,13 +78,13 @@ impl Database {
     /// Runs one statement.
     pub(crate) async fn query(
         &mut self,
-        bound: &Bound,
-        budget: &mut Budget<'_>,
-    ) -> Result<Produced, ToolError> {
+        bound: &BoundStatement,
+        budget: &mut ResultBudget<'_>,
+    ) -> Result<StatementResult, ToolError> {
         let columns = self.columns(&bound.sql).await?;
         if columns.is_empty() {
             let affected = self.change(bound).await?;
-            return Ok(Produced::Affected(if changes(&bound.sql) { affected } else { 0 }));
+            return Ok(StatementResult::Affected(if changes(&bound.sql) { affected } else { 0 }));
         }
         let mut rows = Vec::new();
         let mut found = self.rows(bound);
@@ -93,11 +93,11 @@ impl Database {
             rows.push(row);
         }
         drop(found);
-        Ok(Produced::Rows { columns, rows })
+        Ok(StatementResult::Rows { columns, rows })
     }
 
     /// Runs one statement that returns no rows. Returns the number of changed rows.
-    pub(crate) async fn change(&mut self, bound: &Bound) -> Result<u64, ToolError> {
+    pub(crate) async fn change(&mut self, bound: &BoundStatement) -> Result<u64, ToolError> {
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
         let done = query.execute(&mut self.connection).await;
         Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
@@ -106,7 +106,7 @@ impl Database {
     /// Runs one statement that returns rows; each row is read on demand.
     pub(crate) fn rows<'a>(
         &'a mut self,
-        bound: &Bound,
+        bound: &BoundStatement,
     ) -> BoxStream<'a, Result<Vec<Value>, ToolError>> {
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.clone())), &bound.values);
         let found = query.fetch(&mut self.connection);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing::{call, show};
 
-async fn run(config: Value) -> Ended {
+async fn run(config: Value) -> ToolResult {
     Sqlite.run(&call(config)).await
 }
 

@@ -4,8 +4,8 @@ use super::*;
 use crate::credentials::FixedCredentials;
 use crate::testing::{call, show};
 
-fn tool() -> Subscription {
-    Subscription::new(Arc::default(), Arc::new(FixedCredentials::default()))
+fn tool() -> SubscriptionTool {
+    SubscriptionTool::new(Arc::default(), Arc::new(FixedCredentials::default()))
 }
 
 /// Starts a server with three orders in a stream, and a consumer of them.
@@ -37,7 +37,7 @@ fn poll(more: Value) -> Value {
     config
 }
 
-async fn run(server: &NatsServer, mut config: Value) -> Ended {
+async fn run(server: &NatsServer, mut config: Value) -> ToolResult {
     config["url"] = json!(server.url());
     tool().run(&call(config)).await
 }

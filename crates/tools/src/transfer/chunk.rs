@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::Sender;
 
 /// A number of rows. Each has a value for every column.
-pub(super) struct Chunk {
+pub(super) struct RowChunk {
     pub(super) columns: Arc<[String]>,
     pub(super) rows: Vec<Vec<Value>>,
     /// True if all rows have been sent. A source that fails sends no such chunk.
@@ -23,11 +23,11 @@ pub(super) struct Filler {
     columns: Arc<[String]>,
     rows: Vec<Vec<Value>>,
     rows_max: usize,
-    to: Sender<Chunk>,
+    to: Sender<RowChunk>,
 }
 
 impl Filler {
-    pub(super) fn new(columns: Vec<String>, rows_max: usize, to: Sender<Chunk>) -> Self {
+    pub(super) fn new(columns: Vec<String>, rows_max: usize, to: Sender<RowChunk>) -> Self {
         Self { columns: columns.into(), rows: Vec::new(), rows_max, to }
     }
 
@@ -61,8 +61,8 @@ impl Filler {
         let _ = self.to.blocking_send(chunk);
     }
 
-    fn chunk(&mut self, is_last: bool) -> Chunk {
-        Chunk { columns: self.columns.clone(), rows: std::mem::take(&mut self.rows), is_last }
+    fn chunk(&mut self, is_last: bool) -> RowChunk {
+        RowChunk { columns: self.columns.clone(), rows: std::mem::take(&mut self.rows), is_last }
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn row_of(
     }
 }
 
-impl Chunk {
+impl RowChunk {
     /// Renames and selects columns: each target column takes the source column that it is mapped
     /// to.
     pub(super) fn mapped(self, mapping: &[(String, String)]) -> Result<Self, ToolError> {

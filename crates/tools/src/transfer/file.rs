@@ -8,15 +8,15 @@ use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::mpsc::Sender;
 
-use super::Mode;
-use super::chunk::{Chunk, Filler, columns_of, row_of};
-use crate::keys::{Keys, scalar_text};
+use super::WriteMode;
+use super::chunk::{Filler, RowChunk, columns_of, row_of};
+use crate::keys::{ToolConfig, scalar_text};
 
 /// The maximum length of a row.
 const ROW_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum FileFormat {
     Csv,
     JsonLines,
 }
@@ -25,18 +25,18 @@ pub(super) enum Format {
 #[derive(Debug, Clone)]
 pub(super) struct RowFile {
     pub(super) path: PathBuf,
-    pub(super) format: Format,
+    pub(super) format: FileFormat,
 }
 
 impl RowFile {
     /// Reads `path`, and `format`, which defaults to the file extension.
-    pub(super) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+    pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let path = PathBuf::from(keys.required_text(&["path", "file", "uri"])?);
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_owned);
         let format = keys.text(&["format"])?.or(ending).unwrap_or_default();
         let format = match format.as_str() {
-            "csv" => Format::Csv,
-            "jsonl" | "ndjson" | "json_lines" => Format::JsonLines,
+            "csv" => FileFormat::Csv,
+            "jsonl" | "ndjson" | "json_lines" => FileFormat::JsonLines,
             other => {
                 return Err(keys.error(format!("`format` is `{other}`; known are csv and jsonl")));
             }
@@ -45,12 +45,16 @@ impl RowFile {
     }
 
     /// Sends all rows in chunks.
-    pub(super) async fn pump(&self, to: Sender<Chunk>, rows_max: usize) -> Result<(), ToolError> {
+    pub(super) async fn pump(
+        &self,
+        to: Sender<RowChunk>,
+        rows_max: usize,
+    ) -> Result<(), ToolError> {
         let file = File::open(&self.path).await.map_err(|error| self.failed(&error))?;
         let mut lines = Lines { file: BufReader::new(file), number: 0, of: self };
         match self.format {
-            Format::Csv => pump_csv(&mut lines, to, rows_max).await,
-            Format::JsonLines => pump_json(&mut lines, to, rows_max).await,
+            FileFormat::Csv => pump_csv(&mut lines, to, rows_max).await,
+            FileFormat::JsonLines => pump_json(&mut lines, to, rows_max).await,
         }
     }
 
@@ -92,7 +96,7 @@ impl Lines<'_> {
 
 async fn pump_csv(
     lines: &mut Lines<'_>,
-    to: Sender<Chunk>,
+    to: Sender<RowChunk>,
     rows_max: usize,
 ) -> Result<(), ToolError> {
     let header = record(lines).await?.unwrap_or_default();
@@ -158,7 +162,7 @@ fn cells(text: &str) -> Option<Vec<Option<String>>> {
 
 async fn pump_json(
     lines: &mut Lines<'_>,
-    to: Sender<Chunk>,
+    to: Sender<RowChunk>,
     rows_max: usize,
 ) -> Result<(), ToolError> {
     let mut first = Vec::new();
@@ -217,28 +221,28 @@ pub(super) struct RowWriter {
 }
 
 impl RowWriter {
-    pub(super) async fn open(of: RowFile, mode: Mode) -> Result<Self, ToolError> {
-        let part = (mode == Mode::Replace).then(|| part_of(&of.path));
+    pub(super) async fn open(of: RowFile, mode: WriteMode) -> Result<Self, ToolError> {
+        let part = (mode == WriteMode::Replace).then(|| part_of(&of.path));
         let path = part.as_deref().unwrap_or(&of.path);
         let mut options = File::options();
         match mode {
-            Mode::Replace => options.create(true).write(true).truncate(true),
-            Mode::Append | Mode::Upsert => options.create(true).append(true),
+            WriteMode::Replace => options.create(true).write(true).truncate(true),
+            WriteMode::Append | WriteMode::Upsert => options.create(true).append(true),
         };
         let file = options.open(path).await.map_err(|error| of.failed(&error))?;
         let length = file.metadata().await.map_err(|error| of.failed(&error))?.len();
         Ok(Self { file: BufWriter::new(file), wants_header: length == 0, of, part })
     }
 
-    pub(super) async fn write(&mut self, chunk: &Chunk) -> Result<(), ToolError> {
+    pub(super) async fn write(&mut self, chunk: &RowChunk) -> Result<(), ToolError> {
         let mut text = String::new();
-        if self.of.format == Format::Csv && std::mem::take(&mut self.wants_header) {
+        if self.of.format == FileFormat::Csv && std::mem::take(&mut self.wants_header) {
             csv_line(&mut text, chunk.columns.iter().map(|name| Value::from(name.as_str())));
         }
         for row in &chunk.rows {
             match self.of.format {
-                Format::Csv => csv_line(&mut text, row.iter().cloned()),
-                Format::JsonLines => {
+                FileFormat::Csv => csv_line(&mut text, row.iter().cloned()),
+                FileFormat::JsonLines => {
                     let cells = chunk.columns.iter().cloned().zip(row.iter().cloned());
                     text.push_str(&Value::Object(cells.collect()).to_string());
                     text.push('\n');

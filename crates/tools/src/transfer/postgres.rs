@@ -8,21 +8,21 @@ use serde_json::Value;
 use tokio_postgres::CopyInSink;
 use tokio_postgres::types::Type;
 
-use super::Mode;
-use super::chunk::Chunk;
-use super::table::{Table, list};
+use super::WriteMode;
+use super::chunk::RowChunk;
+use super::table::{TargetTable, list};
 use crate::postgres::failure;
 use crate::postgres::literal::text;
-use crate::postgres::session::Session;
+use crate::postgres::session::PostgresSession;
 
 /// The temporary table for rows to be merged.
 const STAGE: &str = "noetl_stage";
 
 /// Writes one chunk: directly into the table, or for an upsert through the temporary table.
 pub(super) async fn write(
-    session: &Session,
-    table: &Table,
-    chunk: &Chunk,
+    session: &PostgresSession,
+    table: &TargetTable,
+    chunk: &RowChunk,
 ) -> Result<(), ToolError> {
     let columns = list(&chunk.columns);
     let described = format!("SELECT {columns} FROM {}", table.quoted());
@@ -30,10 +30,10 @@ pub(super) async fn write(
     let prepared = prepared.map_err(|error| failure::of(&error))?;
     let kinds: Vec<Type> = prepared.columns().iter().map(|column| column.type_().clone()).collect();
     match table.mode {
-        Mode::Append | Mode::Replace => {
+        WriteMode::Append | WriteMode::Replace => {
             copy(session, &table.quoted(), &columns, &kinds, chunk).await
         }
-        Mode::Upsert => {
+        WriteMode::Upsert => {
             session
                 .execute(&format!(
                     "CREATE TEMP TABLE {STAGE} ON COMMIT DROP AS {described} WITH NO DATA"
@@ -52,11 +52,11 @@ pub(super) async fn write(
 }
 
 async fn copy(
-    session: &Session,
+    session: &PostgresSession,
     table: &str,
     columns: &str,
     kinds: &[Type],
-    chunk: &Chunk,
+    chunk: &RowChunk,
 ) -> Result<(), ToolError> {
     let mut lines = String::new();
     for row in &chunk.rows {

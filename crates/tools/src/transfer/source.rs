@@ -3,42 +3,42 @@
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use noetl_duckdb::Produced;
+use noetl_duckdb::StatementSummary;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::Sender;
 use tokio_postgres::SimpleQueryMessage;
 
 use super::Transfer;
-use super::chunk::{Chunk, Filler, columns_of, row_of};
+use super::chunk::{Filler, RowChunk, columns_of, row_of};
 use super::file::RowFile;
 use crate::call::Call;
-use crate::duckdb::engine::{Engine, Place};
+use crate::duckdb::engine::{DatabaseLocation, Engine};
 use crate::duckdb::said_by;
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::postgres::failure;
 use crate::postgres::pool::{PoolLimits, Pools};
-use crate::postgres::session::{Session, SessionSettings, values};
-use crate::postgres::target::Target as Server;
+use crate::postgres::session::{PostgresSession, SessionSettings, values};
+use crate::postgres::target::PostgresTarget as Server;
 use crate::sql::lex::Dialect;
-use crate::sql::params::{Bound, Params};
-use crate::sql::redact::Secrets;
+use crate::sql::params::{BoundStatement, Params};
+use crate::sql::redact::SecretMasker;
 use crate::sql::result::distinct;
 use crate::sql::script;
-use crate::sqlite::database::Database;
+use crate::sqlite::database::SqliteDatabase;
 
 /// An opened source of rows.
-pub(super) enum Source {
-    Postgres { session: Box<Session>, query: Bound, secrets: Secrets },
-    Sqlite { database: Box<Database>, query: Bound },
-    Duckdb { engine: std::sync::Arc<Engine>, place: Place, query: Bound },
+pub(super) enum TransferSource {
+    Postgres { session: Box<PostgresSession>, query: BoundStatement, secrets: SecretMasker },
+    Sqlite { database: Box<SqliteDatabase>, query: BoundStatement },
+    Duckdb { engine: std::sync::Arc<Engine>, place: DatabaseLocation, query: BoundStatement },
     Http { rows: Vec<Map<String, Value>> },
     File(RowFile),
 }
 
-impl Source {
+impl TransferSource {
     pub(super) async fn read(
-        keys: Keys<'_>,
+        keys: ToolConfig<'_>,
         of: &Transfer,
         call: &Call,
     ) -> Result<Self, ToolError> {
@@ -47,23 +47,23 @@ impl Source {
             "postgres" => {
                 let query = query(keys, Dialect::Postgres).await?;
                 let (session, secrets) = connect(keys, &of.pools, of, call).await?;
-                Ok(Source::Postgres { session: Box::new(session), query, secrets })
+                Ok(TransferSource::Postgres { session: Box::new(session), query, secrets })
             }
             "sqlite" => {
                 let query = query(keys, Dialect::Sqlite).await?;
-                let database = Box::new(Database::open(keys, &call.cancel).await?);
-                Ok(Source::Sqlite { database, query })
+                let database = Box::new(SqliteDatabase::open(keys, &call.cancel).await?);
+                Ok(TransferSource::Sqlite { database, query })
             }
-            "duckdb" => Ok(Source::Duckdb {
+            "duckdb" => Ok(TransferSource::Duckdb {
                 query: query(keys, Dialect::Duckdb).await?,
                 engine: of.duckdb.clone(),
-                place: Place::read(keys)?,
+                place: DatabaseLocation::read(keys)?,
             }),
             "http" => {
                 let answer = of.http.json(call, keys).await?;
-                Ok(Source::Http { rows: rows_of(keys, answer)? })
+                Ok(TransferSource::Http { rows: rows_of(keys, answer)? })
             }
-            "file" | "csv" | "jsonl" => Ok(Source::File(RowFile::read(keys)?)),
+            "file" | "csv" | "jsonl" => Ok(TransferSource::File(RowFile::read(keys)?)),
             other => Err(keys.error(format!(
                 "`type` is `{other}`; known are postgres, sqlite, duckdb, http and file"
             ))),
@@ -72,30 +72,30 @@ impl Source {
 
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Source::Postgres { .. } => "postgres",
-            Source::Sqlite { .. } => "sqlite",
-            Source::Duckdb { .. } => "duckdb",
-            Source::Http { .. } => "http",
-            Source::File(_) => "file",
+            TransferSource::Postgres { .. } => "postgres",
+            TransferSource::Sqlite { .. } => "sqlite",
+            TransferSource::Duckdb { .. } => "duckdb",
+            TransferSource::Http { .. } => "http",
+            TransferSource::File(_) => "file",
         }
     }
 
     /// Sends all rows. Ends without an error if the receiver is gone.
     pub(super) async fn pump(
         self,
-        to: Sender<Chunk>,
+        to: Sender<RowChunk>,
         rows_max: usize,
         call: &Call,
     ) -> Result<(), ToolError> {
         match self {
-            Source::File(file) => file.pump(to, rows_max).await,
-            Source::Http { rows } => pump_maps(rows, to, rows_max).await,
-            Source::Postgres { session, query, secrets } => {
+            TransferSource::File(file) => file.pump(to, rows_max).await,
+            TransferSource::Http { rows } => pump_maps(rows, to, rows_max).await,
+            TransferSource::Postgres { session, query, secrets } => {
                 let pumped = pump_postgres(&session, &query, to, rows_max).await;
                 pumped.map_err(|error| failure::redacted(error, &secrets))?;
                 (*session).give_back().await
             }
-            Source::Sqlite { mut database, query } => {
+            TransferSource::Sqlite { mut database, query } => {
                 let columns = database.columns(&query.sql).await?;
                 let mut filler = Filler::new(distinct(columns), rows_max, to);
                 let mut rows = database.rows(&query);
@@ -107,9 +107,10 @@ impl Source {
                 filler.finish().await;
                 Ok(())
             }
-            Source::Duckdb { engine, place, query } => {
-                let work =
-                    move |it: &noetl_duckdb::Connection| pump_duckdb(it, &query, to, rows_max);
+            TransferSource::Duckdb { engine, place, query } => {
+                let work = move |it: &noetl_duckdb::DuckdbConnection| {
+                    pump_duckdb(it, &query, to, rows_max)
+                };
                 engine.work(place, &call.cancel, work).await
             }
         }
@@ -118,11 +119,11 @@ impl Source {
 
 /// Opens a session on the server that the keys name.
 pub(super) async fn connect(
-    keys: Keys<'_>,
+    keys: ToolConfig<'_>,
     pools: &Pools,
     of: &Transfer,
     call: &Call,
-) -> Result<(Session, Secrets), ToolError> {
+) -> Result<(PostgresSession, SecretMasker), ToolError> {
     let server = Server::read(call, keys, of.credentials.as_ref()).await?;
     let secrets = server.secrets();
     let settings = SessionSettings::read(keys, call.timeout.max(Duration::from_secs(1)))?;
@@ -130,7 +131,7 @@ pub(super) async fn connect(
     Ok((session.map_err(|error| failure::redacted(error, &secrets))?, secrets))
 }
 
-async fn query(keys: Keys<'_>, dialect: Dialect) -> Result<Bound, ToolError> {
+async fn query(keys: ToolConfig<'_>, dialect: Dialect) -> Result<BoundStatement, ToolError> {
     let script = script::read(keys).await?;
     let statements = crate::sql::split::statements(dialect, &script);
     let [statement] = statements[..] else {
@@ -140,9 +141,9 @@ async fn query(keys: Keys<'_>, dialect: Dialect) -> Result<Bound, ToolError> {
 }
 
 async fn pump_postgres(
-    session: &Session,
-    query: &Bound,
-    to: Sender<Chunk>,
+    session: &PostgresSession,
+    query: &BoundStatement,
+    to: Sender<RowChunk>,
     rows_max: usize,
 ) -> Result<(), ToolError> {
     let (columns, sql) = session.describe(query).await?;
@@ -162,9 +163,9 @@ async fn pump_postgres(
 }
 
 fn pump_duckdb(
-    connection: &noetl_duckdb::Connection,
-    query: &Bound,
-    to: Sender<Chunk>,
+    connection: &noetl_duckdb::DuckdbConnection,
+    query: &BoundStatement,
+    to: Sender<RowChunk>,
     rows_max: usize,
 ) -> Result<(), ToolError> {
     let described = format!("DESCRIBE {}", query.sql);
@@ -183,7 +184,7 @@ fn pump_duckdb(
         !gone
     });
     match ran {
-        Ok(Produced::Rows { .. } | Produced::Affected(_)) => {
+        Ok(StatementSummary::Rows { .. } | StatementSummary::Affected(_)) => {
             filler.finish_blocking();
             Ok(())
         }
@@ -194,7 +195,7 @@ fn pump_duckdb(
 
 async fn pump_maps(
     rows: Vec<Map<String, Value>>,
-    to: Sender<Chunk>,
+    to: Sender<RowChunk>,
     rows_max: usize,
 ) -> Result<(), ToolError> {
     let columns = columns_of(&rows);
@@ -209,7 +210,7 @@ async fn pump_maps(
 }
 
 /// Returns the rows of a response: the value at `data_path`, a list of maps or one map.
-fn rows_of(keys: Keys<'_>, mut answer: Value) -> Result<Vec<Map<String, Value>>, ToolError> {
+fn rows_of(keys: ToolConfig<'_>, mut answer: Value) -> Result<Vec<Map<String, Value>>, ToolError> {
     let path = keys.text(&["data_path"])?.unwrap_or_default();
     for part in path.trim_start_matches('$').split('.').filter(|part| !part.is_empty()) {
         answer = match answer {

@@ -3,8 +3,8 @@
 use noetl_model::ToolError;
 use serde_json::Value;
 
-use super::Mode;
-use crate::keys::Keys;
+use super::WriteMode;
+use crate::keys::ToolConfig;
 use crate::postgres::literal::identifier;
 use crate::sql::lex::Dialect;
 
@@ -13,17 +13,21 @@ const VALUES_MAX: usize = 10_000;
 
 /// A target table, with the mode, key columns and column mapping of the transfer.
 #[derive(Clone)]
-pub(super) struct Table {
+pub(super) struct TargetTable {
     pub(super) name: String,
-    pub(super) mode: Mode,
+    pub(super) mode: WriteMode,
     pub(super) keys: Vec<String>,
     pub(super) mapping: Vec<(String, String)>,
 }
 
-impl Table {
+impl TargetTable {
     /// Reads `table` and `mapping` of the target, and `keys` of the transfer, which an upsert
     /// needs.
-    pub(super) fn read(keys: Keys<'_>, own: Keys<'_>, mode: Mode) -> Result<Self, ToolError> {
+    pub(super) fn read(
+        keys: ToolConfig<'_>,
+        own: ToolConfig<'_>,
+        mode: WriteMode,
+    ) -> Result<Self, ToolError> {
         let key_columns = match own
             .find(&["keys", "key", "key_columns"])
             .or_else(|| keys.find(&["keys", "key", "key_columns"]))
@@ -37,7 +41,7 @@ impl Table {
                 .ok_or_else(|| keys.error(format!("`{key}` must be a list of columns")))?,
             Some((key, other)) => return Err(keys.wrong(key, "a list of columns", other)),
         };
-        if mode == Mode::Upsert && key_columns.is_empty() {
+        if mode == WriteMode::Upsert && key_columns.is_empty() {
             return Err(keys.error("`mode: upsert` needs `keys`: the columns that tell rows apart"));
         }
         Ok(Self {
@@ -62,8 +66,8 @@ impl Table {
     /// Returns the ON CONFLICT clause of an upsert; empty in other modes.
     pub(super) fn on_conflict(&self, columns: &[String]) -> String {
         match self.mode {
-            Mode::Append | Mode::Replace => String::new(),
-            Mode::Upsert => {
+            WriteMode::Append | WriteMode::Replace => String::new(),
+            WriteMode::Upsert => {
                 let changes: Vec<String> = columns
                     .iter()
                     .filter(|column| !self.keys.contains(column))

@@ -5,65 +5,65 @@
 
 use std::sync::Arc;
 
-use noetl_duckdb::Connection;
+use noetl_duckdb::DuckdbConnection;
 use noetl_model::ToolError;
 use serde_json::Value;
 use tokio::sync::mpsc::Receiver;
 
-use super::chunk::{Chunk, check_whole};
+use super::chunk::{RowChunk, check_whole};
 use super::file::{RowFile, RowWriter};
 use super::source::connect;
-use super::table::Table;
-use super::{Mode, Progress, Transfer, postgres};
+use super::table::TargetTable;
+use super::{Transfer, TransferProgress, WriteMode, postgres};
 use crate::call::Call;
-use crate::duckdb::engine::{Engine, Place, execute};
+use crate::duckdb::engine::{DatabaseLocation, Engine, execute};
 use crate::duckdb::said_by;
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 use crate::postgres::failure;
-use crate::postgres::session::Session;
+use crate::postgres::session::PostgresSession;
 use crate::sql::lex::Dialect;
-use crate::sql::params::Bound;
-use crate::sql::redact::Secrets;
-use crate::sqlite::database::Database;
+use crate::sql::params::BoundStatement;
+use crate::sql::redact::SecretMasker;
+use crate::sqlite::database::SqliteDatabase;
 
 /// An opened target for rows.
-pub(super) enum Target {
-    Postgres { session: Box<Session>, table: Table, secrets: Secrets },
-    Sqlite { database: Box<Database>, table: Table },
-    Duckdb { engine: Arc<Engine>, place: Place, table: Table },
-    File { file: RowFile, mode: Mode, mapping: Vec<(String, String)> },
+pub(super) enum TransferTarget {
+    Postgres { session: Box<PostgresSession>, table: TargetTable, secrets: SecretMasker },
+    Sqlite { database: Box<SqliteDatabase>, table: TargetTable },
+    Duckdb { engine: Arc<Engine>, place: DatabaseLocation, table: TargetTable },
+    File { file: RowFile, mode: WriteMode, mapping: Vec<(String, String)> },
 }
 
-impl Target {
+impl TransferTarget {
     pub(super) async fn read(
-        keys: Keys<'_>,
-        own: Keys<'_>,
-        mode: Mode,
+        keys: ToolConfig<'_>,
+        own: ToolConfig<'_>,
+        mode: WriteMode,
         of: &Transfer,
         call: &Call,
     ) -> Result<Self, ToolError> {
         let kind = own.required_text(&["type", "tool", "kind"])?;
         match kind.as_str() {
             "postgres" => {
-                let table = Table::read(keys, own, mode)?;
+                let table = TargetTable::read(keys, own, mode)?;
                 let (session, secrets) = connect(own, &of.pools, of, call).await?;
-                Ok(Target::Postgres { session: Box::new(session), table, secrets })
+                Ok(TransferTarget::Postgres { session: Box::new(session), table, secrets })
             }
             "sqlite" => {
-                let table = Table::read(keys, own, mode)?;
-                let database = Box::new(Database::open(own, &call.cancel).await?);
-                Ok(Target::Sqlite { database, table })
+                let table = TargetTable::read(keys, own, mode)?;
+                let database = Box::new(SqliteDatabase::open(own, &call.cancel).await?);
+                Ok(TransferTarget::Sqlite { database, table })
             }
-            "duckdb" => Ok(Target::Duckdb {
-                table: Table::read(keys, own, mode)?,
+            "duckdb" => Ok(TransferTarget::Duckdb {
+                table: TargetTable::read(keys, own, mode)?,
                 engine: of.duckdb.clone(),
-                place: Place::read(own)?,
+                place: DatabaseLocation::read(own)?,
             }),
-            "file" | "csv" | "jsonl" if mode == Mode::Upsert => {
+            "file" | "csv" | "jsonl" if mode == WriteMode::Upsert => {
                 Err(keys
                     .error("`mode: upsert` needs a table; a file can be appended to or replaced"))
             }
-            "file" | "csv" | "jsonl" => Ok(Target::File {
+            "file" | "csv" | "jsonl" => Ok(TransferTarget::File {
                 file: RowFile::read(own)?,
                 mode,
                 mapping: own.texts(&["mapping"])?,
@@ -76,46 +76,46 @@ impl Target {
 
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Target::Postgres { .. } => "postgres",
-            Target::Sqlite { .. } => "sqlite",
-            Target::Duckdb { .. } => "duckdb",
-            Target::File { .. } => "file",
+            TransferTarget::Postgres { .. } => "postgres",
+            TransferTarget::Sqlite { .. } => "sqlite",
+            TransferTarget::Duckdb { .. } => "duckdb",
+            TransferTarget::File { .. } => "file",
         }
     }
 
     pub(super) fn name(&self) -> String {
         match self {
-            Target::Postgres { table, .. }
-            | Target::Sqlite { table, .. }
-            | Target::Duckdb { table, .. } => table.name.clone(),
-            Target::File { file, .. } => file.path.display().to_string(),
+            TransferTarget::Postgres { table, .. }
+            | TransferTarget::Sqlite { table, .. }
+            | TransferTarget::Duckdb { table, .. } => table.name.clone(),
+            TransferTarget::File { file, .. } => file.path.display().to_string(),
         }
     }
 
     /// Writes all received rows. Returns the columns that were written.
     pub(super) async fn drain(
         self,
-        from: Receiver<Chunk>,
-        progress: Arc<Progress>,
+        from: Receiver<RowChunk>,
+        progress: Arc<TransferProgress>,
         call: &Call,
     ) -> Result<Vec<String>, ToolError> {
         match self {
-            Target::File { file, mode, mapping } => {
+            TransferTarget::File { file, mode, mapping } => {
                 drain_file(RowWriter::open(file, mode).await?, &mapping, from, &progress).await
             }
-            Target::Postgres { session, table, secrets } => {
+            TransferTarget::Postgres { session, table, secrets } => {
                 let drained = drain_postgres(&session, &table, from, &progress).await;
                 let columns = drained.map_err(|error| failure::redacted(error, &secrets))?;
                 (*session).give_back().await?;
                 Ok(columns)
             }
-            Target::Sqlite { mut database, table } => {
+            TransferTarget::Sqlite { mut database, table } => {
                 let drained = drain_sqlite(&mut database, &table, from, &progress).await;
                 database.close().await;
                 drained
             }
-            Target::Duckdb { engine, place, table } => {
-                let work = move |it: &Connection| drain_duckdb(it, &table, from, &progress);
+            TransferTarget::Duckdb { engine, place, table } => {
+                let work = move |it: &DuckdbConnection| drain_duckdb(it, &table, from, &progress);
                 engine.work(place, &call.cancel, work).await
             }
         }
@@ -123,12 +123,12 @@ impl Target {
 }
 
 /// Converts a chunk to the columns of the table; for an upsert, with unique keys.
-fn fitted(chunk: Chunk, table: &Table) -> Result<Chunk, ToolError> {
+fn fitted(chunk: RowChunk, table: &TargetTable) -> Result<RowChunk, ToolError> {
     let mut chunk = chunk.mapped(&table.mapping)?;
     match table.mode {
-        Mode::Append | Mode::Replace => {}
-        Mode::Upsert if chunk.columns.is_empty() => {}
-        Mode::Upsert => chunk.unique_by(&table.keys)?,
+        WriteMode::Append | WriteMode::Replace => {}
+        WriteMode::Upsert if chunk.columns.is_empty() => {}
+        WriteMode::Upsert => chunk.unique_by(&table.keys)?,
     }
     Ok(chunk)
 }
@@ -136,8 +136,8 @@ fn fitted(chunk: Chunk, table: &Table) -> Result<Chunk, ToolError> {
 async fn drain_file(
     mut writer: RowWriter,
     mapping: &[(String, String)],
-    mut from: Receiver<Chunk>,
-    progress: &Progress,
+    mut from: Receiver<RowChunk>,
+    progress: &TransferProgress,
 ) -> Result<Vec<String>, ToolError> {
     let mut columns = Vec::new();
     let mut is_whole = false;
@@ -154,12 +154,12 @@ async fn drain_file(
 }
 
 async fn drain_postgres(
-    session: &Session,
-    table: &Table,
-    mut from: Receiver<Chunk>,
-    progress: &Progress,
+    session: &PostgresSession,
+    table: &TargetTable,
+    mut from: Receiver<RowChunk>,
+    progress: &TransferProgress,
 ) -> Result<Vec<String>, ToolError> {
-    let at_once = table.mode == Mode::Replace;
+    let at_once = table.mode == WriteMode::Replace;
     if at_once {
         session.execute(&format!("BEGIN; {}", table.delete())).await?;
     }
@@ -189,12 +189,12 @@ async fn drain_postgres(
 }
 
 async fn drain_sqlite(
-    database: &mut Database,
-    table: &Table,
-    mut from: Receiver<Chunk>,
-    progress: &Progress,
+    database: &mut SqliteDatabase,
+    table: &TargetTable,
+    mut from: Receiver<RowChunk>,
+    progress: &TransferProgress,
 ) -> Result<Vec<String>, ToolError> {
-    let at_once = table.mode == Mode::Replace;
+    let at_once = table.mode == WriteMode::Replace;
     if at_once {
         database.execute("BEGIN IMMEDIATE").await?;
         database.execute(&table.delete()).await?;
@@ -208,7 +208,7 @@ async fn drain_sqlite(
             if !at_once {
                 database.execute("BEGIN IMMEDIATE").await?;
             }
-            for rows in chunk.rows.chunks(Table::rows_at_once(&chunk.columns)) {
+            for rows in chunk.rows.chunks(TargetTable::rows_at_once(&chunk.columns)) {
                 let insert = insert(table, Dialect::Sqlite, &chunk.columns, rows);
                 database.change(&insert).await?;
             }
@@ -228,12 +228,12 @@ async fn drain_sqlite(
 }
 
 fn drain_duckdb(
-    connection: &Connection,
-    table: &Table,
-    mut from: Receiver<Chunk>,
-    progress: &Progress,
+    connection: &DuckdbConnection,
+    table: &TargetTable,
+    mut from: Receiver<RowChunk>,
+    progress: &TransferProgress,
 ) -> Result<Vec<String>, ToolError> {
-    let at_once = table.mode == Mode::Replace;
+    let at_once = table.mode == WriteMode::Replace;
     if at_once {
         execute(connection, "BEGIN")?;
         execute(connection, &table.delete())?;
@@ -247,7 +247,7 @@ fn drain_duckdb(
             if !at_once {
                 execute(connection, "BEGIN")?;
             }
-            for rows in chunk.rows.chunks(Table::rows_at_once(&chunk.columns)) {
+            for rows in chunk.rows.chunks(TargetTable::rows_at_once(&chunk.columns)) {
                 let insert = insert(table, Dialect::Duckdb, &chunk.columns, rows);
                 let ran = connection.run(&insert.sql, &insert.values, |_| true);
                 ran.map_err(|error| said_by(&error))?;
@@ -267,7 +267,12 @@ fn drain_duckdb(
     Ok(columns)
 }
 
-fn insert(table: &Table, dialect: Dialect, columns: &[String], rows: &[Vec<Value>]) -> Bound {
+fn insert(
+    table: &TargetTable,
+    dialect: Dialect,
+    columns: &[String],
+    rows: &[Vec<Value>],
+) -> BoundStatement {
     let values = rows.iter().flatten().cloned().collect();
-    Bound { sql: table.insert(dialect, columns, rows.len()), values }
+    BoundStatement { sql: table.insert(dialect, columns, rows.len()), values }
 }

@@ -10,7 +10,7 @@ use crate::testing::{call, settings, show};
 
 fn tool() -> Transfer {
     let settings = settings();
-    let credentials: Arc<dyn Credentials> = Arc::new(FixedCredentials::default());
+    let credentials: Arc<dyn CredentialResolver> = Arc::new(FixedCredentials::default());
     let outgoing = Arc::new(Outgoing::new(Egress::Any, false));
     Transfer {
         pools: Arc::new(Pools::new()),
@@ -20,7 +20,7 @@ fn tool() -> Transfer {
     }
 }
 
-async fn run(config: Value) -> Ended {
+async fn run(config: Value) -> ToolResult {
     tool().run(&call(config)).await
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, TryStreamExt as _};
 use noetl_api::{Assignment, ControlError, Line};
 use noetl_model::{ToolError, Verdict};
-use noetl_tools::{Fetched, Receipt, Source};
+use noetl_tools::{FetchedMessage, PullSource, Receipt};
 use tokio::time::Instant;
 
 use super::IntakeRuntime;
@@ -16,22 +16,22 @@ use super::IntakeRuntime;
 const ORDERED_CHUNK: usize = 200;
 /// The most concurrent calls where messages are not ordered.
 const CALLS_MAX: usize = 16;
-/// The number of extensions sent to the source per redelivery timeout ([`Source::patience`]).
-const HOLDS_IN_PATIENCE: u32 = 3;
+/// The number of extensions sent to the source per redelivery timeout ([`PullSource::ack_wait`]).
+const EXTENSIONS_PER_ACK_WAIT: u32 = 3;
 /// The longest pause before waiting messages are submitted again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 pub(super) struct Hand {
-    source: Arc<dyn Source>,
+    source: Arc<dyn PullSource>,
     /// The messages in the order they arrived.
-    messages: Vec<Fetched>,
+    messages: Vec<FetchedMessage>,
     /// The time at which waiting messages are submitted again.
     again_at: Instant,
     held_at: Mutex<Instant>,
 }
 
 impl Hand {
-    pub(super) fn new(source: Arc<dyn Source>) -> Self {
+    pub(super) fn new(source: Arc<dyn PullSource>) -> Self {
         let now = Instant::now();
         Self { source, messages: Vec::new(), again_at: now, held_at: Mutex::new(now) }
     }
@@ -68,8 +68,8 @@ impl Hand {
             Line::Free => (usize::try_from(assignment.chunk).unwrap_or(1).max(1), CALLS_MAX),
             Line::Mine | Line::Anothers => (ORDERED_CHUNK, 1),
         };
-        let chunks: Vec<Vec<Fetched>> =
-            self.messages.chunks(chunk).map(<[Fetched]>::to_vec).collect();
+        let chunks: Vec<Vec<FetchedMessage>> =
+            self.messages.chunks(chunk).map(<[FetchedMessage]>::to_vec).collect();
         let asking = futures::stream::iter(chunks).map(|chunk| async move {
             let arrivals = chunk.iter().map(|it| it.arrival.clone()).collect();
             let taken = runtime.desk.take(&runtime.id, assignment.subscription, arrivals).await?;
@@ -81,7 +81,7 @@ impl Hand {
         });
         let mut asking = asking.buffered(calls);
         let mut failure = None;
-        let mut kept: Vec<Fetched> = Vec::new();
+        let mut kept: Vec<FetchedMessage> = Vec::new();
         let mut answered = 0;
         let mut soonest = None;
         loop {
@@ -120,7 +120,7 @@ impl Hand {
             Verdict::Started { .. } | Verdict::Duplicate { .. } => self.source.ack(receipt).await,
             Verdict::Dead { reason } => {
                 tracing::warn!(reason, "a message is dead");
-                self.source.dead(receipt).await
+                self.source.terminate(receipt).await
             }
             Verdict::Later { reason: _, after_ms } => {
                 let after = Duration::from_millis(after_ms);
@@ -148,7 +148,7 @@ impl Hand {
 
     fn hold_at(&self) -> Instant {
         let held_at = *self.held_at.lock().expect("nothing panics while it holds the time");
-        held_at + self.source.patience() / HOLDS_IN_PATIENCE
+        held_at + self.source.ack_wait() / EXTENSIONS_PER_ACK_WAIT
     }
 
     /// Extends the redelivery timeout of all messages at the source, if an extension is due.
@@ -158,7 +158,7 @@ impl Hand {
         }
         *self.held_at.lock().expect("nothing panics while it holds the time") = Instant::now();
         for fetched in &self.messages {
-            if let Err(error) = self.source.hold(&fetched.receipt).await {
+            if let Err(error) = self.source.in_progress(&fetched.receipt).await {
                 tracing::debug!(%error, "the source was not told");
             }
         }

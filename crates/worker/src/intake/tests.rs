@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use noetl_model::{Arrival, Bytes, ErrorKind, ExecutionId, Verdict};
-use noetl_tools::{Fetched, Receipt};
+use noetl_tools::{FetchedMessage, Receipt};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
@@ -148,14 +148,14 @@ impl Desk for FakeDesk {
 struct FakeSources(Arc<World>);
 
 #[async_trait]
-impl Sources for FakeSources {
+impl PullSources for FakeSources {
     async fn open(
         &self,
         _subscription: ExecutionId,
         _kind: &str,
         _settings: &Map<String, Value>,
         _broker_url: Option<&str>,
-    ) -> Result<Arc<dyn Source>, ToolError> {
+    ) -> Result<Arc<dyn PullSource>, ToolError> {
         self.0.told.say("open".to_owned());
         Ok(Arc::new(FakeSource(self.0.clone())))
     }
@@ -164,8 +164,8 @@ impl Sources for FakeSources {
 struct FakeSource(Arc<World>);
 
 #[async_trait]
-impl Source for FakeSource {
-    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<Fetched>, ToolError> {
+impl PullSource for FakeSource {
+    async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<FetchedMessage>, ToolError> {
         let found: Vec<String> = {
             let mut waiting = self.0.waiting.lock().unwrap();
             let count = max.min(waiting.len());
@@ -179,7 +179,7 @@ impl Source for FakeSource {
             return Err(ToolError::new(ErrorKind::Connection, "gone"));
         }
         self.0.told.say(format!("fetch {}", found.len()));
-        let fetched = found.into_iter().map(|id| Fetched {
+        let fetched = found.into_iter().map(|id| FetchedMessage {
             receipt: Receipt::new(id.clone()),
             arrival: Arrival {
                 once: id.clone(),
@@ -203,17 +203,17 @@ impl Source for FakeSource {
         Ok(())
     }
 
-    async fn dead(&self, receipt: &Receipt) -> Result<(), ToolError> {
+    async fn terminate(&self, receipt: &Receipt) -> Result<(), ToolError> {
         self.0.told.say(format!("dead {}", receipt.as_str()));
         Ok(())
     }
 
-    async fn hold(&self, receipt: &Receipt) -> Result<(), ToolError> {
+    async fn in_progress(&self, receipt: &Receipt) -> Result<(), ToolError> {
         self.0.told.say(format!("hold {}", receipt.as_str()));
         Ok(())
     }
 
-    fn patience(&self) -> Duration {
+    fn ack_wait(&self) -> Duration {
         Duration::from_secs(6)
     }
 }

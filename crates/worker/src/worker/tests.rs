@@ -8,7 +8,7 @@ use noetl_model::{
     Attempt, Bindings, CommandId, Digest, ExecutionId, Outcome, Payload, PayloadRef, StepName,
     Timestamp, ToolKind,
 };
-use noetl_tools::{Call, Ended, Tool};
+use noetl_tools::{Call, Tool, ToolResult};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 use tokio::task::JoinHandle;
@@ -178,7 +178,7 @@ struct Gate {
 
 #[async_trait]
 impl Tool for Gate {
-    async fn run(&self, call: &Call) -> Ended {
+    async fn run(&self, call: &Call) -> ToolResult {
         self.running.fetch_add(1, Ordering::SeqCst);
         self.control.changed.notify_waiters();
         tokio::select! {
@@ -187,7 +187,7 @@ impl Tool for Gate {
         }
         self.running.fetch_sub(1, Ordering::SeqCst);
         self.control.changed.notify_waiters();
-        Ended::completed(json!("passed"))
+        ToolResult::completed(json!("passed"))
     }
 }
 
@@ -195,7 +195,7 @@ struct Panics;
 
 #[async_trait]
 impl Tool for Panics {
-    async fn run(&self, _call: &Call) -> Ended {
+    async fn run(&self, _call: &Call) -> ToolResult {
         panic!("out of cheese")
     }
 }
@@ -247,7 +247,7 @@ impl Running {
         let (open, at_gate) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
         let gate = Gate { control: control.clone(), open: open.clone(), running: at_gate.clone() };
         let registry =
-            Registry::standard(noetl_tools::Settings::from_environment(std::env::vars()))
+            Registry::standard(noetl_tools::ToolSettings::from_environment(std::env::vars()))
                 .with(ToolKind::Wasm, gate)
                 .with(ToolKind::Agent, Panics);
         let mut settings = Settings::new(WorkerId::new("w1"), 4);
@@ -502,7 +502,8 @@ async fn what_does_not_finish_in_time_is_stopped_and_left_to_its_lease() {
 async fn a_worker_tells_of_itself_again_and_again() {
     let control = Control::new(Vec::new());
     let settings = Settings { pool: Pool::new("gpu"), ..Settings::new(WorkerId::new("w"), 3) };
-    let registry = Registry::standard(noetl_tools::Settings::from_environment(std::env::vars()));
+    let registry =
+        Registry::standard(noetl_tools::ToolSettings::from_environment(std::env::vars()));
     let worker = Worker::new(control.clone(), registry, settings);
     let running = tokio::spawn(async move { worker.run(CancellationToken::new()).await });
     tokio::time::sleep(Duration::from_secs(31)).await;

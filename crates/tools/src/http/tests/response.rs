@@ -118,7 +118,7 @@ async fn nobody_there_is_a_connection_error() {
 }
 
 /// Runs a call in a worker whose calls may hold 8 MiB each.
-async fn run_small(answer: Vec<u8>) -> (Ended, crate::MemoryBudget) {
+async fn run_small(answer: Vec<u8>) -> (ToolResult, crate::MemoryBudget) {
     let budget = crate::MemoryBudget::new(16 * 1024 * 1024);
     let server = Server::start(vec![answer]).await;
     let mut call = call(json!({"url": format!("http://{}/a", server.address)}));

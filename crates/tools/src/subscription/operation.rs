@@ -5,7 +5,7 @@ use std::time::Duration;
 use noetl_model::ToolError;
 use serde_json::Value;
 
-use crate::keys::Keys;
+use crate::keys::ToolConfig;
 
 /// The maximum number of messages that one call fetches or settles.
 const BATCH_MAX: usize = 1000;
@@ -19,9 +19,9 @@ const DELAY_MS_MAX: usize = 24 * 3600 * 1000;
 const ACK_SUBJECT: &str = "$JS.ACK.";
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Order {
+pub(super) enum SubscriptionOperation {
     Poll(Poll),
-    Dispose { disposal: Disposal, ack_ids: Vec<String> },
+    Settle { settlement: Settlement, ack_ids: Vec<String> },
 }
 
 #[derive(Debug, PartialEq)]
@@ -44,10 +44,10 @@ pub(super) enum Acknowledge {
 
 /// The way in which a fetched message is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Disposal {
+pub(super) enum Settlement {
     Acknowledged,
     /// Delivered again, optionally after a delay.
-    GivenBack {
+    Returned {
         delay: Option<Duration>,
     },
     /// Never delivered again.
@@ -55,7 +55,7 @@ pub(super) enum Disposal {
 }
 
 impl Acknowledge {
-    fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+    fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let Some((key, value)) = keys.find(&["ack"]) else { return Ok(Acknowledge::Here) };
         match value {
             Value::Bool(true) => Ok(Acknowledge::Here),
@@ -79,30 +79,30 @@ impl Acknowledge {
     }
 }
 
-impl Disposal {
+impl Settlement {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Disposal::Acknowledged => "ack",
-            Disposal::GivenBack { .. } => "nack",
-            Disposal::Dropped => "term",
+            Settlement::Acknowledged => "ack",
+            Settlement::Returned { .. } => "nack",
+            Settlement::Dropped => "term",
         }
     }
 
     /// The acknowledgement payload of JetStream.
     pub(super) fn word(self) -> String {
         match self {
-            Disposal::Acknowledged => "+ACK".into(),
-            Disposal::GivenBack { delay: None } => "-NAK".into(),
-            Disposal::GivenBack { delay: Some(delay) } => {
+            Settlement::Acknowledged => "+ACK".into(),
+            Settlement::Returned { delay: None } => "-NAK".into(),
+            Settlement::Returned { delay: Some(delay) } => {
                 format!("-NAK {{\"delay\": {}}}", delay.as_nanos())
             }
-            Disposal::Dropped => "+TERM".into(),
+            Settlement::Dropped => "+TERM".into(),
         }
     }
 }
 
-impl Order {
-    pub(super) fn read(keys: Keys<'_>) -> Result<Self, ToolError> {
+impl SubscriptionOperation {
+    pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let source = keys.required_text(&["source"])?;
         if source != "nats" {
             return Err(keys.error(format!("`source` is `{source}`; the one built in is nats")));
@@ -111,10 +111,10 @@ impl Order {
             let count = keys.count(&[key], max)?;
             Ok(count.map(|count| Duration::from_millis(count.try_into().unwrap_or(u64::MAX))))
         };
-        let disposal = match keys.text(&["operation"])?.as_deref() {
+        let settlement = match keys.text(&["operation"])?.as_deref() {
             None | Some("poll") => {
                 let usual = Duration::from_millis(WAIT_MS.try_into().unwrap_or(u64::MAX));
-                return Ok(Order::Poll(Poll {
+                return Ok(SubscriptionOperation::Poll(Poll {
                     stream: keys.required_text(&["stream"])?,
                     consumer: keys.required_text(&["consumer", "subscription"])?,
                     batch: keys.count(&["batch"], BATCH_MAX)?.unwrap_or(BATCH),
@@ -122,24 +122,24 @@ impl Order {
                     acknowledge: Acknowledge::read(keys)?,
                 }));
             }
-            Some("ack") => Disposal::Acknowledged,
+            Some("ack") => Settlement::Acknowledged,
             Some("nack" | "nak") => {
-                Disposal::GivenBack { delay: millis("nack_delay_ms", DELAY_MS_MAX)? }
+                Settlement::Returned { delay: millis("nack_delay_ms", DELAY_MS_MAX)? }
             }
-            Some("term") => Disposal::Dropped,
+            Some("term") => Settlement::Dropped,
             Some(other) => {
                 return Err(keys.error(format!(
                     "`operation` is `{other}`; known are poll, ack, nack and term"
                 )));
             }
         };
-        Ok(Order::Dispose { disposal, ack_ids: ack_ids(keys)? })
+        Ok(SubscriptionOperation::Settle { settlement, ack_ids: ack_ids(keys)? })
     }
 }
 
 /// Reads `ack_ids`. Fails unless each is an acknowledgement subject, so that a playbook cannot
 /// publish to other subjects.
-fn ack_ids(keys: Keys<'_>) -> Result<Vec<String>, ToolError> {
+fn ack_ids(keys: ToolConfig<'_>) -> Result<Vec<String>, ToolError> {
     let (key, value) = keys
         .find(&["ack_ids", "ack_id"])
         .ok_or_else(|| keys.error("`ack_ids` is missing: give it those of a poll"))?;
